@@ -1,0 +1,128 @@
+"""Field errors in Kubernetes' shape: where (path), what kind, the bad value, and what to do about it.
+
+Validation functions return lists of these and never raise: a user sees every problem at once.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Literal
+
+MAX_SHOWN_VALUE = 120
+
+Source = Literal["schema", "cel", "webhook"]
+"""Which gate of the API server refuses: the OpenAPI schema, a CEL rule, or a validating webhook (API-9)."""
+
+
+class ErrorKind(Enum):
+    """The kinds of field errors; the value is the text people know, `cause` the reason in a Status."""
+
+    INVALID = "Invalid value"
+    TYPE_INVALID = "Invalid type"
+    REQUIRED = "Required value"
+    DUPLICATE = "Duplicate value"
+    NOT_SUPPORTED = "Unsupported value"
+    NOT_FOUND = "Not found"
+    FORBIDDEN = "Forbidden"
+    TOO_LONG = "Too long"
+    TOO_MANY = "Too many"
+
+    @property
+    def cause(self) -> str:
+        """The `reason` of a cause in a Kubernetes Status."""
+        return _CAUSES[self]
+
+
+_CAUSES = {
+    ErrorKind.INVALID: "FieldValueInvalid",
+    ErrorKind.TYPE_INVALID: "FieldValueTypeInvalid",
+    ErrorKind.REQUIRED: "FieldValueRequired",
+    ErrorKind.DUPLICATE: "FieldValueDuplicate",
+    ErrorKind.NOT_SUPPORTED: "FieldValueNotSupported",
+    ErrorKind.NOT_FOUND: "FieldValueNotFound",
+    ErrorKind.FORBIDDEN: "FieldValueForbidden",
+    ErrorKind.TOO_LONG: "FieldValueTooLong",
+    ErrorKind.TOO_MANY: "FieldValueTooMany",
+}
+
+NO_VALUE: Any = object()
+"""Stands for 'no bad value to show'."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A field path such as `spec.podSets[0].count`, built with `/` for members and `[]` for items and keys."""
+
+    text: str = ""
+
+    def __truediv__(self, member: str) -> "Path":
+        return Path(f"{self.text}.{member}" if self.text else member)
+
+    def __getitem__(self, key: int | str) -> "Path":
+        return Path(f"{self.text}[{key}]")
+
+    def __str__(self) -> str:
+        return self.text or "<nil>"
+
+
+ROOT = Path()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One problem of one field."""
+
+    path: Path
+    kind: ErrorKind
+    detail: str
+    value: Any = NO_VALUE
+    rule: str = ""
+    """Number of the broken rule in docs/spec, where there is one."""
+    source: Source = "webhook"
+
+    def __str__(self) -> str:
+        shown = "" if self.value is NO_VALUE else f": {shown_value(self.value)}"
+        return f"{self.path}: {self.kind.value}{shown}: {self.detail}"
+
+
+def shown_value(value: Any) -> str:
+    """A bad value as it appears in an error line: JSON-like, on one line, cut to a bearable length."""
+    text = f'"{value}"' if isinstance(value, str) else str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_SHOWN_VALUE else text[: MAX_SHOWN_VALUE - 4] + " ..."
+
+
+def invalid(path: Path, value: Any, detail: str, rule: str = "") -> FieldError:
+    """The value is of the right type and not allowed."""
+    return FieldError(path, ErrorKind.INVALID, detail, value, rule)
+
+
+def required(path: Path, detail: str, rule: str = "") -> FieldError:
+    """The field must be given."""
+    return FieldError(path, ErrorKind.REQUIRED, detail, NO_VALUE, rule)
+
+
+def duplicate(path: Path, value: Any, detail: str = "each value may appear once", rule: str = "") -> FieldError:
+    """The value stands elsewhere already."""
+    return FieldError(path, ErrorKind.DUPLICATE, detail, value, rule)
+
+
+def forbidden(path: Path, detail: str, rule: str = "") -> FieldError:
+    """The field may not be given, or not now."""
+    return FieldError(path, ErrorKind.FORBIDDEN, detail, NO_VALUE, rule)
+
+
+def not_supported(path: Path, value: Any, supported: Iterable[str], rule: str = "") -> FieldError:
+    """The value is not one of a closed set."""
+    names = ", ".join(f'"{name}"' for name in supported)
+    return FieldError(path, ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value, rule)
+
+
+def not_found(path: Path, value: Any, detail: str, rule: str = "") -> FieldError:
+    """The value names something that does not exist."""
+    return FieldError(path, ErrorKind.NOT_FOUND, detail, value, rule)
+
+
+def too_long(path: Path, limit: int, rule: str = "") -> FieldError:
+    """The text is longer than allowed."""
+    return FieldError(path, ErrorKind.TOO_LONG, f"may not be more than {limit} bytes", NO_VALUE, rule)
