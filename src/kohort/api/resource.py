@@ -1,0 +1,51 @@
+"""The name of a kind on a Kubernetes API server, and the paths that follow from it.
+
+One value carries all five parts, so that no caller joins groups, versions and plurals by hand.
+"""
+
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from kohort.api.errors import ApiError
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A kind in one version of its group; the core group is the empty text."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    """Empty for a kind without a place of its own: an answer (Status) or the body of a subresource (Eviction)."""
+    namespaced: bool
+
+    @property
+    def api_version(self) -> str:
+        """`group/version`, or the version alone in the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def root(self) -> str:
+        """The path under which the version serves its resources."""
+        return f"/{'apis' if self.group else 'api'}/{self.api_version}"
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The path of a collection, or of one object, or of a part of it; without a namespace, of all namespaces."""
+        problem = self._path_problem(namespace, name, subresource)
+        if problem:
+            raise ApiError(f"no path to {self.kind} {namespace}/{name}: {problem}")
+        place = ("namespaces", namespace) if namespace else ()
+        parts = (*place, self.plural, *filter(None, (name, subresource)))
+        return "/".join((self.root, *(quote(part, safe=":") for part in parts)))
+
+    def _path_problem(self, namespace: str, name: str, subresource: str) -> str:
+        if not self.plural:
+            return "the kind has no collection; use the path of the resource it belongs to"
+        if namespace and not self.namespaced:
+            return "the kind is cluster-scoped; leave the namespace out"
+        if name and self.namespaced and not namespace:
+            return "the kind is namespaced; give the namespace"
+        if subresource and not name:
+            return "a subresource belongs to one object; give its name"
+        return ""
