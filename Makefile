@@ -1,0 +1,62 @@
+# Everything runs in a local .venv that the first target needing it sets up; nothing else on the machine is touched.
+# The stamp's name carries a checksum of what the installation depends on: only a change there installs again.
+
+VENV  := .venv
+BIN   := $(VENV)/bin
+KEY   := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | cut -d' ' -f1)
+STAMP := $(VENV)/.installed-$(KEY)
+
+# The first of these that runs and is new enough makes the .venv; `make PYTHON=/path/to/python` names one.
+PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
+IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+
+# Passed on to pytest: `make test ARGS="tests/api -k quantity"`.
+ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help venv test lint format bench docs clean
+
+help:  ## show this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+	  printf '  make %-8s %s\n' "$$name" "$$text"; done
+
+venv: $(STAMP)  ## set up .venv with Kohort and its tools (the other targets do it by themselves)
+
+test: $(STAMP)  ## run every test that needs only Python, in random order, on all cores; ARGS="…" goes to pytest
+	$(BIN)/python -m pytest -n auto $(ARGS)
+
+lint: $(STAMP)  ## check format, style, types (mypy strict) and the layers of the house
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m mypy
+	$(BIN)/python $(BIN)/lint-imports
+
+format: $(STAMP)  ## bring the code into shape
+	$(BIN)/python -m ruff check --fix .
+	$(BIN)/python -m ruff format .
+
+bench: $(STAMP)  ## measure, as ratios against a peer in the same run
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMP)  ## write docs/reference from the structs
+	$(BIN)/python -m kohort.api.reference docs/reference
+
+clean:  ## remove .venv and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks build dist
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(STAMP): $(BIN)/python
+	@rm -f $(VENV)/.installed-*
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(BIN)/python:
+	@for python in $(PYTHONS); do \
+	  "$$python" -c '$(IS_NEW_ENOUGH)' 2>/dev/null || continue; \
+	  "$$python" -c 'import ensurepip, venv' 2>/dev/null || \
+	    { echo "make: $$python can't make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }; \
+	  echo "$$python -m venv $(VENV)"; exec "$$python" -m venv --clear $(VENV); \
+	done; \
+	echo "make: Kohort needs Python 3.11 or newer and found none among: $(PYTHONS); name one with PYTHON=…" >&2; exit 1

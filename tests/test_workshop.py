@@ -1,0 +1,152 @@
+"""The workshop itself: the Makefile sets up once and says what is missing, pins are plain, links in the docs hold.
+
+The Makefile runs here with a stand-in for Python that only writes down what it is asked to do.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PYTHON_STAND_IN = """#!/bin/sh
+echo "$*" >> "{log}"
+case "$*" in
+  *version_info*) exit {too_old} ;;
+  *ensurepip*) exit {without_ensurepip} ;;
+  "-m venv --clear .venv") rm -rf .venv; mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+esac
+"""
+DISTRIBUTION = re.compile(r"^[A-Za-z0-9._-]+")
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.S)
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A copy of what the Makefile reads, in an empty folder."""
+
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "asked.log"
+
+    def with_python(self, *, too_old: int = 0, without_ensurepip: int = 0) -> "Workshop":
+        python = self.folder / "python"
+        python.write_text(
+            PYTHON_STAND_IN.format(log=self.log, too_old=too_old, without_ensurepip=without_ensurepip),
+        )
+        python.chmod(0o755)
+        return self
+
+    def make(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}
+        command = ["make", "--no-print-directory", "PYTHON=./python", *arguments]
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, check=False)
+
+    @property
+    def installations(self) -> int:
+        return self.log.read_text().count("-m pip install")
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> Workshop:
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    return Workshop(tmp_path)
+
+
+def test_a_second_run_installs_nothing(workshop: Workshop) -> None:
+    workshop.with_python()
+    assert [workshop.make("venv").returncode for _ in range(2)] == [0, 0]
+    assert workshop.installations == 1
+
+
+@pytest.mark.parametrize("changed", ["pyproject.toml", "constraints.txt"])
+def test_a_changed_dependency_installs_again_and_only_once(workshop: Workshop, changed: str) -> None:
+    workshop.with_python().make("venv")
+    with (workshop.folder / changed).open("a") as file:
+        file.write("\n# a later thought\n")
+    workshop.make("venv")
+    workshop.make("venv")
+    assert workshop.installations == 2
+
+
+def test_a_touched_file_with_the_same_content_installs_nothing(workshop: Workshop) -> None:
+    workshop.with_python().make("venv")
+    (workshop.folder / "pyproject.toml").touch()
+    workshop.make("venv")
+    assert workshop.installations == 1
+
+
+def test_a_venv_whose_python_is_gone_is_made_anew(workshop: Workshop) -> None:
+    workshop.with_python().make("venv")
+    (workshop.folder / ".venv/bin/python").unlink()
+    assert workshop.make("venv").returncode == 0
+    assert workshop.installations == 2
+
+
+def test_the_test_command_reaches_pytest_with_its_arguments(workshop: Workshop) -> None:
+    workshop.with_python().make("test", "ARGS=tests/api -k quantity")
+    assert workshop.log.read_text().splitlines()[-1] == "-m pytest -n auto tests/api -k quantity"
+
+
+@pytest.mark.parametrize(
+    ("flaw", "remedy"),
+    [
+        ({"too_old": 1}, "Python 3.11 or newer"),
+        ({"without_ensurepip": 1}, "apt-get install python3-venv"),
+    ],
+)
+def test_an_unfit_python_is_named_in_one_line_with_the_remedy(
+    workshop: Workshop, flaw: dict[str, int], remedy: str
+) -> None:
+    answer = workshop.with_python(**flaw).make("venv")
+    first, *rest = answer.stderr.splitlines()
+    assert answer.returncode != 0
+    assert remedy in first
+    assert all(line.startswith("make: ***") for line in rest)
+
+
+def test_help_names_every_target_people_call(workshop: Workshop) -> None:
+    phony = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert phony
+    listed = re.findall(r"^  make (\w+) +\S", workshop.make("help").stdout, re.M)
+    assert sorted(listed) == sorted(phony[1].split())
+
+
+def test_ci_runs_the_tests_and_then_lint() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert re.findall(r"^make (\w+)", script.read_text(), re.M) == ["test", "lint"]
+
+
+def test_every_dependency_is_pinned_to_a_plain_version() -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+", line)] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = {distribution(text) for text in [*project["dependencies"], *project["optional-dependencies"]["dev"]]}
+    assert needed - {distribution(line) for line in lines} == set()
+
+
+def distribution(requirement: str) -> str:
+    match = DISTRIBUTION.match(requirement)
+    assert match
+    return re.sub(r"[-_.]+", "-", match[0]).lower()
+
+
+def test_links_in_the_docs_lead_to_files() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in pages
+        for link in LINK.findall(CODE.sub("", page.read_text(encoding="utf-8")))
+        if not (page.parent / link).exists()
+    ]
+    assert broken == []
