@@ -40,8 +40,9 @@ format: $(STAMP)  ## bring the code into shape
 bench: $(STAMP)  ## measure, as ratios against a peer in the same run
 	$(BIN)/python -m benchmarks
 
-docs: $(STAMP)  ## write docs/reference from the structs
+docs: $(STAMP)  ## write docs/reference from the structs, and check that the CRDs can be written
 	$(BIN)/python -m kohort.api.reference docs/reference
+	$(BIN)/kohort crds >/dev/null
 
 clean:  ## remove .venv and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks build dist

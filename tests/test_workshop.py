@@ -37,8 +37,8 @@ class Workshop:
     def log(self) -> Path:
         return self.folder / "asked.log"
 
-    def with_python(self, *, too_old: int = 0, without_ensurepip: int = 0) -> "Workshop":
-        python = self.folder / "python"
+    def with_python(self, name: str = "python", *, too_old: int = 0, without_ensurepip: int = 0) -> "Workshop":
+        python = self.folder / name
         python.write_text(
             PYTHON_STAND_IN.format(log=self.log, too_old=too_old, without_ensurepip=without_ensurepip),
         )
@@ -92,22 +92,24 @@ def test_a_venv_whose_python_is_gone_is_made_anew(workshop: Workshop) -> None:
     assert workshop.installations == 2
 
 
+def test_the_first_python_that_runs_and_is_new_enough_is_taken(workshop: Workshop) -> None:
+    workshop.with_python("old", too_old=1).with_python("new").with_python("newer")
+    assert "./new -m venv" in workshop.make("venv", "PYTHON=./missing ./old ./new ./newer").stdout
+
+
 def test_the_test_command_reaches_pytest_with_its_arguments(workshop: Workshop) -> None:
     workshop.with_python().make("test", "ARGS=tests/api -k quantity")
     assert workshop.log.read_text().splitlines()[-1] == "-m pytest -n auto tests/api -k quantity"
 
 
 @pytest.mark.parametrize(
-    ("flaw", "remedy"),
-    [
-        ({"too_old": 1}, "Python 3.11 or newer"),
-        ({"without_ensurepip": 1}, "apt-get install python3-venv"),
-    ],
+    ("too_old", "without_ensurepip", "remedy"),
+    [(1, 0, "Python 3.11 or newer"), (0, 1, "apt-get install python3-venv")],
 )
 def test_an_unfit_python_is_named_in_one_line_with_the_remedy(
-    workshop: Workshop, flaw: dict[str, int], remedy: str
+    workshop: Workshop, too_old: int, without_ensurepip: int, remedy: str
 ) -> None:
-    answer = workshop.with_python(**flaw).make("venv")
+    answer = workshop.with_python(too_old=too_old, without_ensurepip=without_ensurepip).make("venv")
     first, *rest = answer.stderr.splitlines()
     assert answer.returncode != 0
     assert remedy in first
