@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,8 @@ def test_a_changed_dependency_installs_again_and_only_once(workshop: Workshop, c
 
 def test_a_touched_file_with_the_same_content_installs_nothing(workshop: Workshop) -> None:
     workshop.with_python().make("venv")
-    (workshop.folder / "pyproject.toml").touch()
+    an_hour_later = time.time() + 3600
+    os.utime(workshop.folder / "pyproject.toml", (an_hour_later, an_hour_later))
     workshop.make("venv")
     assert workshop.installations == 1
 
