@@ -64,6 +64,13 @@ class Required:
 
 
 @dataclass(frozen=True, slots=True)
+class Default:
+    """A schema default that the struct can't carry because it would read as 'absent'."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
 class NoSchemaDefault:
     """The struct's default is a convenience of ours, not a default of the schema."""
 

@@ -5,19 +5,28 @@ somebody else defines (a Pod, a Job): it names only what Kohort reads, and unkno
 Field names are snake_case in Python and camelCase on the wire; a default is the schema's default (ADR 1).
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar, dataclass_transform
 
 import msgspec
 
 from kohort.api.rules import Rule
 
 
-class Struct(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """An immutable typed object; equal to its schema default means omitted on the wire."""
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class StructMeta(msgspec.StructMeta):
+    """Makes every struct take its fields by name, which msgspec does not hand down to subclasses."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> type:
+        config.setdefault("kw_only", True)
+        return super().__new__(mcls, name, bases, namespace, **config)
+
+
+class Struct(msgspec.Struct, metaclass=StructMeta, frozen=True, omit_defaults=True, rename="camel"):
+    """An immutable typed object; what equals its schema default is omitted on the wire."""
 
     schema_rules: ClassVar[tuple[Rule, ...]] = ()
     """Rules over several fields of this object, checked wherever it occurs."""
 
 
-class View(Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class View(Struct):
     """A typed window on a foreign object: lenient, and never the source of what is written back."""

@@ -1,0 +1,22 @@
+"""Views on the Kubernetes kinds that Kohort reads or writes, one module per theme.
+
+A view is a window: the JSON as received stays the truth (`foreign`), so what a view does not name is never lost.
+"""
+
+import importlib
+import pkgutil
+
+from kohort.api.core.objects import KindView
+
+
+def views() -> list[type[KindView]]:
+    """Every view of this package that stands for a kind, by group, version and kind."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    ours = [view for view in _below(KindView) if view.__module__.startswith(f"{__name__}.")]
+    return sorted(ours, key=lambda view: (view.resource.group, view.resource.version, view.resource.kind))
+
+
+def _below(base: type[KindView]) -> list[type[KindView]]:
+    declared = [base] if "resource" in base.__dict__ else []
+    return [*declared, *(view for child in base.__subclasses__() for view in _below(child))]

@@ -1,0 +1,67 @@
+"""Events in both their forms, which an API server keeps as one store under two names.
+
+Kohort writes the newer form (events.k8s.io) and reads either.
+"""
+
+from typing import ClassVar
+
+from kohort.api.core.objects import MicroTime, ObjectReference, ObjectView
+from kohort.api.meta import Time
+from kohort.api.resource import Resource
+from kohort.api.struct import View
+
+
+class EventSource(View):
+    """Who reported an event, in the older form."""
+
+    component: str = ""
+    host: str = ""
+
+
+class EventSeries(View):
+    """How often an event came again, and when last."""
+
+    count: int = 0
+    last_observed_time: MicroTime | None = None
+
+
+class CoreEvent(ObjectView):
+    """An event in the older form, as `kubectl describe` asks for it."""
+
+    resource: ClassVar = Resource("", "v1", "Event", "events", namespaced=True)
+
+    involved_object: ObjectReference = ObjectReference()
+    related: ObjectReference | None = None
+    type: str = ""
+    reason: str = ""
+    action: str = ""
+    message: str = ""
+    count: int = 0
+    first_timestamp: Time | None = None
+    last_timestamp: Time | None = None
+    event_time: MicroTime | None = None
+    series: EventSeries | None = None
+    source: EventSource = EventSource()
+    reporting_component: str = ""
+    reporting_instance: str = ""
+
+
+class Event(ObjectView):
+    """An event in the newer form."""
+
+    resource: ClassVar = Resource("events.k8s.io", "v1", "Event", "events", namespaced=True)
+
+    regarding: ObjectReference = ObjectReference()
+    related: ObjectReference | None = None
+    type: str = ""
+    reason: str = ""
+    action: str = ""
+    note: str = ""
+    event_time: MicroTime | None = None
+    series: EventSeries | None = None
+    reporting_controller: str = ""
+    reporting_instance: str = ""
+    deprecated_count: int = 0
+    deprecated_first_timestamp: Time | None = None
+    deprecated_last_timestamp: Time | None = None
+    deprecated_source: EventSource = EventSource()

@@ -1,0 +1,82 @@
+"""Namespaces and the policies in them: LimitRange and ResourceQuota.
+
+Quantities stay as written; `kohort.api.quantity` gives them meaning.
+"""
+
+from typing import Any, ClassVar
+
+from kohort.api.core.objects import ObjectView, StatusCondition
+from kohort.api.markers import ResourceList
+from kohort.api.resource import Resource
+from kohort.api.struct import View
+
+
+class NamespaceSpec(View):
+    """What must be done before a namespace can go."""
+
+    finalizers: tuple[str, ...] = ()
+
+
+class NamespaceStatus(View):
+    """Whether a namespace is in use or on its way out."""
+
+    phase: str = ""
+    conditions: tuple[StatusCondition, ...] = ()
+
+
+class Namespace(ObjectView):
+    """A namespace."""
+
+    resource: ClassVar = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+
+    spec: NamespaceSpec = NamespaceSpec()
+    status: NamespaceStatus = NamespaceStatus()
+
+
+class LimitRangeItem(View):
+    """Bounds and defaults for one type of thing: Container, Pod or PersistentVolumeClaim."""
+
+    type: str = ""
+    max: ResourceList = {}
+    min: ResourceList = {}
+    default: ResourceList = {}
+    default_request: ResourceList = {}
+    max_limit_request_ratio: ResourceList = {}
+
+
+class LimitRangeSpec(View):
+    """The items of a LimitRange."""
+
+    limits: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRange(ObjectView):
+    """Bounds and defaults for resources of pods in a namespace (SCH-121, SCH-124)."""
+
+    resource: ClassVar = Resource("", "v1", "LimitRange", "limitranges", namespaced=True)
+
+    spec: LimitRangeSpec = LimitRangeSpec()
+
+
+class ResourceQuotaSpec(View):
+    """How much a namespace may hold in all."""
+
+    hard: ResourceList = {}
+    scopes: tuple[str, ...] = ()
+    scope_selector: Any = None
+
+
+class ResourceQuotaStatus(View):
+    """How much a namespace holds."""
+
+    hard: ResourceList = {}
+    used: ResourceList = {}
+
+
+class ResourceQuota(ObjectView):
+    """The API server's own cap on a namespace."""
+
+    resource: ClassVar = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
+
+    spec: ResourceQuotaSpec = ResourceQuotaSpec()
+    status: ResourceQuotaStatus = ResourceQuotaStatus()

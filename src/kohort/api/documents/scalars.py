@@ -1,0 +1,143 @@
+"""What a YAML scalar means in JSON, as Kubernetes' reader (YAML 1.1, sigs.k8s.io/yaml) has it.
+
+So `yes`, `on` and `y` are booleans, `017` and `0o17` are 15, dates are text. Two departures: an unknown tag is an error
+instead of being ignored, and an integer beyond 64 bits keeps its digits instead of being rounded.
+All functions raise ValueError with a text for people; the readers add the place.
+"""
+
+import base64
+import binascii
+import math
+import re
+from typing import Final
+
+Scalar = str | int | float | bool | None
+
+MAX_DIGITS: Final = 309
+"""Digits of the largest double; a longer number has no JSON reader that could take it."""
+
+YAML_TAG: Final = "tag:yaml.org,2002:"
+_WORDS: Final[dict[str, bool | None]] = {
+    **dict.fromkeys(("y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"), True),
+    **dict.fromkeys(("n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"), False),
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+}
+_NOT_JSON: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_NUMBER_STARTS: Final = frozenset("0123456789+-.")
+_DECIMAL: Final = re.compile(r"[-+]?[0-9]+")
+_PREFIXED: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
+_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INT64: Final = range(-(2**63), 2**63)
+_WORD64: Final = range(-(2**63), 2**64)
+_LAST_PLAIN_FLOAT: Final = 1e21
+"""From here on Kubernetes writes a float with an exponent; below, an integral one is written as an integer."""
+
+
+def plain_scalar(text: str) -> Scalar:
+    """The value of a scalar written without quotes and without a tag."""
+    if text in _WORDS:
+        return _WORDS[text]
+    return _number_or_text(text) if text[0] in _NUMBER_STARTS else text
+
+
+def tagged_scalar(text: str, tag: str) -> Scalar:
+    """The value of a scalar with an explicit tag."""
+    kind = tag.removeprefix(YAML_TAG)
+    if kind in ("!", "str", "timestamp"):
+        return text
+    if kind == "binary":
+        return _from_base64(text)
+    if kind not in _TAG_TYPES:
+        raise ValueError(f"unknown tag {shown_tag(tag)}: manifests are plain data; remove the tag")
+    value = plain_scalar(text)
+    if type(value) not in _TAG_TYPES[kind]:
+        raise ValueError(f"{_shown(text)} is not a {shown_tag(tag)}")
+    return value
+
+
+_TAG_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "null": (type(None),),
+}
+
+
+def shown_tag(tag: str) -> str:
+    """A tag as people write it."""
+    return f"!!{tag.removeprefix(YAML_TAG)}" if tag.startswith(YAML_TAG) else tag
+
+
+def key_text(value: Scalar) -> str:
+    """The JSON name that a mapping key becomes."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and value in _INT64:
+        return str(value)
+    # Kubernetes prints float keys in single precision; only what survives that unharmed has one obvious name.
+    if isinstance(value, float) and float(text := format(value, "g")) == value:
+        return text
+    raise ValueError(f"{_shown(str(value))} can't be a key; put it in quotes" if value is not None else "a key is empty")
+
+
+def json_number(text: str) -> int | float:
+    """The value of a JSON number."""
+    if _DECIMAL.fullmatch(text):
+        return _decimal(text)
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"number out of range: {_shown(text)}")
+    return _integral_as_int(value)
+
+
+def _number_or_text(text: str) -> Scalar:
+    digits = text.replace("_", "")
+    if prefixed := _PREFIXED.fullmatch(digits):
+        value = _of_base(prefixed)
+        if value in _WORD64:
+            return value
+    if _DECIMAL.fullmatch(digits):
+        return _decimal(digits)
+    if _FLOAT.fullmatch(digits):
+        return _float_or_text(digits, text)
+    if _NOT_JSON.fullmatch(text):
+        raise ValueError(f"{text} is not a number in JSON; put it in quotes if it is text")
+    return text
+
+
+def _of_base(number: re.Match[str]) -> int:
+    sign, hexadecimal, binary, octal = number.groups()
+    if hexadecimal:
+        return int(sign + hexadecimal, 16)
+    return int(sign + binary, 2) if binary else int(sign + octal, 8)
+
+
+def _decimal(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"number of {len(digits)} digits is out of range; put it in quotes if it is text")
+    return int(digits)
+
+
+def _float_or_text(digits: str, text: str) -> Scalar:
+    value = float(digits)
+    # A commit id such as 1e400123 looks like a number; no double can hold it, so it is text for Kubernetes too.
+    return text if math.isinf(value) else _integral_as_int(value)
+
+
+def _integral_as_int(value: float) -> int | float:
+    return int(value) if value.is_integer() and abs(value) < _LAST_PLAIN_FLOAT else value
+
+
+def _from_base64(text: str) -> str:
+    try:
+        return base64.b64decode("".join(text.split()), validate=True).decode()
+    except binascii.Error:
+        raise ValueError("!!binary value is not base64") from None
+    except UnicodeDecodeError:
+        raise ValueError("!!binary value is not text in UTF-8, and JSON has no bytes") from None
+
+
+def _shown(text: str) -> str:
+    return f'"{text}"' if len(text) <= 40 else f'"{text[:36]} ..."'

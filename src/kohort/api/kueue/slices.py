@@ -1,0 +1,75 @@
+"""Topology assignments as slices: many domains in few bytes, and back (API-74).
+
+One slice holds all domains; per level it keeps a single value where all agree, else the part that differs.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from kohort.api.errors import ConversionError
+from kohort.api.kueue.v1beta2.workload import (
+    IndividualValues,
+    LevelValues,
+    PodCounts,
+    TopologyAssignment,
+    TopologySlice,
+)
+
+MAX_DOMAINS_PER_SLICE = 100_000
+MAX_DOMAINS = 1_000_000
+"""Most domains that an assignment may expand to; a few bytes could otherwise ask for billions."""
+
+
+class Domain(NamedTuple):
+    """One place and the pods in it."""
+
+    values: tuple[str, ...]
+    """Names, one per level, the widest first."""
+    count: int
+
+
+def compress(levels: Sequence[str], domains: Sequence[Domain]) -> TopologyAssignment:
+    """The assignment that holds these domains in this order."""
+    chunks = [
+        domains[start : start + MAX_DOMAINS_PER_SLICE] for start in range(0, len(domains), MAX_DOMAINS_PER_SLICE)
+    ]
+    return TopologyAssignment(levels=tuple(levels), slices=tuple(_slice(len(levels), chunk) for chunk in chunks))
+
+
+def _slice(level_count: int, domains: Sequence[Domain]) -> TopologySlice:
+    counts = [domain.count for domain in domains]
+    return TopologySlice(
+        domain_count=len(domains),
+        values_per_level=tuple(_level([d.values[level] for d in domains]) for level in range(level_count)),
+        pod_counts=PodCounts(universal=counts[0]) if len(set(counts)) == 1 else PodCounts(individual=tuple(counts)),
+    )
+
+
+def _level(values: list[str]) -> LevelValues:
+    if len(set(values)) == 1:
+        return LevelValues(universal=values[0])
+    prefix = os.path.commonprefix(values)
+    rests = [value[len(prefix) :] for value in values]
+    suffix = os.path.commonprefix([rest[::-1] for rest in rests])[::-1]
+    roots = tuple(rest[: len(rest) - len(suffix)] for rest in rests)
+    return LevelValues(individual=IndividualValues(roots=roots, prefix=prefix or None, suffix=suffix or None))
+
+
+def expand(assignment: TopologyAssignment) -> Iterator[Domain]:
+    """The domains of an assignment, in order; accepts every valid way to write them down."""
+    total = sum(part.domain_count for part in assignment.slices)
+    if total > MAX_DOMAINS:
+        raise ConversionError(f"the topology assignment has {total} domains; at most {MAX_DOMAINS} can be expanded")
+    for part in assignment.slices:
+        names = [_expanded(values, part.domain_count) for values in part.values_per_level]
+        counts = part.pod_counts.individual or (part.pod_counts.universal or 0,) * part.domain_count
+        for *values, count in zip(*names, counts, strict=True):
+            yield Domain(tuple(values), count)
+
+
+def _expanded(values: LevelValues, count: int) -> Sequence[str]:
+    if values.individual is None:
+        return (values.universal or "",) * count
+    prefix, suffix = values.individual.prefix or "", values.individual.suffix or ""
+    return [f"{prefix}{root}{suffix}" for root in values.individual.roots]

@@ -1,0 +1,19 @@
+"""A v1beta1 kind's facts, taken over from its v1beta2 sibling."""
+
+from dataclasses import replace
+
+from kohort.api.kinds import Column, CustomObject, KindInfo
+from kohort.api.kueue.group import deprecated_for_v1beta2
+
+
+def like(sibling: type[CustomObject], columns: tuple[Column, ...] | None = None) -> KindInfo:
+    """The sibling's facts in this version: served, deprecated, not stored (API-1, API-2)."""
+    info = sibling.info
+    return replace(
+        info,
+        resource=replace(info.resource, version="v1beta1"),
+        is_storage=False,
+        deprecation=deprecated_for_v1beta2(info.resource.kind),
+        selectable_fields=(),
+        columns=info.columns if columns is None else columns,
+    )

@@ -1,0 +1,210 @@
+"""Workload, version v1beta1."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+
+from kohort.api.kinds import CustomObject, KindInfo
+from kohort.api.kueue.v1beta1.info import like
+from kohort.api.kueue.v1beta1.queues import Conditions
+from kohort.api.kueue.v1beta2 import workload as v2
+from kohort.api.markers import (
+    ATOMIC,
+    Bounds,
+    Default,
+    Int32,
+    NoSchemaDefault,
+    Required,
+    Subdomain,
+    keyed,
+)
+from kohort.api.rules import Rule
+from kohort.api.struct import Struct
+
+POD_PRIORITY_CLASS = "scheduling.k8s.io/priorityclass"
+WORKLOAD_PRIORITY_CLASS = "kueue.x-k8s.io/workloadpriorityclass"
+
+
+class TopologyRequest(Struct):
+    """Where the pods of a set want to stand."""
+
+    required: str | None = None
+    """Level on which all pods must stand in one domain."""
+    preferred: str | None = None
+    """Level on which the pods should stand in one domain, if possible."""
+    unconstrained: bool | None = None
+    """Any nodes will do, as long as there is room for all pods at once."""
+    pod_index_label: str | None = None
+    """Pod label that holds the pod's index in the set."""
+    sub_group_index_label: str | None = None
+    """Pod label that holds the index of the pod's group, where the set consists of equal groups."""
+    sub_group_count: Int32 | None = None
+    """Number of equal groups in the set."""
+    pod_set_group_name: str | None = None
+    """Pod sets of the same group get one flavor and one domain."""
+    pod_set_slice_required_topology: str | None = None
+    """Level on which each slice must stand in one domain."""
+    pod_set_slice_size: Int32 | None = None
+    """Pods per slice."""
+
+
+class PodSet(v2.PodSet):
+    """Pods of one shape."""
+
+    topology_request: TopologyRequest | None = None  # type: ignore[assignment]
+    """Where the pods want to stand."""
+
+
+class WorkloadSpec(v2.WorkloadDemand):
+    """What wants to run, and in which queue it waits."""
+
+    pod_sets: Annotated[tuple[PodSet, ...], keyed("name"), Bounds(min_items=1, max_items=18), Required()] = ()
+    """The pods, in sets of one shape each."""
+    priority_class_name: Subdomain | None = None
+    """Class that the priority came from."""
+    priority_class_source: Annotated[
+        Literal["kueue.x-k8s.io/workloadpriorityclass", "scheduling.k8s.io/priorityclass", ""], Default("")
+    ] = ""
+    """Which kind of class that is."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "API-76",
+            "!has(self.priorityClassName) || has(self.priority)",
+            "priorityClassName needs priority to be set",
+            lambda spec, _old: "priorityClassName" not in spec or "priority" in spec,
+        ),
+    )
+
+
+class TopologyDomain(Struct):
+    """Pods in one domain."""
+
+    values: Annotated[tuple[str, ...], ATOMIC, Bounds(min_items=1, max_items=16)]
+    """Names of the domain, one per level."""
+    count: Annotated[Int32, Bounds(minimum=1)]
+    """Number of pods."""
+
+
+class TopologyAssignment(Struct):
+    """The domains that the pods of a set were given."""
+
+    levels: Annotated[tuple[str, ...], ATOMIC, Bounds(min_items=1, max_items=16)]
+    """Node labels of the levels, the widest first."""
+    domains: Annotated[tuple[TopologyDomain, ...], ATOMIC, Required()] = ()
+    """The domains with their pods."""
+
+
+class PodSetAssignment(v2.PodSetAssignment):
+    """What a pod set was given at admission."""
+
+    topology_assignment: TopologyAssignment | None = None  # type: ignore[assignment]
+    """Where the pods stand."""
+    delayed_topology_request: str | None = None
+    """Pending while the placement waits for an admission check."""
+
+
+class Admission(Struct):
+    """The reservation of a workload."""
+
+    cluster_queue: Annotated[Subdomain, Required()] = ""
+    """ClusterQueue that holds the reservation."""
+    pod_set_assignments: Annotated[
+        tuple[PodSetAssignment, ...], keyed("name"), Bounds(max_items=18), Required()
+    ] = ()
+    """One per pod set."""
+
+
+class AdmissionCheckState(v2.AdmissionCheckState):
+    """The answer of one admission check."""
+
+    name: Annotated[str, Bounds(max_length=316)]
+    """Name of the AdmissionCheck."""
+
+
+class SchedulingStats(Struct):
+    """The workload's history in numbers."""
+
+    evictions: Annotated[tuple[v2.EvictionCount, ...], keyed("reason", "underlyingCause")] = ()
+    """Evictions by reason."""
+
+
+class UnhealthyNode(Struct):
+    """A node of the assignment that failed."""
+
+    name: str
+    """Name of the node."""
+
+
+class WorkloadStatus(v2.WorkloadProgress):
+    """How far the workload has come."""
+
+    conditions: Conditions = ()
+    """QuotaReserved, Admitted, Evicted, Finished and others."""
+    admission: Admission | None = None
+    """The reservation; absent while the workload waits."""
+    admission_checks: Annotated[tuple[AdmissionCheckState, ...], keyed("name"), Bounds(max_items=8)] = ()
+    """Answers of the admission checks."""
+    accumulated_past_execution_time_seconds: Int32 | None = msgspec.field(
+        default=None, name="accumulatedPastExexcutionTimeSeconds"
+    )
+    """Time that the workload was admitted before the present admission (the field's name is misspelt for good)."""
+    scheduling_stats: SchedulingStats | None = None
+    """The workload's history in numbers."""
+    nominated_cluster_names: Annotated[tuple[str, ...], ATOMIC, Bounds(max_items=20)] = ()
+    """Worker clusters that the workload is offered to."""
+    cluster_name: str | None = None
+    """Worker cluster that took the workload."""
+    unhealthy_nodes: tuple[UnhealthyNode, ...] = ()
+    """Nodes of the assignment that failed."""
+
+
+def _source(workload: Any) -> Any:
+    return workload.get("spec", {}).get("priorityClassSource")
+
+
+def _name(workload: Any) -> Any:
+    return workload.get("spec", {}).get("priorityClassName")
+
+
+def _source_is_fixed(new: Any, old: Any) -> bool:
+    return _source(new) is None or _source(old) is None or bool(_source(new) == _source(old))
+
+
+def _pod_class_name_is_fixed(new: Any, old: Any) -> bool:
+    if _source(new) == WORKLOAD_PRIORITY_CLASS or _name(new) is None or _name(old) is None:
+        return True
+    return bool(_name(new) == _name(old))
+
+
+class Workload(CustomObject):
+    """A job as the queue sees it: its pods, its queue, its priority, and how far it has come."""
+
+    info: ClassVar[KindInfo] = like(v2.Workload)
+
+    spec: Annotated[WorkloadSpec, NoSchemaDefault()] = WorkloadSpec()
+    """What wants to run."""
+    status: Annotated[WorkloadStatus, NoSchemaDefault()] = WorkloadStatus()
+    """How far it has come."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        v2.ASSIGNS_EVERY_POD_SET,
+        Rule(
+            "API-76",
+            f"{v2.WHEN_RESERVED_CEL} || !has(self.spec.priorityClassSource) || !has(oldSelf.spec.priorityClassSource)"
+            " || self.spec.priorityClassSource == oldSelf.spec.priorityClassSource",
+            "priorityClassSource can't be changed while quota is reserved",
+            v2.when_reserved(_source_is_fixed),
+        ),
+        Rule(
+            "API-76",
+            f"{v2.WHEN_RESERVED_CEL} || (has(self.spec.priorityClassSource)"
+            f" && self.spec.priorityClassSource == '{WORKLOAD_PRIORITY_CLASS}')"
+            " || !has(self.spec.priorityClassName) || !has(oldSelf.spec.priorityClassName)"
+            " || self.spec.priorityClassName == oldSelf.spec.priorityClassName",
+            "priorityClassName can't be changed while quota is reserved, except for a WorkloadPriorityClass",
+            v2.when_reserved(_pod_class_name_is_fixed),
+        ),
+        v2.QUEUE_NAME_IS_FIXED,
+        v2.EXECUTION_TIME_IS_FIXED,
+    )

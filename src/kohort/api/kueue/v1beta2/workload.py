@@ -1,0 +1,640 @@
+"""Workload, version v1beta2: the unit that waits, is admitted and evicted (API-47 to API-71)."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+
+from kohort.api.codec import decode
+from kohort.api.core.pods import PodTemplateSpec
+from kohort.api.kinds import AGE, Column, CustomObject, KindInfo
+from kohort.api.kueue.group import namespaced
+from kohort.api.kueue.v1beta2.flavors import Tolerations
+from kohort.api.kueue.v1beta2.queues import Conditions
+from kohort.api.markers import (
+    ATOMIC,
+    SUBDOMAIN_REGEX,
+    Bounds,
+    Holds,
+    Int32,
+    Label,
+    NoSchemaDefault,
+    OneOf,
+    Pattern,
+    Required,
+    ResourceList,
+    Subdomain,
+    keyed,
+)
+from kohort.api.meta import Time
+from kohort.api.rules import Rule
+from kohort.api.struct import Struct
+
+Count = Annotated[Int32, Bounds(minimum=0)]
+Positive = Annotated[Int32, Bounds(minimum=1)]
+TopologyName = Annotated[str, Bounds(max_length=63)]
+LabelKey = Annotated[str, Bounds(max_length=317)]
+NodeName = Annotated[str, Bounds(max_length=63)]
+ClusterName = Annotated[str, Bounds(max_length=256)]
+
+
+# Pod sets
+
+
+class TopologyConstraint(Struct):
+    """Pods that must stand together on one level."""
+
+    topology: Annotated[str, Bounds(min_length=1, max_length=63)]
+    """Node label of the level."""
+    size: Positive
+    """How many pods stand together."""
+
+
+class TopologyRequest(Struct):
+    """Where the pods of a set want to stand."""
+
+    required: TopologyName | None = None
+    """Level on which all pods must stand in one domain."""
+    preferred: TopologyName | None = None
+    """Level on which the pods should stand in one domain, if possible."""
+    unconstrained: bool | None = None
+    """Any nodes will do, as long as there is room for all pods at once."""
+    pod_index_label: LabelKey | None = None
+    """Pod label that holds the pod's index in the set."""
+    sub_group_index_label: LabelKey | None = None
+    """Pod label that holds the index of the pod's group, where the set consists of equal groups."""
+    sub_group_count: Count | None = None
+    """Number of equal groups in the set."""
+    pod_set_group_name: Annotated[str, Bounds(max_length=256)] | None = None
+    """Pod sets of the same group get one flavor and one domain."""
+    pod_set_slice_required_topology: TopologyName | None = None
+    """Level on which each slice must stand in one domain."""
+    pod_set_slice_size: Positive | None = None
+    """Pods per slice."""
+    slice_constraints: Annotated[tuple[TopologyConstraint, ...], ATOMIC, Bounds(max_items=3)] = msgspec.field(
+        default=(), name="podsetSliceRequiredTopologyConstraints"
+    )
+    """Slices within slices, the widest level first."""
+
+
+@lru_cache(maxsize=4096)
+def _template(raw: bytes) -> PodTemplateSpec:
+    return decode(raw, PodTemplateSpec)
+
+
+class PodSet(Struct):
+    """Pods of one shape."""
+
+    name: Label = "main"
+    """Name of the set, unique in the workload."""
+    template: Annotated[msgspec.Raw, Holds(PodTemplateSpec)]
+    """The pods' template."""
+    count: Count = 1
+    """Number of pods."""
+    min_count: Positive | None = None
+    """Fewest pods with which the workload can start; allows partial admission."""
+    topology_request: TopologyRequest | None = None
+    """Where the pods want to stand."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "API-48",
+            "!has(self.minCount) || self.minCount <= self.count",
+            "minCount may not exceed count",
+            lambda pod_set, _old: pod_set.get("minCount", 0) <= pod_set.get("count", 1),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        # A decoded Raw keeps the whole message alive; a copy keeps just the template.
+        msgspec.structs.force_setattr(self, "template", self.template.copy())
+
+    @property
+    def pod_template(self) -> PodTemplateSpec:
+        """The typed view of the template; equal templates share one."""
+        return _template(bytes(self.template))
+
+
+class PriorityClassRef(Struct):
+    """The class that the priority came from."""
+
+    group: Literal["kueue.x-k8s.io", "scheduling.k8s.io"]
+    """API group of the class."""
+    kind: Literal["WorkloadPriorityClass", "PriorityClass"]
+    """Kind of the class."""
+    name: Annotated[str, Bounds(min_length=1, max_length=253), Pattern(SUBDOMAIN_REGEX), Required()] = ""
+    """Name of the class."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "API-47",
+            "self.group != 'scheduling.k8s.io' || self.kind == 'PriorityClass'",
+            "group scheduling.k8s.io goes with kind PriorityClass",
+            lambda ref, _old: ref.get("group") != "scheduling.k8s.io" or ref.get("kind") == "PriorityClass",
+        ),
+        Rule(
+            "API-47",
+            "self.group != 'kueue.x-k8s.io' || self.kind == 'WorkloadPriorityClass'",
+            "group kueue.x-k8s.io goes with kind WorkloadPriorityClass",
+            lambda ref, _old: ref.get("group") != "kueue.x-k8s.io" or ref.get("kind") == "WorkloadPriorityClass",
+        ),
+    )
+
+
+class PreemptionGate(Struct):
+    """A gate that keeps the workload from preempting others until it is opened."""
+
+    name: Annotated[str, Bounds(min_length=1, max_length=63)]
+    """Name of the gate."""
+
+
+class WorkloadDemand(Struct):
+    """What a Workload's spec says alike in both versions."""
+
+    queue_name: Subdomain | None = None
+    """LocalQueue of the same namespace."""
+    priority: Int32 | None = None
+    """Higher goes first; absent counts as 0."""
+    active: bool = True
+    """False keeps the workload out of the queue, and evicts it if it was admitted."""
+    maximum_execution_time_seconds: Positive | None = None
+    """Longest time that the workload may be admitted, over all its admissions."""
+
+
+class WorkloadSpec(WorkloadDemand):
+    """What wants to run, and in which queue it waits."""
+
+    pod_sets: Annotated[tuple[PodSet, ...], keyed("name"), Bounds(min_items=1, max_items=18)] = ()
+    """The pods, in sets of one shape each."""
+    priority_class_ref: PriorityClassRef | None = None
+    """Class that the priority came from."""
+    preemption_gates: Annotated[tuple[PreemptionGate, ...], keyed("name"), Bounds(max_items=8)] = ()
+    """Gates that must be open before the workload may preempt others."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "API-47",
+            "!has(self.priorityClassRef) || has(self.priority)",
+            "priorityClassRef needs priority to be set",
+            lambda spec, _old: "priorityClassRef" not in spec or "priority" in spec,
+        ),
+    )
+
+
+# Topology assignment
+
+
+def _exactly_one_form(value: Any, _old: Any) -> bool:
+    return ("universal" in value) != ("individual" in value)
+
+
+EXACTLY_ONE_FORM = Rule(
+    "API-54",
+    "has(self.universal) != has(self.individual)",
+    "give exactly one of universal and individual",
+    _exactly_one_form,
+)
+
+
+class IndividualValues(Struct):
+    """One value per domain, common ends taken out."""
+
+    roots: Annotated[tuple[NodeName, ...], ATOMIC, Bounds(min_items=1, max_items=100_000)]
+    """The part that differs, one per domain."""
+    prefix: NodeName | None = None
+    """What all values begin with."""
+    suffix: NodeName | None = None
+    """What all values end with."""
+
+
+class LevelValues(Struct):
+    """Values of one level over the domains of a slice."""
+
+    universal: NodeName | None = None
+    """The value of all domains."""
+    individual: IndividualValues | None = None
+    """One value per domain."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (EXACTLY_ONE_FORM,)
+
+
+class PodCounts(Struct):
+    """Pods per domain of a slice."""
+
+    universal: Positive | None = None
+    """The number in all domains."""
+    individual: Annotated[tuple[Positive, ...], ATOMIC, Bounds(min_items=1, max_items=100_000)] = ()
+    """One number per domain."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (EXACTLY_ONE_FORM,)
+
+
+def _roots_match_domains(part: Any, _old: Any) -> bool:
+    return all(
+        len(values["individual"].get("roots", ())) == part.get("domainCount")
+        for values in part.get("valuesPerLevel", ())
+        if "individual" in values
+    )
+
+
+def _pod_counts_match_domains(part: Any, _old: Any) -> bool:
+    counts = part.get("podCounts", {})
+    return "individual" not in counts or len(counts["individual"]) == part.get("domainCount")
+
+
+class TopologySlice(Struct):
+    """Domains of an assignment that are written down together."""
+
+    domain_count: Positive
+    """Number of domains."""
+    values_per_level: Annotated[tuple[LevelValues, ...], ATOMIC, Bounds(min_items=1, max_items=16)]
+    """The domains' names, level by level."""
+    pod_counts: PodCounts
+    """Pods per domain."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "API-54",
+            "self.valuesPerLevel.all(v, !has(v.individual) || size(v.individual.roots) == self.domainCount)",
+            "individual values must have one root per domain",
+            _roots_match_domains,
+        ),
+        Rule(
+            "API-54",
+            "!has(self.podCounts.individual) || size(self.podCounts.individual) == self.domainCount",
+            "individual pod counts must have one number per domain",
+            _pod_counts_match_domains,
+        ),
+    )
+
+
+def _slices_have_every_level(assignment: Any, _old: Any) -> bool:
+    levels = len(assignment.get("levels", ()))
+    return all(len(part.get("valuesPerLevel", ())) == levels for part in assignment.get("slices", ()))
+
+
+class TopologyAssignment(Struct):
+    """The domains that the pods of a set were given."""
+
+    levels: Annotated[tuple[LabelKey, ...], ATOMIC, Bounds(min_items=1, max_items=16)]
+    """Node labels of the levels, the widest first."""
+    slices: Annotated[tuple[TopologySlice, ...], ATOMIC, Bounds(max_items=1000)]
+    """The domains; the assignment is all slices together."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "API-54",
+            "self.slices.all(s, size(s.valuesPerLevel) == size(self.levels))",
+            "each slice has values for every level",
+            _slices_have_every_level,
+        ),
+    )
+
+
+# Status
+
+
+class PodSetAssignment(Struct):
+    """What a pod set was given at admission."""
+
+    name: Label = "main"
+    """Name of the pod set."""
+    flavors: dict[str, Subdomain] = {}
+    """Flavor per resource."""
+    resource_usage: ResourceList = {}
+    """Quota that the set takes, all its pods together."""
+    count: Count | None = None
+    """Pods that were admitted; fewer than asked for with partial admission."""
+    topology_assignment: TopologyAssignment | None = None
+    """Where the pods stand."""
+    delayed_topology_request: Annotated[str, OneOf(("Pending", "Ready")), Bounds(max_length=7)] | None = None
+    """Pending while the placement waits for an admission check."""
+
+
+class Admission(Struct):
+    """The reservation of a workload."""
+
+    cluster_queue: Subdomain = ""
+    """ClusterQueue that holds the reservation."""
+    pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], keyed("name"), Bounds(max_items=18)] = ()
+    """One per pod set."""
+
+
+class RequeueState(Struct):
+    """Retries after evictions for pods that were not ready in time."""
+
+    count: Count | None = None
+    """How often the workload was put back."""
+    requeue_at: Time | None = None
+    """When it may be admitted again."""
+
+
+class ReclaimablePod(Struct):
+    """Pods of a set that no longer need their quota."""
+
+    name: Label
+    """Name of the pod set."""
+    count: Count
+    """Number of pods."""
+
+
+class PodSetUpdate(Struct):
+    """What an admission check adds to the pods of a set."""
+
+    name: Label
+    """Name of the pod set."""
+    labels: dict[str, str] = {}
+    """Labels to add."""
+    annotations: dict[str, str] = {}
+    """Annotations to add."""
+    node_selector: dict[str, str] = {}
+    """Node selector entries to add."""
+    tolerations: Tolerations = ()
+    """Tolerations to add."""
+
+
+class AdmissionCheckState(Struct):
+    """The answer of one admission check."""
+
+    name: Annotated[str, Bounds(min_length=1, max_length=316)]
+    """Name of the AdmissionCheck."""
+    state: Literal["Pending", "Ready", "Retry", "Rejected"]
+    """The answer so far."""
+    last_transition_time: Time
+    """When the state last changed."""
+    message: Annotated[str, Bounds(max_length=32768)]
+    """A sentence for people; may be empty."""
+    requeue_after_seconds: Count | None = None
+    """With Retry: how long to wait before the next try."""
+    retry_count: Count | None = None
+    """How often this check asked for a retry."""
+    pod_set_updates: Annotated[tuple[PodSetUpdate, ...], ATOMIC, Bounds(max_items=18)] = ()
+    """What the pods get when the workload starts."""
+
+
+class PodSetRequest(Struct):
+    """Resources that a pod set asked for when it was last considered."""
+
+    name: Label
+    """Name of the pod set."""
+    resources: ResourceList = {}
+    """Requests of all its pods together."""
+
+
+class EvictionCount(Struct):
+    """How often the workload was evicted for one reason."""
+
+    reason: Annotated[str, Bounds(max_length=316)]
+    """Reason of the eviction."""
+    underlying_cause: Annotated[str, Bounds(max_length=316)]
+    """What lay behind the reason; may be empty."""
+    count: Count
+    """How often."""
+
+
+class SchedulingStats(Struct):
+    """The workload's history in numbers."""
+
+    evictions: Annotated[tuple[EvictionCount, ...], keyed("reason", "underlyingCause"), Bounds(max_items=256)] = ()
+    """Evictions by reason."""
+
+
+class UnhealthyNode(Struct):
+    """A node of the assignment that failed."""
+
+    name: NodeName
+    """Name of the node."""
+
+
+class PreemptionGateState(Struct):
+    """Whether a preemption gate is open."""
+
+    name: Annotated[str, Bounds(min_length=1, max_length=63)]
+    """Name of the gate."""
+    position: Literal["Closed", "Open"]
+    """Open lets the workload preempt."""
+    last_transition_time: Time
+    """When the position last changed."""
+
+
+class WorkloadProgress(Struct):
+    """What a Workload's status says alike in both versions."""
+
+    requeue_state: RequeueState | None = None
+    """Retries after evictions for pods that were not ready in time."""
+    reclaimable_pods: Annotated[tuple[ReclaimablePod, ...], keyed("name"), Bounds(max_items=18)] = ()
+    """Pods that no longer need their quota."""
+    resource_requests: Annotated[tuple[PodSetRequest, ...], keyed("name"), Bounds(max_items=18)] = ()
+    """Requests last considered while the workload was not admitted."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "API-53",
+            "!has(self.clusterName) || !has(oldSelf.clusterName) || self.clusterName == oldSelf.clusterName",
+            "clusterName can be removed but not changed",
+            lambda status, old: (
+                "clusterName" not in status
+                or "clusterName" not in old
+                or bool(status["clusterName"] == old["clusterName"])
+            ),
+        ),
+        Rule(
+            "API-53",
+            "!has(self.clusterName) || !has(self.nominatedClusterNames) || size(self.nominatedClusterNames) == 0",
+            "clusterName and nominatedClusterNames exclude each other",
+            lambda status, _old: "clusterName" not in status or not status.get("nominatedClusterNames"),
+        ),
+    )
+
+
+class WorkloadStatus(WorkloadProgress):
+    """How far the workload has come."""
+
+    conditions: Conditions = ()
+    """QuotaReserved, Admitted, Evicted, Finished and others."""
+    admission: Admission | None = None
+    """The reservation; absent while the workload waits."""
+    admission_checks: Annotated[tuple[AdmissionCheckState, ...], keyed("name"), Bounds(max_items=8)] = ()
+    """Answers of the admission checks."""
+    accumulated_past_execution_time_seconds: Int32 | None = None
+    """Time that the workload was admitted before the present admission."""
+    scheduling_stats: SchedulingStats | None = None
+    """The workload's history in numbers."""
+    nominated_cluster_names: Annotated[tuple[ClusterName, ...], ATOMIC, Bounds(max_items=20)] = ()
+    """Worker clusters that the workload is offered to."""
+    cluster_name: ClusterName | None = None
+    """Worker cluster that took the workload."""
+    unhealthy_nodes: Annotated[tuple[UnhealthyNode, ...], keyed("name"), Bounds(max_items=8)] = ()
+    """Nodes of the assignment that failed."""
+    preemption_gates: Annotated[tuple[PreemptionGateState, ...], keyed("name"), Bounds(max_items=8)] = ()
+    """State of the gates of the spec."""
+
+
+# Rules over spec and status
+
+
+def condition_is_true(workload: Any, condition: str) -> bool:
+    """Whether a condition of the JSON object is True."""
+    conditions = workload.get("status", {}).get("conditions", ())
+    return any(entry.get("type") == condition and entry.get("status") == "True" for entry in conditions)
+
+
+def _true_cel(who: str, condition: str) -> str:
+    return (
+        f"(has({who}.status) && has({who}.status.conditions)"
+        f" && {who}.status.conditions.exists(c, c.type == '{condition}' && c.status == 'True'))"
+    )
+
+
+def _member(workload: Any, name: str) -> Any:
+    return workload.get("spec", {}).get(name)
+
+
+def _same_cel(name: str) -> str:
+    return (
+        f"has(self.spec.{name}) == has(oldSelf.spec.{name})"
+        f" && (!has(self.spec.{name}) || self.spec.{name} == oldSelf.spec.{name})"
+    )
+
+
+BOTH_HAVE_SPEC_CEL = "has(self.spec) && has(oldSelf.spec)"
+
+
+def fixed_while(condition: str, name: str, spec_rule: str, message: str) -> Rule:
+    """A spec field that may not change while a condition is True before and after."""
+    return Rule(
+        spec_rule,
+        f"!({BOTH_HAVE_SPEC_CEL} && {_true_cel('self', condition)} && {_true_cel('oldSelf', condition)})"
+        f" || ({_same_cel(name)})",
+        message,
+        lambda new, old: (
+            not ("spec" in new and "spec" in old)
+            or not (condition_is_true(new, condition) and condition_is_true(old, condition))
+            or _member(new, name) == _member(old, name)
+        ),
+    )
+
+
+def _assigns_every_pod_set(workload: Any, _old: Any) -> bool:
+    admission = workload.get("status", {}).get("admission")
+    if admission is None or not condition_is_true(workload, "QuotaReserved"):
+        return True
+    return len(admission.get("podSetAssignments", ())) == len(_member(workload, "podSets") or ())
+
+
+ASSIGNS_EVERY_POD_SET = Rule(
+    "API-49",
+    f"!({_true_cel('self', 'QuotaReserved')} && has(self.status.admission))"
+    " || (has(self.status.admission.podSetAssignments) ? size(self.status.admission.podSetAssignments) : 0)"
+    " == (has(self.spec) && has(self.spec.podSets) ? size(self.spec.podSets) : 0)",
+    "a reserved workload has one podSetAssignment per pod set",
+    _assigns_every_pod_set,
+)
+
+QUEUE_NAME_IS_FIXED = fixed_while(
+    "QuotaReserved", "queueName", "API-51", "queueName can't be changed while quota is reserved"
+)
+EXECUTION_TIME_IS_FIXED = fixed_while(
+    "Admitted",
+    "maximumExecutionTimeSeconds",
+    "API-52",
+    "maximumExecutionTimeSeconds can't be changed while the workload is admitted",
+)
+
+
+def when_reserved(check: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """A check that applies only while the former object had quota reserved."""
+    return lambda new, old: (
+        not ("spec" in new and "spec" in old) or not condition_is_true(old, "QuotaReserved") or check(new, old)
+    )
+
+
+WHEN_RESERVED_CEL = f"!({BOTH_HAVE_SPEC_CEL} && {_true_cel('oldSelf', 'QuotaReserved')})"
+
+
+def _ref(workload: Any) -> Any:
+    return _member(workload, "priorityClassRef")
+
+
+def _ref_member_is_fixed(name: str) -> Callable[[Any, Any], bool]:
+    def check(new: Any, old: Any) -> bool:
+        before, after = _ref(old), _ref(new)
+        return not before or not after or bool(before.get(name) == after.get(name))
+
+    return when_reserved(check)
+
+
+def _pod_priority_class_is_fixed(new: Any, old: Any) -> bool:
+    before, after = _ref(old), _ref(new)
+    if not before or not after or before.get("kind") != "PriorityClass" or after.get("kind") != "PriorityClass":
+        return True
+    return bool(before.get("name") == after.get("name"))
+
+
+_BOTH_REFS_CEL = "has(self.spec.priorityClassRef) && has(oldSelf.spec.priorityClassRef)"
+
+PRIORITY_CLASS_REF_RULES = (
+    Rule(
+        "API-50",
+        f"{WHEN_RESERVED_CEL} || has(self.spec.priorityClassRef) == has(oldSelf.spec.priorityClassRef)",
+        "priorityClassRef can't be added or removed while quota is reserved",
+        when_reserved(lambda new, old: (_ref(new) is None) == (_ref(old) is None)),
+    ),
+    Rule(
+        "API-50",
+        f"{WHEN_RESERVED_CEL} || !({_BOTH_REFS_CEL})"
+        " || self.spec.priorityClassRef.group == oldSelf.spec.priorityClassRef.group",
+        "priorityClassRef.group can't be changed while quota is reserved",
+        _ref_member_is_fixed("group"),
+    ),
+    Rule(
+        "API-50",
+        f"{WHEN_RESERVED_CEL} || !({_BOTH_REFS_CEL})"
+        " || self.spec.priorityClassRef.kind == oldSelf.spec.priorityClassRef.kind",
+        "priorityClassRef.kind can't be changed while quota is reserved",
+        _ref_member_is_fixed("kind"),
+    ),
+    Rule(
+        "API-50",
+        f"{WHEN_RESERVED_CEL} || !({_BOTH_REFS_CEL})"
+        " || self.spec.priorityClassRef.kind != 'PriorityClass'"
+        " || oldSelf.spec.priorityClassRef.kind != 'PriorityClass'"
+        " || self.spec.priorityClassRef.name == oldSelf.spec.priorityClassRef.name",
+        "the name of a PriorityClass can't be changed while quota is reserved",
+        when_reserved(_pod_priority_class_is_fixed),
+    ),
+)
+
+WORKLOAD_COLUMNS = (
+    Column("Queue", ".spec.queueName"),
+    Column("Reserved in", ".status.admission.clusterQueue"),
+    Column("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
+    Column("Finished", ".status.conditions[?(@.type=='Finished')].status"),
+    AGE,
+)
+
+
+class Workload(CustomObject):
+    """A job as the queue sees it: its pods, its queue, its priority, and how far it has come."""
+
+    info: ClassVar[KindInfo] = KindInfo(
+        namespaced("v1beta2", "Workload", "workloads"),
+        short_names=("kwl", "kueueworkload", "kueueworkloads"),
+        has_status=True,
+        is_storage=True,
+        columns=WORKLOAD_COLUMNS,
+        selectable_fields=(".status.admission.clusterQueue",),
+    )
+
+    spec: Annotated[WorkloadSpec, NoSchemaDefault()] = WorkloadSpec()
+    """What wants to run."""
+    status: Annotated[WorkloadStatus, NoSchemaDefault()] = WorkloadStatus()
+    """How far it has come."""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        ASSIGNS_EVERY_POD_SET,
+        *PRIORITY_CLASS_REF_RULES,
+        QUEUE_NAME_IS_FIXED,
+        EXECUTION_TIME_IS_FIXED,
+    )
