@@ -277,8 +277,8 @@ def _changed_locks(named: Mapping[Gate, bool], path: Path) -> list[FieldError]:
     return [
         invalid(
             path,
-            f"{gate.name}={_word(value)}",
-            f"the gate is locked to {_word(gate.value.default)}; take it out of the settings",
+            f"{gate.name}={str(value).lower()}",
+            f"the gate is locked to {str(gate.value.default).lower()}; take it out of the settings",
             "API-147",
         )
         for gate, value in named.items()
@@ -316,10 +316,6 @@ def _warnings(settings: Mapping[str, bool], named: Mapping[Gate, bool]) -> list[
 
 def _names(gates: Iterable[Gate]) -> str:
     return ", ".join(gate.name for gate in gates)
-
-
-def _word(value: bool) -> str:  # noqa: FBT001  the value is what gets printed, not a switch
-    return "true" if value else "false"
 
 
 _BOOLEANS = {
