@@ -1,9 +1,9 @@
 """The errors of this package. Validation problems are values (`kohort.api.fields`), not exceptions.
 
-    ApiError
-    ├── DecodeError      bytes or JSON that are not the object they should be
-    ├── DocumentError    a manifest file that can't be read, with its place
-    └── ConversionError  an object that has no form in the other version
+ApiError
+├── DecodeError      bytes or JSON that are not the object they should be
+├── DocumentError    a manifest file that can't be read, with its place
+└── ConversionError  an object that has no form in the other version
 """
 
 

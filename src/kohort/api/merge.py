@@ -5,7 +5,11 @@ Members that a patch does not name stay as they are, so unknown fields survive.
 
 from typing import Any
 
+import msgspec
+
 from kohort.api.codec import Json
+
+_canonical = msgspec.json.Encoder(order="sorted")
 
 
 def merge(target: Json, patch: Json) -> Json:
@@ -22,17 +26,22 @@ def merge(target: Json, patch: Json) -> Json:
 
 
 def difference(before: dict[str, Json], after: dict[str, Json]) -> dict[str, Json]:
-    """The smallest patch that leads from one object to another; empty when nothing changed (JOB-54).
+    """The smallest patch that leads from one object to another, empty when nothing changed (JOB-54).
 
-    A null can't be written by a merge patch, so a null member of `after` counts as absent.
+    A merge patch can't write a null, so a null member of `after` counts as absent.
     """
     patch: dict[str, Json] = {}
-    for name in before.keys() | after.keys():
+    for name in {**before, **after}:
         old, new = before.get(name), after.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
             inner = difference(old, new)
             if inner:
                 patch[name] = inner
-        elif not same(old, new):
+        elif not _same(old, new):
             patch[name] = new
     return patch
+
+
+def _same(one: Json, other: Json) -> bool:
+    """Equality of JSON, where `true` is not 1 as it is in Python."""
+    return _canonical.encode(one) == _canonical.encode(other)

@@ -71,9 +71,7 @@ class Condition(Struct):
     """Name of the aspect, unique within the list."""
     status: ConditionStatus
     """Whether the condition holds."""
-    reason: Annotated[
-        str, Bounds(min_length=1, max_length=1024), Pattern(r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
-    ]
+    reason: Annotated[str, Bounds(min_length=1, max_length=1024), Pattern(r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")]
     """One CamelCase word for programs."""
     message: Annotated[str, Bounds(max_length=32768)]
     """A sentence for people; may be empty."""
@@ -101,6 +99,7 @@ class LabelSelector(Struct):
     """Labels that must be present with exactly these values."""
     match_expressions: Annotated[tuple[LabelSelectorRequirement, ...], ATOMIC] = ()
     """Further demands, all of which must hold."""
+
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 

@@ -84,7 +84,7 @@ def schema_of(struct: type) -> Schema:
 def _with_default(node: Schema, info: msgspec.structs.FieldInfo) -> Schema:
     """The struct's default as the schema's, unless it merely stands for 'absent' (None or empty)."""
     default = info.default if info.default is not msgspec.NODEFAULT else info.default_factory()
-    if default is None or default in ('', (), {}):
+    if default is None or default in ("", (), {}):
         return node
     return replace(node, default=to_json(default))
 

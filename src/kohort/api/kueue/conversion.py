@@ -12,6 +12,7 @@ from kohort.api.errors import ConversionError
 from kohort.api.kinds import kind_of
 from kohort.api.kueue import v1beta1, v1beta2
 from kohort.api.kueue.group import GROUP
+from kohort.api.kueue.quotas import canonical_quotas
 from kohort.api.kueue.slices import Domain, compress, expand
 from kohort.api.kueue.v1beta1.workload import POD_PRIORITY_CLASS, WORKLOAD_PRIORITY_CLASS
 from kohort.api.kueue.v1beta2.workload import TopologyAssignment
@@ -38,6 +39,11 @@ def convert(value: Json, api_version: str) -> Json:
     return prune(converted, schema_of(target))[0]
 
 
+def converts_by_webhook(kind: str) -> bool:
+    """Whether versions of the kind differ in more than what an API server converts by itself (API-72)."""
+    return kind in _TO_V1BETA2
+
+
 def _converted(value: Json, kind: str, source: str) -> Json:
     steps = (_TO_V1BETA2 if source == V1BETA1 else _TO_V1BETA1).get(kind)
     if steps is None:
@@ -46,7 +52,7 @@ def _converted(value: Json, kind: str, source: str) -> Json:
     spec, status = dict(value.get("spec") or {}), dict(value.get("status") or {})
     convert_spec(spec)
     convert_status(status)
-    return {**value, "spec": spec, "status": status}
+    return {**value, "spec": spec or None if kind == "MultiKueueCluster" else spec, "status": status}
 
 
 def _move(section: Section, old: str, new: str) -> None:
@@ -58,10 +64,15 @@ def _keep(_section: Section) -> None:
     """Nothing differs."""
 
 
-# ClusterQueue and LocalQueue
+# ClusterQueue, Cohort and LocalQueue
+
+
+def _canonical(spec: Section) -> None:
+    spec.update(canonical_quotas(spec))
 
 
 def _cluster_queue_to_v1beta2(spec: Section) -> None:
+    _canonical(spec)
     _move(spec, "cohort", "cohortName")
     names = spec.pop("admissionChecks", None)
     if names:
@@ -73,6 +84,7 @@ def _cluster_queue_to_v1beta2(spec: Section) -> None:
 
 
 def _cluster_queue_to_v1beta1(spec: Section) -> None:
+    _canonical(spec)
     _move(spec, "cohortName", "cohort")
 
 
@@ -164,7 +176,8 @@ def _multikueue_cluster_to_v1beta2(spec: Section) -> None:
         source["kubeConfig"] = kube_config
     if profile:
         source["clusterProfileRef"] = profile
-    spec["clusterSource"] = source
+    if source:
+        spec["clusterSource"] = source
 
 
 def _multikueue_cluster_to_v1beta1(spec: Section) -> None:
@@ -179,15 +192,15 @@ Steps = tuple[Callable[[Section], None], Callable[[Section], None]]
 
 _TO_V1BETA2: dict[str, Steps] = {
     v1beta1.ClusterQueue.__name__: (_cluster_queue_to_v1beta2, _show_counters),
-    v1beta1.Cohort.__name__: (_keep, _keep),
-    v1beta1.LocalQueue.__name__: (_keep, _local_queue_status_to_v1beta2),
+    v1beta1.Cohort.__name__: (_canonical, _keep),
+    v1beta1.LocalQueue.__name__: (_canonical, _local_queue_status_to_v1beta2),
     v1beta1.Workload.__name__: (_workload_to_v1beta2, _workload_status_to_v1beta2),
     v1beta1.MultiKueueCluster.__name__: (_multikueue_cluster_to_v1beta2, _keep),
 }
 _TO_V1BETA1: dict[str, Steps] = {
     v1beta2.ClusterQueue.__name__: (_cluster_queue_to_v1beta1, _show_counters),
-    v1beta2.Cohort.__name__: (_keep, _keep),
-    v1beta2.LocalQueue.__name__: (_keep, _local_queue_status_to_v1beta1),
+    v1beta2.Cohort.__name__: (_canonical, _keep),
+    v1beta2.LocalQueue.__name__: (_canonical, _local_queue_status_to_v1beta1),
     v1beta2.Workload.__name__: (_workload_to_v1beta1, _workload_status_to_v1beta1),
     v1beta2.MultiKueueCluster.__name__: (_multikueue_cluster_to_v1beta1, _keep),
 }

@@ -7,7 +7,17 @@ from kohort.api.kinds import CustomObject, KindInfo
 from kohort.api.kueue.v1beta1.info import like
 from kohort.api.kueue.v1beta1.queues import Conditions
 from kohort.api.kueue.v1beta2 import checks as v2
-from kohort.api.markers import LABEL_REGEX, SET, SUBDOMAIN_REGEX, Bounds, Int64, NoSchemaDefault, OneOf, Pattern, Required
+from kohort.api.markers import (
+    LABEL_REGEX,
+    SET,
+    SUBDOMAIN_REGEX,
+    Bounds,
+    Int64,
+    NoSchemaDefault,
+    OneOf,
+    Pattern,
+    Required,
+)
 from kohort.api.struct import Struct
 
 # AdmissionCheck

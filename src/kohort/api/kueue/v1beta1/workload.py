@@ -109,9 +109,7 @@ class Admission(Struct):
 
     cluster_queue: Annotated[Subdomain, Required()] = ""
     """ClusterQueue that holds the reservation."""
-    pod_set_assignments: Annotated[
-        tuple[PodSetAssignment, ...], keyed("name"), Bounds(max_items=18), Required()
-    ] = ()
+    pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], keyed("name"), Bounds(max_items=18), Required()] = ()
     """One per pod set."""
 
 

@@ -80,7 +80,7 @@ ResourceGroups = Annotated[tuple[ResourceGroup, ...], ATOMIC, Bounds(max_items=1
 class FairSharing(Struct):
     """The claim to shared capacity, compared with that of others."""
 
-    weight: RawQuantity = "1"
+    weight: RawQuantity = 1
     """Share relative to others of the same cohort: twice the weight, twice the share. 0 gives way to everybody."""
 
 
@@ -177,9 +177,7 @@ class AdmissionChecksStrategy(Struct):
 class AdmissionScope(Struct):
     """How LocalQueues share this queue."""
 
-    admission_mode: Annotated[
-        str, OneOf(("UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"))
-    ]
+    admission_mode: Annotated[str, OneOf(("UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"))]
     """Whether LocalQueues that used less in the past go first."""
 
 
@@ -220,9 +218,7 @@ def any_borrowing_limit(spec: Any) -> bool:
     )
 
 
-NO_BORROWING_LIMIT_CEL = (
-    "!has(self.resourceGroups) || self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))"
-)
+NO_BORROWING_LIMIT_CEL = "!has(self.resourceGroups) || self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))"
 
 
 class ClusterQueuePolicies(Struct):

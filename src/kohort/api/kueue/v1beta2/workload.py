@@ -102,7 +102,7 @@ class PodSet(Struct):
             "API-48",
             "!has(self.minCount) || self.minCount <= self.count",
             "minCount may not exceed count",
-            lambda pod_set, _old: pod_set.get("minCount", 0) <= pod_set.get("count", 1),
+            lambda pod_set, _old: "minCount" not in pod_set or pod_set["minCount"] <= pod_set["count"],
         ),
     )
 

@@ -1,0 +1,83 @@
+"""What the group's admission webhooks do, as plain functions: change on create, and refuse.
+
+The TLS webhook server, the embedded API server and `kohort validate` all call these.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kohort.api.codec import Json, from_json
+from kohort.api.fields import FieldError
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue import v1beta2
+from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
+from kohort.api.kueue.quotas import canonical_quotas
+from kohort.api.kueue.validation.flavors import resource_flavor_errors
+from kohort.api.kueue.validation.queues import (
+    cluster_queue_create_errors,
+    cluster_queue_update_errors,
+    cohort_errors,
+)
+from kohort.api.kueue.validation.workload_update import workload_create_errors, workload_update_errors
+
+MUTATED_ON_CREATE = frozenset({"ClusterQueue", "ResourceFlavor", "Workload"})
+"""Kinds with a defaulting webhook; it decodes the object, so a wrong type is refused there (API-9, API-95)."""
+
+
+def mutate_on_create(value: Json, gates: FeatureGates) -> Json:
+    """The object as the defaulting webhook leaves it; works on either version, which agree in what it touches."""
+    match value["kind"]:
+        case "ClusterQueue":
+            return _in_use(canonical_quotas({**value, "spec": value.get("spec") or {}}))
+        case "ResourceFlavor":
+            return _in_use({**value, "spec": value.get("spec") or {}})
+        case "Workload":
+            return _defaulted_workload(value, gates)
+    return value
+
+
+def _in_use(value: Json) -> Json:
+    """API-30, API-40."""
+    metadata = value.get("metadata") or {}
+    finalizers = metadata.get("finalizers") or []
+    if RESOURCE_IN_USE_FINALIZER in finalizers:
+        return value
+    return {**value, "metadata": {**metadata, "finalizers": [*finalizers, RESOURCE_IN_USE_FINALIZER]}}
+
+
+def _defaulted_workload(value: Json, gates: FeatureGates) -> Json:
+    """API-55: without partial admission, minCount means nothing and is dropped."""
+    spec = value.get("spec") or {}
+    if gates.enabled(Gate.PartialAdmission) or not spec.get("podSets"):
+        return value
+    pod_sets = [{name: member for name, member in each.items() if name != "minCount"} for each in spec["podSets"]]
+    return {**value, "spec": {**spec, "podSets": pod_sets}}
+
+
+Check = Callable[[Any, Any, FeatureGates], list[FieldError]]
+"""Takes the new object, the old one or None, and the gates."""
+
+
+def _cluster_queue(new: Any, old: Any, gates: FeatureGates) -> list[FieldError]:
+    return cluster_queue_create_errors(new, gates) if old is None else cluster_queue_update_errors(new, old, gates)
+
+
+def _workload(new: Any, old: Any, gates: FeatureGates) -> list[FieldError]:
+    return workload_create_errors(new, gates) if old is None else workload_update_errors(new, old, gates)
+
+
+_VALIDATING: dict[str, tuple[type, Check]] = {
+    "ClusterQueue": (v1beta2.ClusterQueue, _cluster_queue),
+    "Cohort": (v1beta2.Cohort, lambda new, _old, _gates: cohort_errors(new)),
+    "ResourceFlavor": (v1beta2.ResourceFlavor, lambda new, _old, _gates: resource_flavor_errors(new)),
+    "Workload": (v1beta2.Workload, _workload),
+}
+
+
+def webhook_errors(new: Json, old: Json | None, gates: FeatureGates) -> list[FieldError]:
+    """What the validating webhook of a v1beta2 object refuses; `old` is None on create (API-95)."""
+    entry = _VALIDATING.get(new["kind"])
+    if entry is None:
+        return []
+    kind, check = entry
+    return check(from_json(new, kind), None if old is None else from_json(old, kind), gates)

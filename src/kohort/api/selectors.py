@@ -1,0 +1,243 @@
+"""Label selectors and required node affinity, compiled once and matched often.
+
+All of them come down to one `Requirement` on a map of texts; a compiled selector is data, equal and hashable.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, Protocol
+
+from kohort.api.core.affinity import NodeSelector, NodeSelectorTerm
+from kohort.api.core.pods import PodSpec
+from kohort.api.errors import ApiError
+from kohort.api.fields import ROOT, FieldError, Path, forbidden, invalid, required
+from kohort.api.meta import LabelSelector
+from kohort.api.names import check_label_value, check_qualified_name, label_errors
+
+NODE_NAME_FIELD: Final = "metadata.name"
+"""The one field of a node that `matchFields` knows."""
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,63}")
+
+
+class SelectorError(ApiError):
+    """A selector that can't be understood; the text says where and what to do."""
+
+
+class Operator(Enum):
+    """How a requirement compares; the value is the word in manifests."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+    GT = "Gt"
+    LT = "Lt"
+
+
+_SET_OPERATORS = (Operator.IN, Operator.NOT_IN)
+_NUMERIC_OPERATORS = (Operator.GT, Operator.LT)
+_BARE_OPERATORS = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
+_LABEL_OPERATORS = (*_SET_OPERATORS, *_BARE_OPERATORS)
+
+
+class Demand(Protocol):
+    """A requirement as users write it, in label selectors and in node affinity alike."""
+
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def operator(self) -> str: ...  # noqa: D102
+    @property
+    def values(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One demand on the value of a key, understood."""
+
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Whether labels meet the demand; a missing key meets NotIn and DoesNotExist alone."""
+        value = labels.get(self.key)
+        match self.operator:
+            case Operator.IN:
+                return value in self.values
+            case Operator.NOT_IN:
+                return value not in self.values
+            case Operator.EXISTS:
+                return value is not None
+            case Operator.DOES_NOT_EXIST:
+                return value is None
+        return self._compares(value)
+
+    def _compares(self, value: str | None) -> bool:
+        (bound,) = (int64(text) for text in self.values)
+        number = int64(value or "")
+        if number is None or bound is None:
+            return False
+        return number > bound if self.operator is Operator.GT else number < bound
+
+
+def int64(text: str) -> int | None:
+    """The text as a signed 64-bit integer, if it is one; numeric operators compare such texts."""
+    if not _INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Requirements that must all hold."""
+
+    requirements: tuple[Requirement, ...]
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether the labels meet every requirement."""
+        return all(requirement.holds(labels) for requirement in self.requirements)
+
+
+EVERYTHING: Final = Selector(())
+NOTHING: Final = Selector((Requirement("", Operator.IN),))
+"""No value is in an empty set."""
+
+
+# Label selectors
+
+
+def compile_selector(selector: LabelSelector | None) -> Selector:
+    """The matcher of a label selector; absent matches nothing, empty everything (SCH-125)."""
+    if selector is None:
+        return NOTHING
+    problems = selector_errors(selector, ROOT)
+    if problems:
+        raise SelectorError(f"label selector: {problems[0]}")
+    expressions = (_understood(each) for each in selector.match_expressions)
+    return Selector((*exactly(selector.match_labels), *expressions))
+
+
+def exactly(labels: Mapping[str, str]) -> Iterable[Requirement]:
+    """One requirement per label: that very value."""
+    return (Requirement(key, Operator.IN, frozenset((value,))) for key, value in labels.items())
+
+
+def selector_errors(selector: LabelSelector | None, path: Path) -> list[FieldError]:
+    """What is wrong with keys, values and operators of a label selector (API-21)."""
+    if selector is None:
+        return []
+    errors = label_errors(selector.match_labels, path / "matchLabels", "API-21")
+    for index, each in enumerate(selector.match_expressions):
+        errors += _demand_errors(each, (path / "matchExpressions")[index], _LABEL_OPERATORS)
+    return errors
+
+
+def _demand_errors(demand: Demand, path: Path, allowed: tuple[Operator, ...]) -> list[FieldError]:
+    errors = _operator_errors(demand, path, allowed)
+    key_problem = check_qualified_name(demand.key)
+    if key_problem:
+        errors.append(invalid(path / "key", demand.key, key_problem, "API-21"))
+    for index, value in enumerate(demand.values):
+        value_problem = check_label_value(value)
+        if value_problem:
+            errors.append(invalid((path / "values")[index], value, value_problem, "API-21"))
+    return errors
+
+
+def _operator_errors(demand: Demand, path: Path, allowed: tuple[Operator, ...]) -> list[FieldError]:
+    words = [each.value for each in allowed]
+    if demand.operator not in words:
+        return [invalid(path / "operator", demand.operator, f"use one of {', '.join(words)}", "API-21")]
+    operator, values = Operator(demand.operator), demand.values
+    if operator in _SET_OPERATORS and not values:
+        return [required(path / "values", f"{operator.value} needs at least one value", "API-21")]
+    if operator in _NUMERIC_OPERATORS and (len(values) != 1 or int64(values[0]) is None):
+        return [invalid(path / "values", list(values), f"{operator.value} needs one integer", "API-21")]
+    if operator in _BARE_OPERATORS and values:
+        return [forbidden(path / "values", f"leave values out with {operator.value}", "API-21")]
+    return []
+
+
+def requirement(demand: Demand) -> Requirement:
+    """A demand on a label with any operator, checked; raises `SelectorError` when it makes no sense."""
+    problems = _demand_errors(demand, ROOT, tuple(Operator))
+    if problems:
+        raise SelectorError(f"requirement on label {demand.key!r}: {problems[0]}")
+    return _understood(demand)
+
+
+def _understood(demand: Demand) -> Requirement:
+    return Requirement(demand.key, Operator(demand.operator), frozenset(demand.values))
+
+
+# Node affinity
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """Demands on one node's labels and name; a term that can't be understood matches no node and says why."""
+
+    labels: Selector
+    fields: Selector = EVERYTHING
+    problem: str = ""
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether a node of that name with those labels meets the term."""
+        return self.labels.matches(labels) and self.fields.matches({NODE_NAME_FIELD: name})
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredNodes:
+    """Where a pod may run: its node selector, and the alternatives of its required affinity."""
+
+    selector: Selector
+    terms: tuple[NodeTerm, ...] | None
+    """None where the pod has no required affinity; empty matches no node."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why terms could not be understood; of interest when no other term matches (SCH-513)."""
+        return tuple(term.problem for term in self.terms or () if term.problem)
+
+    def matches_affinity(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node meets the required affinity, one term sufficing."""
+        return self.terms is None or any(term.matches(name, labels) for term in self.terms)
+
+    def matches(self, name: str, labels: Mapping[str, str]) -> bool:
+        """Whether the node meets both (TAS-45)."""
+        return self.selector.matches(labels) and self.matches_affinity(name, labels)
+
+
+def required_nodes(spec: PodSpec) -> RequiredNodes:
+    """The node selector and the required node affinity of a pod, both of which a node must meet."""
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    needed = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return RequiredNodes(Selector(tuple(exactly(spec.node_selector))), node_terms(needed))
+
+
+def node_terms(selector: NodeSelector | None) -> tuple[NodeTerm, ...] | None:
+    """The alternatives of a node selector."""
+    return None if selector is None else tuple(node_term(term) for term in selector.node_selector_terms)
+
+
+def node_term(term: NodeSelectorTerm) -> NodeTerm:
+    """One alternative, required or preferred; without any demand it matches no node."""
+    if not term.match_expressions and not term.match_fields:
+        return NodeTerm(NOTHING)
+    try:
+        labels = Selector(tuple(requirement(each) for each in term.match_expressions))
+        return NodeTerm(labels, Selector(tuple(_on_field(each) for each in term.match_fields)))
+    except SelectorError as error:
+        return NodeTerm(NOTHING, problem=str(error))
+
+
+def _on_field(demand: Demand) -> Requirement:
+    words = [operator.value for operator in _SET_OPERATORS]
+    if demand.operator not in words or len(demand.values) != 1:
+        raise SelectorError(f"requirement on field {demand.key!r}: use {' or '.join(words)} with one value")
+    return _understood(demand)
