@@ -4,7 +4,6 @@ Decoding checks types only: what is stored is readable even where today's rules 
 absent, as it does for the API server; it is looked for only when the fast path fails.
 """
 
-from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,9 +16,15 @@ Json = Any
 """What `json.loads` gives: dicts, lists, texts, numbers, booleans and None."""
 
 
-@cache
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
 def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    return msgspec.json.Decoder(kind)
+    """The decoder of a type, made once: making one costs more than using it."""
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+    return decoder
 
 
 _encoder = msgspec.json.Encoder()

@@ -6,10 +6,11 @@ a caller sees at once that there is nothing to write.
 
 import re
 from collections.abc import Iterable
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
+from kohort.api.core.objects import StatusCondition
 from kohort.api.fields import FieldError, Path, duplicate, invalid, required, too_long
 from kohort.api.meta import Condition
 from kohort.api.names import check_qualified_name
@@ -24,16 +25,8 @@ _REASON: Final = schema_of(Condition).properties["reason"]
 Conditions = tuple[Condition, ...]
 
 
-class HasCondition(Protocol):
-    """What our conditions and those of foreign kinds have in common."""
-
-    @property
-    def type(self) -> str: ...  # noqa: D102
-    @property
-    def status(self) -> str: ...  # noqa: D102
-
-
-C = TypeVar("C", bound=HasCondition)
+AnyCondition = Condition | StatusCondition
+C = TypeVar("C", bound=AnyCondition)
 
 
 def find(conditions: Iterable[C], type_: str) -> C | None:
@@ -41,7 +34,7 @@ def find(conditions: Iterable[C], type_: str) -> C | None:
     return next((each for each in conditions if each.type == type_), None)
 
 
-def is_true(conditions: Iterable[HasCondition], type_: str) -> bool:
+def is_true(conditions: Iterable[AnyCondition], type_: str) -> bool:
     """Whether the condition is there with status True."""
     found = find(conditions, type_)
     return found is not None and found.status == "True"

@@ -22,6 +22,7 @@ from kohort.api.struct import Struct, View
 SchemaType = Literal["object", "array", "string", "integer", "number", "boolean", "int-or-string", "any"]
 
 NO_DEFAULT: Any = object()
+NO_BOUNDS = m.Bounds()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Schema:
     enum: tuple[str, ...] = ()
     pattern: str = ""
     format: str = ""
-    bounds: m.Bounds = m.Bounds()
+    bounds: m.Bounds = NO_BOUNDS
     merge: m.Merge | None = None
     rules: tuple[Rule, ...] = ()
 

@@ -23,7 +23,7 @@ class _Reader:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._tokens = [*_TOKEN.findall(text), _END]
+        self._tokens: list[str] = [*_TOKEN.findall(text), _END]
         self._place = 0
 
     @property

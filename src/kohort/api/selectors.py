@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final
 
-from kohort.api.core.affinity import NodeSelector, NodeSelectorTerm
+from kohort.api.core.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from kohort.api.core.pods import PodSpec
 from kohort.api.errors import ApiError
 from kohort.api.fields import ROOT, FieldError, Path, forbidden, invalid, required
-from kohort.api.meta import LabelSelector
+from kohort.api.meta import LabelSelector, LabelSelectorRequirement
 from kohort.api.names import check_label_value, check_qualified_name, label_errors
 
 NODE_NAME_FIELD: Final = "metadata.name"
@@ -43,15 +43,8 @@ _BARE_OPERATORS = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
 _LABEL_OPERATORS = (*_SET_OPERATORS, *_BARE_OPERATORS)
 
 
-class Demand(Protocol):
-    """A requirement as users write it, in label selectors and in node affinity alike."""
-
-    @property
-    def key(self) -> str: ...  # noqa: D102
-    @property
-    def operator(self) -> str: ...  # noqa: D102
-    @property
-    def values(self) -> tuple[str, ...]: ...  # noqa: D102
+Demand = LabelSelectorRequirement | NodeSelectorRequirement
+"""A requirement as users write it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,24 +5,23 @@ somebody else defines (a Pod, a Job): it names only what Kohort reads, and unkno
 Field names are snake_case in Python and camelCase on the wire; a default is the schema's default (ADR 1).
 """
 
-from typing import Any, ClassVar, dataclass_transform
+from typing import ClassVar, dataclass_transform
 
 import msgspec
 
 from kohort.api.rules import Rule
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
-class StructMeta(msgspec.StructMeta):
-    """Makes every struct take its fields by name, which msgspec does not hand down to subclasses."""
-
-    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> type:
-        config.setdefault("kw_only", True)
-        return super().__new__(mcls, name, bases, namespace, **config)
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class FrozenMeta(msgspec.StructMeta):
+    """Tells type checkers what msgspec does by itself: a struct below a frozen one is frozen."""
 
 
-class Struct(msgspec.Struct, metaclass=StructMeta, frozen=True, omit_defaults=True, rename="camel"):
-    """An immutable typed object; what equals its schema default is omitted on the wire."""
+class Struct(msgspec.Struct, metaclass=FrozenMeta, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """An immutable typed object; what equals its schema default is omitted on the wire.
+
+    A subclass with a required field behind an optional one says `kw_only=True` itself.
+    """
 
     schema_rules: ClassVar[tuple[Rule, ...]] = ()
     """Rules over several fields of this object, checked wherever it occurs."""

@@ -1,4 +1,4 @@
-"""Validation that feature gates switch on, as observed with ConcurrentAdmission and PriorityBoost on (API-26, API-65)."""
+"""Validation that feature gates switch on, as observed with them on (API-26, API-65)."""
 
 from collections import Counter
 from typing import Any

@@ -121,7 +121,7 @@ def _workload_to_v1beta2(spec: Section) -> None:
 
 def _workload_to_v1beta1(spec: Section) -> None:
     ref = spec.pop("priorityClassRef", None) or {}
-    source = _SOURCE_OF_CLASS.get((ref.get("group"), ref.get("kind")))
+    source = _SOURCE_OF_CLASS.get((ref.get("group", ""), ref.get("kind", "")))
     if source:
         spec["priorityClassSource"] = source
         if ref.get("name"):
@@ -162,7 +162,7 @@ def _to_domains(topology: Json) -> Json:
     domains = expand(from_json(topology, TopologyAssignment))
     return {
         "levels": topology["levels"],
-        "domains": [{"values": list(domain.values), "count": domain.count} for domain in domains],
+        "domains": [{"values": list(domain.values), "count": domain.pods} for domain in domains],
     }
 
 

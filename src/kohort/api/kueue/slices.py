@@ -3,7 +3,6 @@
 One slice holds all domains; per level it keeps a single value where all agree, else the part that differs.
 """
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -26,7 +25,7 @@ class Domain(NamedTuple):
 
     values: tuple[str, ...]
     """Names, one per level, the widest first."""
-    count: int
+    pods: int
 
 
 def compress(levels: Sequence[str], domains: Sequence[Domain]) -> TopologyAssignment:
@@ -36,7 +35,7 @@ def compress(levels: Sequence[str], domains: Sequence[Domain]) -> TopologyAssign
 
 
 def _slice(level_count: int, domains: Sequence[Domain]) -> TopologySlice:
-    counts = [domain.count for domain in domains]
+    counts = [domain.pods for domain in domains]
     return TopologySlice(
         domain_count=len(domains),
         values_per_level=tuple(_level([d.values[level] for d in domains]) for level in range(level_count)),
@@ -47,11 +46,18 @@ def _slice(level_count: int, domains: Sequence[Domain]) -> TopologySlice:
 def _level(values: list[str]) -> LevelValues:
     if len(set(values)) == 1:
         return LevelValues(universal=values[0])
-    prefix = os.path.commonprefix(values)
+    prefix = _common_start(values)
     rests = [value[len(prefix) :] for value in values]
-    suffix = os.path.commonprefix([rest[::-1] for rest in rests])[::-1]
+    suffix = _common_start([rest[::-1] for rest in rests])[::-1]
     roots = tuple(rest[: len(rest) - len(suffix)] for rest in rests)
     return LevelValues(individual=IndividualValues(roots=roots, prefix=prefix or None, suffix=suffix or None))
+
+
+def _common_start(texts: list[str]) -> str:
+    """What all texts begin with; the least and the greatest share it if all do."""
+    least, greatest = min(texts), max(texts)
+    same = next((index for index, letter in enumerate(least) if letter != greatest[index]), len(least))
+    return least[:same]
 
 
 def expand(assignment: TopologyAssignment) -> Iterator[Domain]:

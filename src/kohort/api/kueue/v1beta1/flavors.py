@@ -50,7 +50,7 @@ class Topology(CustomObject):
     """The levels."""
 
 
-class WorkloadPriorityClass(CustomObject):
+class WorkloadPriorityClass(CustomObject, kw_only=True):
     """A named priority of workloads, apart from the priority of their pods."""
 
     info: ClassVar[KindInfo] = like(v2.WorkloadPriorityClass)

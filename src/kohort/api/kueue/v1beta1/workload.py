@@ -48,7 +48,7 @@ class TopologyRequest(Struct):
     """Pods per slice."""
 
 
-class PodSet(v2.PodSet):
+class PodSet(v2.PodSet, kw_only=True):
     """Pods of one shape."""
 
     topology_request: TopologyRequest | None = None  # type: ignore[assignment]

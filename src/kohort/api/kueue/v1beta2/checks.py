@@ -1,4 +1,4 @@
-"""AdmissionCheck, ProvisioningRequestConfig, MultiKueueConfig and MultiKueueCluster, version v1beta2 (API-42, API-43)."""
+"""AdmissionCheck, ProvisioningRequestConfig and the MultiKueue kinds, version v1beta2 (API-42, API-43)."""
 
 from typing import Annotated, ClassVar, Literal
 

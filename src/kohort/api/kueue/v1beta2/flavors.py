@@ -128,7 +128,7 @@ class Topology(CustomObject):
     """The levels."""
 
 
-class WorkloadPriorityClass(CustomObject):
+class WorkloadPriorityClass(CustomObject, kw_only=True):
     """A named priority of workloads, apart from the priority of their pods (API-41)."""
 
     info: ClassVar[KindInfo] = KindInfo(

@@ -11,11 +11,11 @@ from kohort.api.markers import (
     Int32,
     Int64,
     NoSchemaDefault,
+    OneOf,
     RawQuantity,
     Required,
     ResourceList,
     Subdomain,
-    OneOf,
     keyed,
 )
 from kohort.api.meta import Condition, LabelSelector, Time
@@ -114,7 +114,8 @@ class FlavorFungibility(Struct):
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "API-23",
-            "!has(self.preference) || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",
+            "!has(self.preference)"
+            " || (self.whenCanBorrow == 'TryNextFlavor' && self.whenCanPreempt == 'TryNextFlavor')",
             "preference needs whenCanBorrow and whenCanPreempt to be TryNextFlavor",
             _preference_has_a_choice,
         ),
@@ -218,7 +219,10 @@ def any_borrowing_limit(spec: Any) -> bool:
     )
 
 
-NO_BORROWING_LIMIT_CEL = "!has(self.resourceGroups) || self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))"
+NO_BORROWING_LIMIT_CEL = (
+    "!has(self.resourceGroups)"
+    " || self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.borrowingLimit))))"
+)
 
 
 class ClusterQueuePolicies(Struct):

@@ -83,7 +83,7 @@ def _template(raw: bytes) -> PodTemplateSpec:
     return decode(raw, PodTemplateSpec)
 
 
-class PodSet(Struct):
+class PodSet(Struct, kw_only=True):
     """Pods of one shape."""
 
     name: Label = "main"

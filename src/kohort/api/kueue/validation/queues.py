@@ -124,10 +124,14 @@ def _quota_errors(quota: ResourceQuota, path: Path, rules: QuotaRules) -> Iterat
         if not rules.parent:
             yield invalid(path / name, limit, f"needs a cohort to share with: {rules.remedy} or remove it", "API-14")
         yield from _negative_errors(limit, path / name)
-    if rules.lending_is_part_of_nominal and quota.lending_limit is not None:
-        if Quantity.parse(quota.lending_limit) > Quantity.parse(quota.nominal_quota):
-            remedy = f"may not exceed the nominalQuota of {quota.nominal_quota}"
-            yield invalid(path / "lendingLimit", quota.lending_limit, remedy, "API-19")
+    if rules.lending_is_part_of_nominal and _lends_more_than_nominal(quota):
+        remedy = f"may not exceed the nominalQuota of {quota.nominal_quota}"
+        yield invalid(path / "lendingLimit", quota.lending_limit, remedy, "API-19")
+
+
+def _lends_more_than_nominal(quota: ResourceQuota) -> bool:
+    limit = quota.lending_limit
+    return limit is not None and Quantity.parse(limit) > Quantity.parse(quota.nominal_quota)
 
 
 def _negative_errors(value: RawQuantity, path: Path) -> Iterator[FieldError]:
