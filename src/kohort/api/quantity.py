@@ -19,11 +19,11 @@ NANO = 10**9
 
 MAX_TEXT = 256
 MAX_EXPONENT = 999
-"""Far beyond any real quantity; without a bound, `1e999999999` would cost a gigabyte."""
+MAX_DIGITS = 200
+"""Bounds far beyond any real quantity: `1e999999999` must not cost a gigabyte, and what prints must be readable."""
 
 _MAX_BINARY = (2**63 - 1) * NANO
-_MAX_NUMBER_BITS = (10**MAX_TEXT).bit_length()
-_MAX_DIGITS = MAX_TEXT + MAX_EXPONENT
+_TOO_LARGE = 10**MAX_DIGITS * NANO
 _SHAPE = re.compile(r"([+-]?)(?=\.?[0-9])([0-9]*)(?:\.([0-9]*))?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
 _GRAMMAR = (
     "write a number with an optional suffix n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3"
@@ -129,9 +129,7 @@ def _parse_number(raw: object) -> Quantity:
             raise _not_a_quantity(raw, "write a finite number")
         # The shortest text of a float is what its author wrote; how Python spells the exponent is not.
         return Quantity(_parse_text(repr(raw)).nanos)
-    if raw.bit_length() > _MAX_NUMBER_BITS:
-        raise QuantityError(f"not a quantity: a number of {raw.bit_length()} bits: write at most {MAX_TEXT} digits")
-    return Quantity(raw * NANO)
+    return _bounded(raw * NANO, Notation.DECIMAL_SI)
 
 
 @lru_cache(maxsize=4096)
@@ -146,11 +144,11 @@ def _parse_text(text: str) -> Quantity:
         return _binary(_scaled(mantissa << bits, -places))
     exponent = _EXPONENT_OF.get(suffix)
     if exponent is not None:
-        return Quantity(_scaled(mantissa, exponent - places))
+        return _bounded(_scaled(mantissa, exponent - places), Notation.DECIMAL_SI)
     exponent = int(suffix[1:])
     if abs(exponent) > MAX_EXPONENT:
         raise _not_a_quantity(text, f"write an exponent of at most {MAX_EXPONENT}")
-    return Quantity(_scaled(mantissa, exponent - places), Notation.DECIMAL_EXPONENT)
+    return _bounded(_scaled(mantissa, exponent - places), Notation.DECIMAL_EXPONENT)
 
 
 def _scaled(mantissa: int, exponent: int) -> int:
@@ -162,6 +160,12 @@ def _scaled(mantissa: int, exponent: int) -> int:
 def _divide_away(value: int, unit: int) -> int:
     """Divide and round away from zero: who asks for a little gets at least that."""
     return -(-value // unit) if value >= 0 else value // unit
+
+
+def _bounded(nanos: int, notation: Notation) -> Quantity:
+    if -_TOO_LARGE < nanos < _TOO_LARGE:
+        return Quantity(nanos, notation)
+    raise QuantityError(f"not a quantity: the number is too large: write at most {MAX_DIGITS} digits before the point")
 
 
 def _binary(nanos: int) -> Quantity:
@@ -183,7 +187,7 @@ def _decimal_text(nanos: int) -> str:
 
 
 def _exponent_text(nanos: int) -> str:
-    mantissa, exponent = _without_thousands(nanos, _MAX_DIGITS)
+    mantissa, exponent = _without_thousands(nanos, MAX_DIGITS)
     return f"{mantissa}e{exponent}" if exponent else str(mantissa)
 
 
