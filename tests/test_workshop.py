@@ -101,7 +101,7 @@ def test_the_first_python_that_runs_and_is_new_enough_is_taken(workshop: Worksho
 
 def test_the_test_command_reaches_pytest_with_its_arguments(workshop: Workshop) -> None:
     workshop.with_python().make("test", "ARGS=tests/api -k quantity")
-    assert workshop.log.read_text().splitlines()[-1] == "-m pytest -n auto tests/api -k quantity"
+    assert workshop.log.read_text().splitlines()[-1] == "-m pytest -n 0 tests/api -k quantity"
 
 
 @pytest.mark.parametrize(
