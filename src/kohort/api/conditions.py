@@ -91,6 +91,8 @@ def condition_errors(conditions: Iterable[Condition], path: Path) -> list[FieldE
 
 
 def _type_errors(condition: Condition, path: Path) -> list[FieldError]:
+    if not condition.type:
+        return [required(path / "type", "name the aspect that the condition speaks of", "API-6")]
     problem = check_qualified_name(condition.type)
     return [invalid(path / "type", condition.type, problem, "API-6")] if problem else []
 

@@ -123,7 +123,9 @@ class FieldSelector:
 
 
 _FIELD_TERM = re.compile(r"(?:\\.|[^\\,])+", re.DOTALL)
-_FIELD_PARTS = re.compile(r"(?P<field>.*?)(?P<operator>!=|==|=)(?P<value>(?:\\[\\,=]|[^\\=])*)", re.DOTALL)
+_FIELD_PARTS = re.compile(
+    r"(?P<field>(?:[^=!]|!(?!=))+)(?P<operator>!=|==|=)(?P<value>(?:\\[\\,=]|[^\\=])*)", re.DOTALL
+)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -137,7 +139,7 @@ def parse_field_selector(text: str) -> FieldSelector:
 
 def _field_requirement(term: str, text: str) -> FieldRequirement:
     parts = _FIELD_PARTS.fullmatch(term)
-    if parts is None or not parts["field"]:
+    if parts is None:
         remedy = "write field=value or field!=value, and \\\\ \\, \\= for these signs in a value"
         raise SelectorError(f"field selector {text!r}: can't read {term!r}; {remedy}")
     value = _ESCAPED.sub(r"\1", parts["value"])

@@ -3,13 +3,14 @@
 The bytes are the truth: a change is a merge patch on them, so nothing that the view does not know is ever lost.
 """
 
-from functools import cache
-from typing import Any, Generic, TypeVar, cast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import msgspec
 from msgspec import inspect
 
-from kohort.api.codec import Json, decode, decode_json, encode
+from kohort.api.codec import Json, decode, decode_json, encode, to_json
 from kohort.api.core.objects import KindView
 from kohort.api.errors import DecodeError
 from kohort.api.fields import ROOT, Path
@@ -19,15 +20,13 @@ K = TypeVar("K", bound=msgspec.Struct)
 V = TypeVar("V", bound=KindView)
 
 
+@dataclass(frozen=True, slots=True)
 class Foreign(Generic[K]):
     """An object as received, seen through the view `kind`; equal to another when the bytes are."""
 
-    __slots__ = ("_view", "kind", "raw")
-
-    def __init__(self, raw: bytes, kind: type[K]) -> None:
-        self.raw = raw
-        self.kind = kind
-        self._view: K | None = None
+    raw: bytes = field(repr=False)
+    kind: type[K] = field(compare=False)
+    _view: K | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, value: Json, kind: type[K]) -> "Foreign[K]":
@@ -40,13 +39,15 @@ class Foreign(Generic[K]):
     @property
     def view(self) -> K:
         """What Kohort reads of the object; decoded once, at first use."""
-        if self._view is None:
-            self._view = decode(self.raw, self.kind)
-        return self._view
+        seen = self._view
+        if seen is None:
+            seen = decode(self.raw, self.kind)
+            object.__setattr__(self, "_view", seen)
+        return seen
 
-    def json(self) -> dict[str, Json]:
+    def json(self) -> Json:
         """The whole object as plain JSON, made anew at each call and free to change."""
-        return cast("dict[str, Json]", decode_json(self.raw))
+        return decode_json(self.raw)
 
     def merged(self, patch: dict[str, Json]) -> "Foreign[K]":
         """The object with a merge patch applied."""
@@ -56,11 +57,39 @@ class Foreign(Generic[K]):
         """Paths of the members that the view does not name."""
         return unknown_fields(self.json(), self.kind)
 
-    def __eq__(self, other: object) -> bool:
-        return self.raw == other.raw if isinstance(other, Foreign) else NotImplemented
 
-    def __hash__(self) -> int:
-        return hash(self.raw)
+def new_object(view: V) -> Foreign[V]:
+    """An object that Kohort is about to create, with the `apiVersion` and `kind` of its view."""
+    head = {"apiVersion": view.API_VERSION, "kind": view.KIND}
+    return Foreign.of({**head, **to_json(view)}, type(view))
 
-    def __repr__(self) -> str:
-        return f"Foreign({self.kind.__name__}, {len(self.raw)} bytes)"
+
+def unknown_fields(value: Json, kind: type[msgspec.Struct]) -> list[Path]:
+    """Paths of the members of a JSON object that the struct does not name, at any depth."""
+    return list(_unknown(value, inspect.type_info(kind), ROOT))
+
+
+def _unknown(value: Json, shape: inspect.Type, path: Path) -> Iterator[Path]:
+    match shape, value:
+        case inspect.UnionType(types=alternatives), _:
+            for alternative in alternatives:
+                yield from _unknown(value, alternative, path)
+        case inspect.Metadata(type=inner), _:
+            yield from _unknown(value, inner, path)
+        case inspect.StructType(fields=fields), dict():
+            yield from _unknown_members(value, fields, path)
+        case inspect.DictType(value_type=item), dict():
+            for key, member in value.items():
+                yield from _unknown(member, item, path[key])
+        case (inspect.CollectionType(item_type=item), list()):
+            for index, member in enumerate(value):
+                yield from _unknown(member, item, path[index])
+
+
+def _unknown_members(value: dict[str, Json], fields: tuple[inspect.Field, ...], path: Path) -> Iterator[Path]:
+    shapes = {known.encode_name: known.type for known in fields}
+    for name, member in value.items():
+        if name in shapes:
+            yield from _unknown(member, shapes[name], path / name)
+        else:
+            yield path / name

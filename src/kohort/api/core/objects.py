@@ -11,7 +11,8 @@ from kohort.api.resource import Resource
 from kohort.api.struct import View
 
 MicroTime = Annotated[str, Format("date-time")]
-"""An instant with exactly six decimals, as written: API servers refuse it when zero decimals are left out."""
+"""An instant with exactly six decimals, as written: API servers refuse it when decimals that are zero are left out,
+as a datetime would leave them. `kohort.api.times` reads and prints it."""
 
 
 class KindView(View):
