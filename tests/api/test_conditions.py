@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kohort.api.codec import to_json
 from kohort.api.conditions import (
-    condition_errors,
     find,
     is_true,
     remove,
@@ -17,8 +17,10 @@ from kohort.api.conditions import (
     truncate_note,
 )
 from kohort.api.core.objects import StatusCondition
-from kohort.api.fields import ErrorKind, Path
+from kohort.api.kueue.v1beta2.checks import AdmissionCheckStatus
 from kohort.api.meta import Condition, ConditionStatus
+from kohort.api.schema import schema_of
+from kohort.api.structural import validate
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
 CONDITIONS = st.builds(
@@ -135,32 +137,7 @@ class TestMessages:
         assert truncate_note("\ud800" * 2000).endswith("? ...")
 
 
-@pytest.mark.parametrize(
-    ("bad", "path", "kind"),
-    [
-        (condition(""), "c[0].type", ErrorKind.REQUIRED),
-        (condition("not a name"), "c[0].type", ErrorKind.INVALID),
-        (condition(reason=""), "c[0].reason", ErrorKind.REQUIRED),
-        (condition(reason="with space"), "c[0].reason", ErrorKind.INVALID),
-        (condition(reason="R\n"), "c[0].reason", ErrorKind.INVALID),
-        (condition(reason="R" * 1025), "c[0].reason", ErrorKind.TOO_LONG),
-        (condition(message="ä" * 16385), "c[0].message", ErrorKind.TOO_LONG),
-        (condition(observed_generation=-1), "c[0].observedGeneration", ErrorKind.INVALID),
-    ],
-)
-def test_a_bad_condition_is_reported_at_its_field(bad: Condition, path: str, kind: ErrorKind) -> None:
-    """API-6."""
-    errors = condition_errors([bad], Path("c"))
-    assert [(str(error.path), error.kind, error.rule) for error in errors] == [(path, kind, "API-6")]
-
-
-def test_a_type_that_stands_twice_is_reported_at_the_second() -> None:
-    """API-6."""
-    (error,) = condition_errors([condition("A"), condition("B"), condition("A")], Path("c"))
-    assert (str(error.path), error.kind) == ("c[2].type", ErrorKind.DUPLICATE)
-
-
 @given(st.lists(CONDITIONS, max_size=8))
 def test_lists_made_by_setting_are_well_formed(changes: list[Condition]) -> None:
-    """API-62."""
-    assert condition_errors(made(changes), Path("c")) == []
+    """API-6, API-62."""
+    assert validate(to_json({"conditions": made(changes)}), schema_of(AdmissionCheckStatus)) == []

@@ -4,27 +4,19 @@ A list is a tuple and every change makes a new one; setting what already stands 
 a caller sees at once that there is nothing to write.
 """
 
-import re
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
 import msgspec
 
 from kohort.api.core.objects import StatusCondition
-from kohort.api.fields import FieldError, Path, duplicate, invalid, required, too_long
 from kohort.api.meta import Condition
-from kohort.api.names import check_qualified_name
-from kohort.api.schema import schema_of
 
 MAX_MESSAGE_BYTES: Final = 32768
 MAX_NOTE_BYTES: Final = 1024
 _MARK: Final = " ..."
 
-_REASON: Final = schema_of(Condition).properties["reason"]
-
 Conditions = tuple[Condition, ...]
-
-
 AnyCondition = Condition | StatusCondition
 C = TypeVar("C", bound=AnyCondition)
 
@@ -75,46 +67,3 @@ def _truncate(text: str, limit: int) -> str:
         return text
     # A cut through a character leaves an incomplete one at the end, which decoding drops.
     return data[: limit - len(_MARK)].decode("utf-8", "ignore") + _MARK
-
-
-def condition_errors(conditions: Iterable[Condition], path: Path) -> list[FieldError]:
-    """What is wrong with conditions beyond their types, which decoding has checked (API-6, API-62)."""
-    errors: list[FieldError] = []
-    seen: set[str] = set()
-    for index, each in enumerate(conditions):
-        for check in (_type_errors, _reason_errors, _message_errors, _generation_errors):
-            errors += check(each, path[index])
-        if each.type in seen:
-            errors.append(duplicate(path[index] / "type", each.type, "set each condition once", "API-6"))
-        seen.add(each.type)
-    return errors
-
-
-def _type_errors(condition: Condition, path: Path) -> list[FieldError]:
-    if not condition.type:
-        return [required(path / "type", "name the aspect that the condition speaks of", "API-6")]
-    problem = check_qualified_name(condition.type)
-    return [invalid(path / "type", condition.type, problem, "API-6")] if problem else []
-
-
-def _reason_errors(condition: Condition, path: Path) -> list[FieldError]:
-    reason, place = condition.reason, path / "reason"
-    if not reason:
-        return [required(place, "name the reason in one CamelCase word", "API-6")]
-    limit = _REASON.bounds.max_length or 0
-    errors = [too_long(place, limit, "API-6")] if len(reason) > limit else []
-    if not re.fullmatch(_REASON.pattern, reason):
-        errors.append(invalid(place, reason, "use a letter, then letters, digits and _ , :", "API-6"))
-    return errors
-
-
-def _message_errors(condition: Condition, path: Path) -> list[FieldError]:
-    size = len(condition.message.encode("utf-8", "replace"))
-    return [too_long(path / "message", MAX_MESSAGE_BYTES, "API-6")] if size > MAX_MESSAGE_BYTES else []
-
-
-def _generation_errors(condition: Condition, path: Path) -> list[FieldError]:
-    generation = condition.observed_generation
-    if generation is None or generation >= 0:
-        return []
-    return [invalid(path / "observedGeneration", generation, "use the object's generation, 0 or more", "API-6")]

@@ -5,7 +5,7 @@ Their rules (API-6, API-37, API-38) are declared here once, for Kohort's kinds a
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -59,6 +59,16 @@ class ListMeta(View):
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
     remaining_item_count: int | None = None
+
+
+K = TypeVar("K")
+
+
+class ObjectList(View, Generic[K]):
+    """A list answer with typed items."""
+
+    metadata: ListMeta = ListMeta()
+    items: tuple[K, ...] = ()
 
 
 ConditionStatus = Literal["True", "False", "Unknown"]

@@ -11,8 +11,9 @@ from functools import cache
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.api.fields import NO_VALUE, ROOT, ErrorKind, FieldError, Path, Source
-from kohort.api.markers import Bounds
+from kohort.api.fields import NO_VALUE, ROOT, ErrorKind, FieldError, Path
+from kohort.api.markers import QUANTITY_REGEX, Bounds
+from kohort.api.quantity import Quantity, QuantityError
 from kohort.api.rules import Rule
 from kohort.api.schema import Schema, default_json, has_rules, schema_of
 
@@ -185,11 +186,22 @@ def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldEr
         yield _error(trail, ErrorKind.INVALID, f"must have at least {bounds.min_length} characters", value)
     elif schema.pattern and not matches(schema.pattern, value):
         yield _error(trail, ErrorKind.INVALID, f"must match {schema.pattern}", value)
+    elif schema.pattern == QUANTITY_REGEX and not is_quantity(value):
+        yield _error(trail, ErrorKind.INVALID, "must be a quantity such as 500m, 4 or 16Gi", value)
     elif schema.format == "date-time" and not _is_time(value):
         yield _error(trail, ErrorKind.INVALID, "must be a time such as 2026-01-31T12:00:00Z", value)
     if schema.enum and value not in schema.enum:
         names = ", ".join(f'"{name}"' for name in schema.enum)
         yield _error(trail, ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value)
+
+
+def is_quantity(value: str) -> bool:
+    """Whether a text that looks like a quantity can be read as one: the pattern lets `1e2.5` and `1e9999` through."""
+    try:
+        Quantity.parse(value)
+    except QuantityError:
+        return False
+    return True
 
 
 def _is_time(value: str) -> bool:
@@ -293,8 +305,3 @@ def _path(trail: Trail) -> Path:
     for step in reversed(steps):
         path = path[step] if isinstance(step, int) else path / step
     return path
-
-
-def from_source(errors: list[FieldError], source: Source) -> list[FieldError]:
-    """The errors that one gate of the server gave."""
-    return [error for error in errors if error.source == source]

@@ -68,8 +68,10 @@ def expand(assignment: TopologyAssignment) -> Iterator[Domain]:
     for part in assignment.slices:
         names = [_expanded(values, part.domain_count) for values in part.values_per_level]
         counts = part.pod_counts.individual or (part.pod_counts.universal or 0,) * part.domain_count
-        for *values, count in zip(*names, counts, strict=True):
-            yield Domain(tuple(values), count)
+        if any(len(column) != part.domain_count for column in (*names, counts)):
+            raise ConversionError(f"a topology slice of {part.domain_count} domains has another number of values")
+        for *values, pods in zip(*names, counts, strict=True):
+            yield Domain(tuple(values), pods)
 
 
 def _expanded(values: LevelValues, count: int) -> Sequence[str]:

@@ -81,7 +81,7 @@ HOSTNAME_IS_LOWEST = Rule(
     f"size(self.filter(l, l.nodeLabel == '{HOSTNAME_LABEL}')) == 0"
     f" || self[size(self) - 1].nodeLabel == '{HOSTNAME_LABEL}'",
     f"{HOSTNAME_LABEL} may be used only as the last level",
-    lambda levels, _old: all(level.get("nodeLabel") != HOSTNAME_LABEL for level in levels[:-1]),
+    lambda levels, _old: _ends_with_hostname(levels) or all(not _is_host(level) for level in levels),
 )
 
 
@@ -90,7 +90,11 @@ def _levels_may_change(levels: Any, old: Any) -> bool:
 
 
 def _ends_with_hostname(levels: Any) -> bool:
-    return bool(levels) and levels[-1].get("nodeLabel") == HOSTNAME_LABEL
+    return bool(levels) and _is_host(levels[-1])
+
+
+def _is_host(level: Any) -> bool:
+    return bool(level.get("nodeLabel") == HOSTNAME_LABEL)
 
 
 LEVELS_CHANGE_ABOVE_HOSTS = Rule(

@@ -600,7 +600,7 @@ PRIORITY_CLASS_REF_RULES = (
         f"{WHEN_RESERVED_CEL} || !({_BOTH_REFS_CEL})"
         " || self.spec.priorityClassRef.kind != 'PriorityClass'"
         " || oldSelf.spec.priorityClassRef.kind != 'PriorityClass'"
-        " || self.spec.priorityClassRef.name == oldSelf.spec.priorityClassRef.name",
+        f" || ({_same_cel('priorityClassRef.name')})",
         "the name of a PriorityClass can't be changed while quota is reserved",
         when_reserved(_pod_priority_class_is_fixed),
     ),

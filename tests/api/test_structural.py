@@ -1,0 +1,132 @@
+"""Pruning, defaulting and validation by schema, on structs made for the purpose."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+import pytest
+
+from kohort.api.markers import ATOMIC, SET, Bounds, Int32, OneOf, RawQuantity, Required, keyed
+from kohort.api.meta import Time
+from kohort.api.rules import Rule
+from kohort.api.schema import schema_of
+from kohort.api.struct import Struct, View
+from kohort.api.structural import MISSING, default, prune, unknown_fields, validate
+
+
+class Leaf(Struct, kw_only=True):
+    name: Annotated[str, Bounds(max_length=3)] = "dot"
+    size: Annotated[Int32, Bounds(minimum=1)] | None = None
+
+
+class Window(View):
+    known: str = ""
+
+
+class Tree(Struct, kw_only=True):
+    kind_of_tree: Literal["oak", "fir"] = "oak"
+    leaves: Annotated[tuple[Leaf, ...], keyed("name"), Bounds(max_items=2)] = ()
+    tags: Annotated[tuple[str, ...], SET] = ()
+    steps: Annotated[tuple[str, ...], ATOMIC, Bounds(min_items=1)] = ()
+    crown: Leaf = Leaf()
+    window: Window | None = None
+    labels: dict[str, Annotated[str, Bounds(max_length=2)]] = {}
+    weight: RawQuantity | None = None
+    planted: Time | None = None
+    loose: Annotated[str, OneOf(("a", "b")), Required()] = ""
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "API-5", "self.tags == oldSelf.tags", "tags are fixed", lambda new, old: new.get("tags") == old.get("tags")
+        ),
+    )
+
+
+SCHEMA = schema_of(Tree)
+
+
+def problems(value: Any, old: Any = MISSING) -> list[tuple[str, str]]:
+    return [(str(error.path), error.kind.cause) for error in validate(value, SCHEMA, old)]
+
+
+UNCHECKED = ("<nil>", "FieldValueInvalid")
+
+
+class TestPruning:
+    """API-3."""
+
+    def test_unknown_fields_go_and_are_reported_with_their_path(self) -> None:
+        value = {"loose": "a", "bogus": 1, "leaves": [{"name": "x", "colour": "red"}]}
+        pruned, unknown = prune(value, SCHEMA)
+        assert pruned == {"loose": "a", "leaves": [{"name": "x"}]}
+        assert [str(path) for path in unknown] == ["bogus", "leaves[0].colour"]
+
+    def test_unknown_fields_of_a_foreign_object_stay(self) -> None:
+        value = {"window": {"known": "k", "stranger": {"deep": [1]}}}
+        assert prune(value, SCHEMA) == (value, [])
+        assert unknown_fields(value, Tree) == []
+
+    def test_a_null_counts_as_absent(self) -> None:
+        assert prune({"crown": None, "labels": {"a": None}}, SCHEMA) == ({"labels": {}}, [])
+
+
+class TestDefaulting:
+    def test_defaults_are_filled_in_at_every_depth(self) -> None:
+        assert default({"leaves": [{}]}, SCHEMA) == {
+            "kindOfTree": "oak",
+            "leaves": [{"name": "dot"}],
+            "crown": {"name": "dot"},
+        }
+
+    def test_what_is_given_stays(self) -> None:
+        value = {"kindOfTree": "fir", "crown": {"name": "x"}}
+        assert default(value, SCHEMA) == value
+
+    def test_the_original_is_not_touched(self) -> None:
+        value: Any = {"leaves": [{}]}
+        default(value, SCHEMA)
+        assert value == {"leaves": [{}]}
+
+
+class TestValidation:
+    @pytest.mark.parametrize(
+        ("value", "expected"),
+        [
+            ({"loose": "a", "kindOfTree": "elm"}, [("kindOfTree", "FieldValueNotSupported"), UNCHECKED]),
+            ({}, [("loose", "FieldValueRequired"), UNCHECKED]),
+            ({"loose": "c"}, [("loose", "FieldValueNotSupported"), UNCHECKED]),
+            ({"loose": "a", "leaves": [{"name": n} for n in "abc"]}, [("leaves", "FieldValueTooMany"), UNCHECKED]),
+            ({"loose": "a", "leaves": [{"name": "long"}]}, [("leaves[0].name", "FieldValueTooLong"), UNCHECKED]),
+            ({"loose": "a", "leaves": [{"name": "x"}, {"name": "x"}]}, [("leaves[1]", "FieldValueDuplicate")]),
+            ({"loose": "a", "tags": ["t", "t"]}, [("tags[1]", "FieldValueDuplicate")]),
+            ({"loose": "a", "steps": []}, [("steps", "FieldValueInvalid")]),
+            ({"loose": "a", "crown": {"size": 0}}, [("crown.size", "FieldValueInvalid")]),
+            ({"loose": "a", "crown": {"size": 2**31}}, [("crown.size", "FieldValueInvalid")]),
+            ({"loose": "a", "crown": {"size": "1"}}, [("crown.size", "FieldValueTypeInvalid"), UNCHECKED]),
+            ({"loose": "a", "crown": {"size": True}}, [("crown.size", "FieldValueTypeInvalid"), UNCHECKED]),
+            ({"loose": "a", "crown": []}, [("crown", "FieldValueTypeInvalid"), UNCHECKED]),
+            ({"loose": "a", "labels": {"k": "long"}}, [("labels.k", "FieldValueTooLong"), UNCHECKED]),
+            ({"loose": "a", "weight": "5x"}, [("weight", "FieldValueInvalid")]),
+            ({"loose": "a", "weight": "1e2.5"}, [("weight", "FieldValueInvalid")]),
+            ({"loose": "a", "weight": 5.5}, [("weight", "FieldValueTypeInvalid"), UNCHECKED]),
+            ({"loose": "a", "planted": "yesterday"}, [("planted", "FieldValueInvalid")]),
+            ({"loose": "a", "planted": "2026-01-31T12:00:00"}, [("planted", "FieldValueInvalid")]),
+            ({"loose": "a", "planted": "2026-01-31T12:00:00Z", "weight": "16Gi", "crown": {"size": 1.0}}, []),
+        ],
+    )
+    def test_a_value_has_these_problems(self, value: Any, expected: list[tuple[str, str]]) -> None:
+        assert problems(value) == expected
+
+    def test_a_pattern_does_not_match_before_a_final_newline(self) -> None:
+        assert problems({"loose": "a", "weight": "5\n"}) == [("weight", "FieldValueInvalid")]
+
+    def test_what_did_not_change_is_not_judged_again(self) -> None:
+        """API-75: an object stored under looser rules stays editable."""
+        old = {"loose": "zzz", "leaves": [{"name": "long"}, {"name": "x"}]}
+        assert problems({**old, "kindOfTree": "fir"}, old) == []
+        changed = {**old, "leaves": [{"name": "x"}, {"name": "long", "size": 1}]}
+        assert problems(changed, old) == [], "items of a keyed list are followed by their key"
+        assert problems({**old, "loose": "yyy"}, old) == [("loose", "FieldValueNotSupported"), UNCHECKED]
+
+    def test_a_rule_on_changes_needs_a_former_value(self) -> None:
+        value = {"loose": "a", "tags": ["t"]}
+        assert problems(value) == []
+        assert problems(value, {"loose": "a"}) == [("<nil>", "FieldValueInvalid")]
