@@ -10,6 +10,7 @@ from kohort.api.markers import (
     ATOMIC,
     SET,
     Bounds,
+    Default,
     Format,
     Int32,
     Int64,
@@ -49,7 +50,7 @@ def all_but(*namespaces: str) -> LabelSelector:
 class Webhook(Struct):
     """Where the admission webhooks are served."""
 
-    port: int = 9443
+    port: Int32 = 9443
     """Port of the webhook server."""
     host: Text = ""
     """Address to bind to; empty means every interface."""
@@ -64,7 +65,7 @@ class LeaderElection(Struct):
     """Whether replicas elect a leader; switch it off only for a single replica."""
     resource_name: str = "c1f6bfd2.kueue.x-k8s.io"
     """Name of the lock object."""
-    resource_namespace: str = ""
+    resource_namespace: Annotated[str, Default("")] = ""
     """Namespace of the lock object; empty means the one the manager runs in."""
     resource_lock: str = "leases"
     """Kind of the lock object."""
@@ -90,7 +91,7 @@ class Health(Struct):
 class Controller(Struct):
     """Settings of all controllers."""
 
-    group_kind_concurrency: dict[str, int] = {}
+    group_kind_concurrency: dict[str, Int32] = {}
     """How many objects of a kind are reconciled at once; a key is `Kind.group`, e.g. `Workload.kueue.x-k8s.io`."""
     cache_sync_timeout: Annotated[Int64, NoSchemaDefault()] = 120_000_000_000
     """How long to wait for caches to fill, in nanoseconds; two minutes if not given."""

@@ -1,0 +1,72 @@
+"""The configuration file: found, read and judged, with the line of every problem."""
+
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+
+from kohort.api.config.common import KIND
+from kohort.api.config.parsing import FEATURE_GATES_FLAG, USUAL_SURROUNDINGS, Result, Surroundings, parse_configuration
+from kohort.api.config.v1beta2 import API_VERSION, Configuration
+from kohort.api.documents import Document, read_documents
+from kohort.api.documents.places import one_line
+from kohort.api.errors import ApiError, DocumentError
+from kohort.api.fields import FieldError
+from kohort.api.gates import FeatureGates
+
+_NOTHING_SET = {"apiVersion": API_VERSION, "kind": KIND}
+
+
+class ConfigError(ApiError):
+    """A configuration that can't be used; its text has one line per problem."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration fit for use, the feature gates that it comes to, and what its author should know."""
+
+    config: Configuration
+    gates: FeatureGates
+    warnings: list[str]
+
+
+def load_configuration(file: FilePath | None, surroundings: Surroundings) -> Loaded:
+    """Load the file of the --config flag, or the defaults where there is none (API-137)."""
+    if file is None:
+        result = parse_configuration(_NOTHING_SET, surroundings)
+        return _usable(result, [str(error) for error in result.errors])
+    document = _only_document(file)
+    result = parse_configuration(document.value, surroundings)
+    return _usable(result, [_with_place(error, document) for error in result.errors])
+
+
+def default_configuration(surroundings: Surroundings = USUAL_SURROUNDINGS) -> Configuration:
+    """What holds without a file: the defaults of v1beta2."""
+    return load_configuration(None, surroundings).config
+
+
+def _only_document(file: FilePath) -> Document:
+    try:
+        documents = list(read_documents(file.read_bytes(), str(file)))
+    except OSError as error:
+        raise ConfigError([f"{file}: {error.strerror or error}"]) from None
+    except DocumentError as error:
+        raise ConfigError([str(error)]) from None
+    if len(documents) != 1:
+        raise ConfigError([f"{file}: has {len(documents)} documents; write exactly one Configuration"])
+    return documents[0]
+
+
+def _with_place(error: FieldError, document: Document) -> str:
+    """The problem on one line, whatever the file's keys hold; the flag has no place in the file."""
+    if error.path == FEATURE_GATES_FLAG:
+        return one_line(str(error))
+    return one_line(f"{document.file}:{document.line_of(error.path)}: {error}")
+
+
+def _usable(result: Result, problems: list[str]) -> Loaded:
+    if problems or result.config is None:
+        raise ConfigError(problems)
+    return Loaded(result.config, result.gates, result.warnings)

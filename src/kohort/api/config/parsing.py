@@ -1,0 +1,171 @@
+"""From a plain JSON value to a checked v1beta2 Configuration (API-137).
+
+The steps: find the version; drop what is unknown; default by the version's own schema; check types; convert; fill in
+what depends on other settings; validate. A value that fails at a type gets no further; otherwise all problems are told.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from kohort.api.codec import Json, encode, from_json, to_json
+from kohort.api.config import scalars, v1beta1, v1beta2
+from kohort.api.config.common import DEFAULT_NAMESPACE, KIND
+from kohort.api.config.conversion import from_v1beta1, ignored_settings
+from kohort.api.config.defaults import EMPTY_IS_ABSENT, Way, complete, without_empty
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, Framework
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.config.validation import configuration_errors
+from kohort.api.errors import DecodeError
+from kohort.api.fields import ROOT, ErrorKind, FieldError, Path, forbidden, invalid, not_supported, required
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate, Settled, from_settings, parse_flag
+from kohort.api.schema import schema_of
+from kohort.api.structural import default, prune, validate
+
+FEATURE_GATES_FLAG = Path("--feature-gates")
+_UNREADABLE = (ErrorKind.TYPE_INVALID, ErrorKind.REQUIRED)
+"""Errors that keep a value from getting its type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a configuration is read against besides its own text."""
+
+    namespace: str = DEFAULT_NAMESPACE
+    """Where the manager runs, unless the configuration says otherwise."""
+    frameworks: Mapping[str, Framework] = field(default_factory=lambda: BUILT_IN_FRAMEWORKS)
+    """The job frameworks that the program has."""
+    gate_flag: str = ""
+    """The text of the --feature-gates flag."""
+
+
+USUAL_SURROUNDINGS = Surroundings()
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of a value; the configuration and the gates are fit for use only without errors."""
+
+    config: Configuration | None
+    gates: FeatureGates
+    errors: list[FieldError]
+    warnings: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Version:
+    struct: type
+    always_there: tuple[str, ...]
+    empty_is_absent: tuple[Way, ...]
+    convert: Callable[[Json], Json]
+
+
+_VERSIONS = {
+    v1beta1.API_VERSION: _Version(
+        v1beta1.Configuration,
+        (),
+        (*EMPTY_IS_ABSENT, ("fairSharing", "preemptionStrategies")),
+        from_v1beta1,
+    ),
+    v1beta2.API_VERSION: _Version(
+        v1beta2.Configuration,
+        ("waitForPodsReady", "visibilityServer"),
+        (*EMPTY_IS_ABSENT, ("waitForPodsReady", "timeout")),
+        lambda value: value,
+    ),
+}
+
+
+def parse_configuration(value: Json, surroundings: Surroundings = USUAL_SURROUNDINGS) -> Result:
+    """Read, default, convert and validate a configuration of either version (API-137 to API-141)."""
+    errors = _head_errors(value)
+    if errors:
+        return Result(None, DEFAULT_GATES, errors, [])
+    typed, errors = _typed(value, _VERSIONS[value["apiVersion"]], surroundings.namespace)
+    if typed is None:
+        return Result(None, DEFAULT_GATES, errors, [])
+    settled = _settle(typed, surroundings)
+    errors = [
+        *errors,
+        *_schema_errors(effective(typed)),
+        *configuration_errors(typed, settled.gates, surroundings.frameworks),
+        *settled.errors,
+    ]
+    warnings = [*ignored_settings(value), *settled.warnings, *_idle_settings(typed, settled.gates)]
+    return Result(typed, settled.gates, errors, warnings)
+
+
+def effective(config: Configuration) -> Json:
+    """The configuration with every default shown.
+
+    A v1beta1 file that leaves waitForPodsReady off prints as v1beta2 without it, which read again would turn it on.
+    """
+    return complete(default(to_json(config), schema_of(Configuration)), config.namespace)
+
+
+def _head_errors(value: Json) -> list[FieldError]:
+    if not isinstance(value, dict):
+        return [FieldError(ROOT, ErrorKind.TYPE_INVALID, f"must be an object of kind {KIND}")]
+    try:
+        encode(value)
+    except UnicodeEncodeError as error:
+        return [FieldError(ROOT, ErrorKind.TYPE_INVALID, f"holds text that is not Unicode: {error.reason}")]
+    return [
+        *_one_of(value.get("apiVersion"), tuple(_VERSIONS), ROOT / "apiVersion"),
+        *_one_of(value.get("kind"), (KIND,), ROOT / "kind"),
+    ]
+
+
+def _one_of(value: Json, allowed: tuple[str, ...], path: Path) -> list[FieldError]:
+    if value is None:
+        return [required(path, f"give one of: {', '.join(allowed)}", "API-137")]
+    return [] if value in allowed else [not_supported(path, value, allowed, "API-137")]
+
+
+def _typed(value: Json, version: _Version, namespace: str) -> tuple[Configuration | None, list[FieldError]]:
+    schema = schema_of(version.struct)
+    given = {name: member for name, member in value.items() if member is not None}
+    pruned, unknown = prune({**{name: {} for name in version.always_there}, **given}, schema)
+    errors = [forbidden(path, "unknown field; correct its name or place, or drop it", "API-137") for path in unknown]
+    written, unreadable = scalars.canonical(pruned, schema)
+    defaulted = default(without_empty(written, version.empty_is_absent), schema)
+    found = [*validate(defaulted, schema), *unreadable]
+    if any(error.kind in _UNREADABLE for error in found):
+        return None, [*errors, *found]
+    try:
+        return from_json(complete(version.convert(defaulted), namespace), Configuration), errors
+    except DecodeError as error:
+        return None, [*errors, FieldError(ROOT, ErrorKind.TYPE_INVALID, str(error))]
+
+
+def _schema_errors(shown: Json) -> list[FieldError]:
+    schema = schema_of(Configuration)
+    return [*validate(shown, schema), *scalars.range_errors(shown, schema)]
+
+
+def _settle(config: Configuration, surroundings: Surroundings) -> Settled:
+    """The gates of the flag or of the file; both at once are an error (API-138)."""
+    if not surroundings.gate_flag:
+        return from_settings(config.feature_gates, ROOT / "featureGates")
+    settings, errors = parse_flag(surroundings.gate_flag, FEATURE_GATES_FLAG)
+    settled = from_settings(settings, FEATURE_GATES_FLAG)
+    if config.feature_gates:
+        detail = "the --feature-gates flag is given too; set gates in one place"
+        errors.append(invalid(ROOT / "featureGates", ", ".join(config.feature_gates), detail, "API-138"))
+    return Settled(settled.gates, [*errors, *settled.errors], settled.warnings)
+
+
+def _idle_settings(config: Configuration, gates: FeatureGates) -> list[str]:
+    """Settings that wait for a feature gate."""
+    multi_kueue, resources = config.multi_kueue, config.resources
+    waiting = {
+        "metrics.customLabels": (config.metrics.custom_labels, Gate.CustomMetricLabels),
+        "multiKueue.clusterProfile": (multi_kueue.cluster_profile, Gate.MultiKueueClusterProfile),
+        "multiKueue.externalFrameworks": (multi_kueue.external_frameworks, Gate.MultiKueueAdaptersForCustomJobs),
+        "resources.deviceClassMappings": (resources.device_class_mappings, Gate.KueueDRAIntegration),
+        "admissionFairSharing": (config.admission_fair_sharing, Gate.AdmissionFairSharing),
+    }
+    return [
+        f"{setting} has no effect while feature gate {gate.name} is off"
+        for setting, (given, gate) in waiting.items()
+        if given and not gates.enabled(gate)
+    ]
