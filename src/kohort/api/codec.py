@@ -36,7 +36,7 @@ def decode(data: bytes | memoryview | msgspec.Raw, kind: type[T]) -> T:
         return _decoder(kind).decode(data)
     except msgspec.ValidationError as error:
         return _decode_without_nulls(data, kind, error)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise DecodeError(f"not valid JSON: {error}") from None
 
 
@@ -52,7 +52,7 @@ def decode_json(data: bytes | memoryview | msgspec.Raw) -> Json:
     """Read JSON bytes into plain dicts and lists."""
     try:
         return msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
         raise DecodeError(f"not valid JSON: {error}") from None
 
 
@@ -60,7 +60,7 @@ def from_json(value: Json, kind: type[T]) -> T:
     """Give a plain JSON value its type."""
     try:
         return _decoder(kind).decode(_encoder.encode(value))
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, TypeError, OverflowError) as error:
+    except (msgspec.DecodeError, RecursionError, UnicodeError, TypeError, OverflowError) as error:
         cleaned = without_nulls(value)
         if cleaned != value:
             return from_json(cleaned, kind)
