@@ -1,0 +1,234 @@
+"""The outcome of looking for flavors: what was tried, what was chosen, and what was short.
+
+Messages, condition reasons, `explain` and the dashboard all render these structures.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from kohort.api.amounts import format_amount
+from kohort.engine.preemption import Target
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Progress
+
+
+class Mode(IntEnum):
+    """How well a request fits a flavor; the order is the rank (SCH-524)."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    DEFERRED_FIT = 4
+    FIT = 5
+
+    @property
+    def needs_preemption(self) -> bool:
+        """Whether the request fits only after preemption, possible or not."""
+        return Mode.NO_FIT < self < Mode.DEFERRED_FIT
+
+
+class Severity(IntEnum):
+    """Why a request does not fit, the mildest first (SCH-548); the names are condition reasons."""
+
+    NONE = 0
+    TopologyPlacementFailed = 1
+    WaitingForQuota = 2
+    ExceedsMaxQuota = 3
+    NoMatchingFlavor = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceVerdict:
+    """One resource in one flavor (SCH-520 to SCH-522)."""
+
+    resource: str
+    flavor: str
+    mode: Mode
+    borrow: int
+    """Borrowing level: 0 for none, else the height of the cohort that is borrowed from (SCH-441)."""
+    request: int
+    assumed: int = 0
+    """What earlier pod sets of the workload take of the same."""
+    available: int = 0
+    maximum: int = 0
+    simulated: bool = False
+    """Whether preemption was tried for it."""
+
+    @property
+    def severity(self) -> Severity:
+        """Why it does not fit."""
+        if self.mode is not Mode.NO_FIT:
+            return Severity.NONE
+        return Severity.ExceedsMaxQuota if self.exceeds_maximum else Severity.WaitingForQuota
+
+    @property
+    def exceeds_maximum(self) -> bool:
+        """Whether the queue could never hold it."""
+        return self.assumed + self.request > self.maximum
+
+    @property
+    def shortage(self) -> int:
+        """How much more is needed now."""
+        return max(0, self.assumed + self.request - self.available)
+
+    @property
+    def text(self) -> str:
+        """The reason as upstream words it; empty for a fit."""
+        if self.mode is Mode.FIT:
+            return ""
+        if self.exceeds_maximum:
+            return (
+                f"insufficient quota for {self.resource} in flavor {self.flavor}, previously considered podsets"
+                f" requests ({self._shown(self.assumed)}) + current podset request ({self._shown(self.request)})"
+                f" > maximum capacity ({self._shown(self.maximum)})"
+            )
+        needed = self._shown(self.shortage)
+        return f"insufficient unused quota for {self.resource} in flavor {self.flavor}, {needed} more needed"
+
+    def _shown(self, amount: int) -> str:
+        return format_amount(self.resource, amount)
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorAttempt:
+    """One flavor as it was tried for the resources of a group."""
+
+    flavor: str
+    mode: Mode
+    borrow: int
+    verdicts: tuple[ResourceVerdict, ...] = ()
+    obstacle: str = ""
+    """Why the flavor can't be used at all: a taint, a selector, a missing object."""
+    counts: bool = True
+    """False for a flavor that was passed over without being judged (SCH-331)."""
+
+    @property
+    def severity(self) -> Severity:
+        """The gravest over its resources."""
+        if self.obstacle:
+            return Severity.NoMatchingFlavor
+        return max((verdict.severity for verdict in self.verdicts), default=Severity.NONE)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Every reason text of the attempt."""
+        return [self.obstacle] if self.obstacle else [verdict.text for verdict in self.verdicts if verdict.text]
+
+    def rendered(self) -> str:
+        """As in the list of considered flavors (SCH-354)."""
+        simulated = any(verdict.simulated for verdict in self.verdicts)
+        names = {Mode.NO_FIT: "NoFit", Mode.FIT: "Fit"}
+        mode = names.get(self.mode) or (f"preemptionMode={_PREEMPTION_NAMES[self.mode]}" if simulated else "Preempt")
+        borrow = [f"borrow={self.borrow}"] if self.borrow else []
+        return f"{self.flavor}({';'.join([mode, *borrow, *sorted(self.reasons)])})"
+
+
+_PREEMPTION_NAMES = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The flavor that a resource got."""
+
+    flavor: str
+    mode: Mode
+    borrow: int
+    tried: int
+    """Index of the last flavor attempted, -1 when all were (SCH-550)."""
+
+
+@dataclass(slots=True)
+class PodSetResult:
+    """What was found for one pod set."""
+
+    name: str
+    count: int
+    requests: Mapping[str, int]
+    choices: dict[str, Choice] = field(default_factory=dict)
+    attempts: list[list[FlavorAttempt]] = field(default_factory=list)
+    """Attempts per resource group, in the order evaluated."""
+    reasons: list[str] = field(default_factory=list)
+    failed: bool = False
+    """Whether a resource of it found no flavor at all."""
+
+    @property
+    def mode(self) -> Mode:
+        """The worst over its resources (SCH-544)."""
+        if self.failed:
+            return Mode.NO_FIT
+        return min((choice.mode for choice in self.choices.values()), default=Mode.FIT)
+
+    @property
+    def severity(self) -> Severity:
+        """Why it does not fit: the gravest group, each group by its mildest flavor (SCH-548)."""
+        return max((_group_severity(group) for group in self.attempts if group), default=Severity.NoMatchingFlavor)
+
+
+def _group_severity(attempts: Iterable[FlavorAttempt]) -> Severity:
+    failed = [attempt.severity for attempt in attempts if attempt.mode is Mode.NO_FIT and attempt.counts]
+    return min(failed, default=Severity.NONE)
+
+
+@dataclass(slots=True)
+class Assignment:
+    """What was found for a workload."""
+
+    pod_sets: list[PodSetResult]
+    targets: list[Target] = field(default_factory=list)
+    progress: Progress | None = None
+    deferred: bool = False
+    """It fits once the preemptions of others are done (SCH-336)."""
+    usage: dict[FlavorResource, int] = field(default_factory=dict)
+    """What it would take of each flavor-resource, all pod sets together."""
+
+    @property
+    def mode(self) -> Mode:
+        """The worst over its pod sets (SCH-544)."""
+        worst = min((pod_set.mode for pod_set in self.pod_sets), default=Mode.NO_FIT)
+        return Mode.DEFERRED_FIT if worst is Mode.FIT and self.deferred else worst
+
+    @property
+    def borrow(self) -> int:
+        """The highest borrowing level (SCH-544)."""
+        return max((choice.borrow for ps in self.pod_sets for choice in ps.choices.values()), default=0)
+
+    @property
+    def needs(self) -> frozenset[FlavorResource]:
+        """Flavor-resources that lack room (SCH-601)."""
+        return frozenset(
+            FlavorResource(choice.flavor, resource)
+            for pod_set in self.pod_sets
+            for resource, choice in pod_set.choices.items()
+            if choice.mode.needs_preemption
+        )
+
+    @property
+    def severity(self) -> Severity:
+        """Why the workload does not fit (SCH-548)."""
+        return max((ps.severity for ps in self.pod_sets if ps.mode is Mode.NO_FIT), default=Severity.NONE)
+
+    @property
+    def message(self) -> str:
+        """The condition message for people (SCH-546)."""
+        return "; ".join(
+            f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(pod_set.reasons))}"
+            for pod_set in self.pod_sets
+            if pod_set.mode is not Mode.FIT
+        )
+
+    @property
+    def considered(self) -> str:
+        """Flavors that were not simply taken, as the admission event lists them (SCH-354)."""
+        parts = []
+        for pod_set in self.pod_sets:
+            attempts = [each for group in pod_set.attempts for each in group if each.counts and _is_notable(each)]
+            if attempts:
+                shown = ", ".join(each.rendered() for each in sorted(attempts, key=lambda each: each.flavor))
+                parts.append(f"{pod_set.name}: {shown}")
+        return " | ".join(parts)
+
+
+def _is_notable(attempt: FlavorAttempt) -> bool:
+    return attempt.mode is not Mode.FIT or attempt.borrow > 0

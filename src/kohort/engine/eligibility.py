@@ -1,0 +1,62 @@
+"""Which flavors a pod can use: taints it must bear and node labels it must match (SCH-512, SCH-513)."""
+
+from collections.abc import Iterable, Mapping
+
+from kohort.api.core.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from kohort.api.core.pods import PodSpec, PodTemplateSpec
+from kohort.api.selectors import requirement
+from kohort.api.taints import untolerated
+from kohort.engine.records import Flavor
+
+MAX_REMEMBERED = 20_000
+
+
+class Eligibility:
+    """Remembers the answer per flavor and template: both recur by the thousand and never change."""
+
+    def __init__(self) -> None:
+        self._answers: dict[tuple[int, int], tuple[str, Flavor, PodTemplateSpec]] = {}
+
+    def problem(self, flavor: Flavor, template: PodTemplateSpec | None) -> str:
+        """Why pods of the template can't use the flavor; empty when they can."""
+        if template is None:
+            return problem(flavor, PodSpec(containers=()))
+        key = (id(flavor), id(template))
+        known = self._answers.get(key)
+        if known is None:
+            if len(self._answers) >= MAX_REMEMBERED:
+                self._answers.clear()
+            # Keeping both objects keeps their ids from being given to others.
+            known = self._answers[key] = (problem(flavor, template.spec), flavor, template)
+        return known[0]
+
+
+def problem(flavor: Flavor, spec: PodSpec) -> str:
+    """Why a pod can't use the flavor; raises SelectorError for an expression that can't be understood."""
+    for taint in untolerated(flavor.taints, (*spec.tolerations, *flavor.tolerations)):
+        return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {flavor.name}"
+    if not _selects(spec, flavor.labels):
+        return f"flavor {flavor.name} doesn't match node affinity"
+    return ""
+
+
+def _selects(spec: PodSpec, labels: Mapping[str, str]) -> bool:
+    """Node selection as far as it speaks of the flavor's own labels; the rest is the pod scheduler's business."""
+    if any(labels[key] != value for key, value in spec.node_selector.items() if key in labels):
+        return False
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return required is None or _meets(required, labels)
+
+
+def _meets(selector: NodeSelector, labels: Mapping[str, str]) -> bool:
+    """Terms are alternatives; one without a word on the flavor's labels leaves the flavor free."""
+    relevant = [_relevant(term, labels) for term in selector.node_selector_terms]
+    if not all(relevant):
+        return True
+    return any(all(requirement(each).holds(labels) for each in term) for term in relevant)
+
+
+def _relevant(term: NodeSelectorTerm, labels: Iterable[str]) -> list[NodeSelectorRequirement]:
+    known = set(labels)
+    return [each for each in term.match_expressions if each.key in known]

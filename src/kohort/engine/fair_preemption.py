@@ -1,0 +1,251 @@
+"""Preemption by fair share (docs/spec/scheduling.md §7.3): take from who has borrowed most, as long as it is fair."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.preemption import (
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_FAIR_SHARING,
+    IN_COHORT_RECLAMATION,
+    Candidate,
+    Needs,
+    Requests,
+    Target,
+    World,
+    candidate_order,
+    fill_back,
+    fits,
+    holders_passing,
+    is_within_nominal,
+    put_back,
+)
+from kohort.engine.records import Queue, Workload
+from kohort.engine.shares import Share, share_of
+
+FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"
+INITIAL_SHARE: Final = "LessThanInitialShare"
+
+
+@dataclass(frozen=True, slots=True)
+class FairRules:
+    """What the configuration says about preempting by share."""
+
+    strategies: tuple[str, ...] = (FINAL_SHARE, INITIAL_SHARE)
+    preempts_within_nominal: bool = True
+    """Gate FairSharingPreemptWithinNominal."""
+
+
+def find_fair_targets(
+    preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World, rules: FairRules
+) -> list[Target]:
+    """The workloads to preempt so that the requests fit, taken by share; empty where no fair set suffices."""
+    candidates = _candidates(preemptor, queue, needs, world)
+    if not any(candidates.values()):
+        return []
+    return _FairSearch(queue, needs, requests, world, rules, candidates).run()
+
+
+def _candidates(preemptor: Workload, queue: Queue, needs: Needs, world: World) -> dict[str, list[Workload]]:
+    """Candidates per queue name, in order (SCH-720)."""
+    found = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
+    if queue.node.parent is not None and queue.policies.reclaim != "Never":
+        for leaf in queue.node.parent.root().all_queues():
+            if leaf is not queue.node and not is_within_nominal(leaf, needs):
+                other = world.queue_at(leaf)
+                if other is not None:
+                    found += holders_passing(queue.policies.reclaim, preemptor, other, needs)
+    grouped: dict[str, list[Workload]] = {}
+    for workload in sorted(found, key=candidate_order(queue, world)):
+        if workload.queue is not None:
+            grouped.setdefault(workload.queue.name, []).append(workload)
+    return grouped
+
+
+class _FairSearch:
+    """One search; the preemptor's requests count in the tree while it runs (SCH-721)."""
+
+    def __init__(
+        self,
+        queue: Queue,
+        needs: Needs,
+        requests: Requests,
+        world: World,
+        rules: FairRules,
+        candidates: dict[str, list[Workload]],
+    ) -> None:
+        self.queue = queue
+        self.requests = requests
+        self.world = world
+        self.rules = rules
+        self.candidates = candidates
+        self.retries: dict[str, list[Workload]] = {}
+        self.removed: list[Candidate] = []
+        self.own_path = {id(node) for node in (queue.node, *queue.node.ancestors())}
+        self.order = candidate_order(queue, world)
+        cells = queue.node.cells
+        self.is_within_nominal = all(not cells[fr].borrows_with(requests.get(fr, 0)) for fr in needs)
+
+    def run(self) -> list[Target]:
+        self._use_requests()
+        fitted = self._first_loop() or (len(self.rules.strategies) == 2 and self._second_loop())
+        self._free_requests()
+        if not fitted:
+            put_back(self.removed)
+            return []
+        kept = fill_back(self.removed, lambda: fits(self.queue, self.requests))
+        put_back(kept)
+        return [Target(each.workload, each.reason) for each in kept]
+
+    # The two loops
+
+    def _first_loop(self) -> bool:
+        """SCH-724."""
+        picker = _Picker(self)
+        while (picked := picker.pick()) is not None:
+            waiting = self.candidates[picked.name]
+            if picked is self.queue:
+                taken = self._take(waiting.pop(0), IN_CLUSTER_QUEUE)
+            elif self.rules.preempts_within_nominal and self.is_within_nominal:
+                taken = self._take(waiting.pop(0), IN_COHORT_RECLAMATION)
+            else:
+                taken = self._take_fair(picked, waiting)
+            if taken and self._fits():
+                return True
+        return False
+
+    def _take_fair(self, picked: Queue, waiting: list[Workload]) -> bool:
+        """Take the first candidate whose removal is fair; those passed over may get another look."""
+        own, others = self._almost_lca(picked)
+        mine, before = share_of(own), share_of(others)
+        retries = self.retries.setdefault(picked.name, [])
+        if mine.is_infinite and not before.is_infinite:
+            retries += waiting
+            waiting.clear()
+            return False
+        while waiting:
+            workload = waiting.pop(0)
+            if self._is_fair(workload, mine, before, others):
+                return self._take(workload, IN_COHORT_FAIR_SHARING)
+            retries.append(workload)
+        return False
+
+    def _is_fair(self, workload: Workload, mine: Share, before: Share, others: Node) -> bool:
+        if self.rules.strategies[0] == INITIAL_SHARE:
+            return mine.rank < before.rank
+        workload.release()
+        after = share_of(others)
+        workload.hold()
+        return mine.rank <= after.rank
+
+    def _second_loop(self) -> bool:
+        """SCH-725: each queue once, by its share before the removal."""
+        self.candidates = {name: list(waiting) for name, waiting in self.retries.items() if waiting}
+        picker = _Picker(self)
+        while (picked := picker.pick()) is not None:
+            first = self.candidates[picked.name][0]
+            self.candidates[picked.name] = []
+            own, others = self._almost_lca(picked)
+            if (
+                share_of(own).rank < share_of(others).rank
+                and self._take(first, IN_COHORT_FAIR_SHARING)
+                and self._fits()
+            ):
+                return True
+        return False
+
+    # Trying and undoing
+
+    def _take(self, workload: Workload, reason: str) -> bool:
+        workload.release()
+        self.removed.append(Candidate(workload, reason))
+        return True
+
+    def _fits(self) -> bool:
+        self._free_requests()
+        answer = fits(self.queue, self.requests)
+        self._use_requests()
+        return answer
+
+    def _use_requests(self) -> None:
+        for fr, amount in self.requests.items():
+            self.queue.node.cells[fr].use(amount)
+
+    def _free_requests(self) -> None:
+        for fr, amount in self.requests.items():
+            self.queue.node.cells[fr].free(amount)
+
+    def _almost_lca(self, picked: Queue) -> tuple[Node, Node]:
+        """The nodes just below the lowest common ancestor, on either side (SCH-723)."""
+        others: Node = picked.node
+        while others.parent is not None and id(others.parent) not in self.own_path:
+            others = others.parent
+        own: Node = self.queue.node
+        while own.parent is not None and own.parent is not others.parent:
+            own = own.parent
+        return own, others
+
+
+class _Picker:
+    """Picks the queue to take from next, from the root down (SCH-722)."""
+
+    def __init__(self, search: _FairSearch) -> None:
+        self.search = search
+        self.pruned: set[int] = set()
+
+    def pick(self) -> Queue | None:
+        parent = self.search.queue.node.parent
+        if parent is None:
+            return self.search.queue if self._has_candidates(self.search.queue.name) else None
+        return self._pick_below(parent.root())
+
+    def _pick_below(self, cohort: CohortNode) -> Queue | None:
+        while True:
+            queue, queue_share = self._best_queue(cohort)
+            child, child_share = self._best_cohort(cohort)
+            if child is None or (queue is not None and child_share.rank < queue_share.rank):
+                return queue
+            found = self._pick_below(child)
+            if found is not None:
+                return found
+            self.pruned.add(id(child))
+
+    def _best_queue(self, cohort: CohortNode) -> tuple[Queue | None, Share]:
+        best: Queue | None = None
+        best_share = share_of(cohort)
+        for leaf in cohort.queues.values():
+            if id(leaf) in self.pruned:
+                continue
+            share = share_of(leaf)
+            is_own = leaf is self.search.queue.node
+            if not self._has_candidates(leaf.name) or not (share.borrowed or is_own):
+                self.pruned.add(id(leaf))
+                continue
+            queue = self.search.queue if is_own else self.search.world.queue_at(leaf)
+            if queue is not None and (best is None or self._goes_before(queue, share, best, best_share)):
+                best, best_share = queue, share
+        return best, best_share
+
+    def _goes_before(self, queue: Queue, share: Share, best: Queue, best_share: Share) -> bool:
+        if share.rank != best_share.rank:
+            return share.rank > best_share.rank
+        first = self.search.candidates
+        order: Callable[[Workload], tuple[object, ...]] = self.search.order
+        return order(first[queue.name][0]) < order(first[best.name][0])
+
+    def _best_cohort(self, cohort: CohortNode) -> tuple[CohortNode | None, Share]:
+        best: CohortNode | None = None
+        best_share = share_of(cohort)
+        for child in sorted(cohort.children.values(), key=lambda each: each.name):
+            if id(child) in self.pruned:
+                continue
+            share = share_of(child)
+            if not share.borrowed and id(child) not in self.search.own_path:
+                self.pruned.add(id(child))
+            elif best is None or share.rank > best_share.rank:
+                best, best_share = child, share
+        return best, best_share
+
+    def _has_candidates(self, name: str) -> bool:
+        return bool(self.search.candidates.get(name))

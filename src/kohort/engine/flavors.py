@@ -1,0 +1,294 @@
+"""Flavor assignment (docs/spec/scheduling.md §5): which flavor each resource of each pod set gets, and how.
+
+Reads the live tree and leaves it as it was; preemption is simulated by removing and putting back.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kohort.engine.assignment import Assignment, Choice, FlavorAttempt, Mode, PodSetResult, ResourceVerdict
+from kohort.engine.eligibility import Eligibility
+from kohort.engine.forest import QueueNode
+from kohort.engine.preemption import Needs, Requests, Target
+from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.records import Flavor, FlavorGroup, PodSetDemand, Progress, Queue, Workload
+
+PODS = "pods"
+
+FindTargets = Callable[[Workload, Queue, Needs, Requests], list[Target]]
+"""The preemption search in force: classical or by fair share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the configuration and the gates say about assigning flavors."""
+
+    uses_fungibility: bool = True
+    ignores_undeclared: bool = False
+    preempts_by_share: bool = False
+
+
+@dataclass(slots=True)
+class Search:
+    """One run of the assigner for one workload."""
+
+    workload: Workload
+    queue: Queue
+    flavors: Mapping[str, Flavor]
+    find_targets: FindTargets
+    rules: Rules
+    eligibility: Eligibility
+    counts: Sequence[int] | None = None
+    """Pods per pod set, where fewer than asked for are tried (SCH-561)."""
+    start: Progress | None = None
+    only: Mapping[tuple[str, str], str] | None = None
+    """Flavor per pod set and resource to which a recomputation is bound (SCH-331)."""
+    taken: dict[FlavorResource, int] = field(default_factory=dict)
+    """What earlier pod sets of this workload take (SCH-506)."""
+
+
+def assign(search: Search, cycle: int = 0) -> Assignment:
+    """Find flavors for every pod set of the workload."""
+    demands = _counted(search)
+    results: list[PodSetResult] = []
+    for group in _groups(demands):
+        found = [PodSetResult(demand.name, demand.count, _requests(search, demand)) for demand in group]
+        results += found
+        if not _assign_group(search, group, found):
+            break
+    assignment = Assignment(results, usage=dict(search.taken))
+    assignment.progress = _progress(search, results, cycle)
+    return assignment
+
+
+def _counted(search: Search) -> list[PodSetDemand]:
+    demands = search.workload.demands
+    if search.counts is None:
+        return list(demands)
+    return [
+        PodSetDemand(each.name, count, each.per_pod, each.min_count, each.template, each.group)
+        for each, count in zip(demands, search.counts, strict=True)
+    ]
+
+
+def _groups(demands: list[PodSetDemand]) -> list[list[PodSetDemand]]:
+    """Pod sets that are assigned as one, in the order of their first members (SCH-501)."""
+    groups: dict[tuple[str, str], list[PodSetDemand]] = {}
+    for demand in demands:
+        groups.setdefault(("group", demand.group) if demand.group else ("pod set", demand.name), []).append(demand)
+    return list(groups.values())
+
+
+def _requests(search: Search, demand: PodSetDemand) -> dict[str, int]:
+    """What the pod set asks for in all, less what the slice it replaces holds (SCH-135, SCH-1103)."""
+    requests = {resource: amount * demand.count for resource, amount in demand.per_pod.items()}
+    if PODS in search.queue.group_of:
+        requests[PODS] = demand.count
+    return requests
+
+
+def _assign_group(search: Search, group: list[PodSetDemand], results: list[PodSetResult]) -> bool:
+    """Choose a flavor for every resource that the group asks for; False when one finds none (SCH-505)."""
+    totals: dict[str, int] = {}
+    for result in results:
+        for resource, amount in result.requests.items():
+            totals[resource] = totals.get(resource, 0) + amount
+    for resource in sorted(totals):
+        if any(resource in result.choices for result in results):
+            continue
+        flavors = search.queue.group_of.get(resource)
+        if flavors is None:
+            if totals[resource] == 0 or search.rules.ignores_undeclared:
+                continue
+            _fail(results, [], [f"resource {resource} unavailable in ClusterQueue"])
+            return False
+        if not _assign_resources(search, group, results, flavors, totals):
+            return False
+    return True
+
+
+def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], reasons: list[str]) -> None:
+    """A resource found no flavor: only its group's reasons are told (SCH-547)."""
+    for result in results:
+        result.failed = True
+        result.choices.clear()
+        result.attempts.append(attempts)
+        result.reasons = reasons
+
+
+def _assign_resources(
+    search: Search,
+    group: list[PodSetDemand],
+    results: list[PodSetResult],
+    flavors: FlavorGroup,
+    totals: Mapping[str, int],
+) -> bool:
+    requests = {resource: totals[resource] for resource in flavors.resources if resource in totals}
+    attempts, chosen = _scan(search, group, flavors, requests)
+    reasons = [reason for attempt in attempts for reason in attempt.reasons]
+    if chosen is None:
+        _fail(results, attempts, reasons)
+        return False
+    tried = _index_of_last(search, flavors, attempts)
+    for result in results:
+        result.attempts.append(attempts)
+        if chosen.mode is not Mode.FIT:
+            result.reasons += reasons
+        for verdict in chosen.verdicts:
+            if verdict.resource in result.requests:
+                result.choices[verdict.resource] = Choice(chosen.flavor, verdict.mode, verdict.borrow, tried)
+    for resource, amount in requests.items():
+        fr = FlavorResource(chosen.flavor, resource)
+        search.taken[fr] = search.taken.get(fr, 0) + amount
+    return True
+
+
+def _index_of_last(search: Search, flavors: FlavorGroup, attempts: list[FlavorAttempt]) -> int:
+    last = flavors.flavors.index(attempts[-1].flavor)
+    return -1 if last == len(flavors.flavors) - 1 else last
+
+
+# Scanning flavors
+
+
+def _scan(
+    search: Search, group: list[PodSetDemand], flavors: FlavorGroup, requests: Mapping[str, int]
+) -> tuple[list[FlavorAttempt], FlavorAttempt | None]:
+    """Try flavors in order until one is good enough (SCH-540, SCH-541)."""
+    attempts: list[FlavorAttempt] = []
+    best: FlavorAttempt | None = None
+    for name in flavors.flavors[_first_index(search, group[0], requests) :]:
+        attempt = _try(search, group, name, requests)
+        attempts.append(attempt)
+        if attempt.mode is not Mode.NO_FIT and _stops(search, attempt):
+            return attempts, attempt
+        if is_preferred(attempt, best, search.queue.policies.prefers_preemption):
+            best = attempt
+    return attempts, best
+
+
+def _first_index(search: Search, first: PodSetDemand, requests: Mapping[str, int]) -> int:
+    if search.start is None or not search.rules.uses_fungibility:
+        return 0
+    resource = min(requests)
+    return search.start.tried.get((first.name, resource), -1) + 1
+
+
+def _stops(search: Search, attempt: FlavorAttempt) -> bool:
+    if not search.rules.uses_fungibility:
+        return attempt.mode is Mode.FIT
+    policies = search.queue.policies
+    if attempt.mode is Mode.NO_CANDIDATES:
+        return False
+    if attempt.mode.needs_preemption and policies.tries_next_when_preempting:
+        return False
+    return not (attempt.borrow > 0 and policies.tries_next_when_borrowing)
+
+
+def is_preferred(attempt: FlavorAttempt, best: FlavorAttempt | None, prefers_preemption: bool) -> bool:  # noqa: FBT001
+    """Whether a flavor is better than the best so far (SCH-530)."""
+    if attempt.mode is Mode.NO_FIT:
+        return False
+    if best is None:
+        return True
+    viable, best_viable = attempt.mode > Mode.NO_CANDIDATES, best.mode > Mode.NO_CANDIDATES
+    if viable != best_viable:
+        return viable
+    if prefers_preemption:
+        return (-attempt.borrow, attempt.mode) > (-best.borrow, best.mode)
+    return (attempt.mode, -attempt.borrow) > (best.mode, -best.borrow)
+
+
+def _try(search: Search, group: list[PodSetDemand], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
+    passed_over = _passed_over(search, group[0], name, requests)
+    if passed_over:
+        return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=passed_over, counts=False)
+    flavor = search.flavors.get(name)
+    obstacle = f"flavor {name} not found" if flavor is None else _obstacle(search, flavor, group)
+    if obstacle:
+        return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=obstacle)
+    verdicts = tuple(_judge(search, name, resource, amount) for resource, amount in sorted(requests.items()))
+    worst = min(verdicts, key=lambda verdict: (verdict.mode, -verdict.borrow))
+    return FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
+
+
+def _passed_over(search: Search, first: PodSetDemand, name: str, requests: Mapping[str, int]) -> str:
+    if search.only is None:
+        return ""
+    for resource in sorted(requests):
+        if search.only.get((first.name, resource)) != name:
+            return f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
+    return ""
+
+
+def _obstacle(search: Search, flavor: Flavor, group: list[PodSetDemand]) -> str:
+    """Why pods of the group can't use the flavor."""
+    for demand in group:
+        problem = search.eligibility.problem(flavor, demand.template)
+        if problem:
+            return problem
+    return ""
+
+
+# One resource in one flavor
+
+
+def _judge(search: Search, flavor: str, resource: str, request: int) -> ResourceVerdict:
+    """SCH-520 to SCH-523."""
+    fr = FlavorResource(flavor, resource)
+    cell = search.queue.node.cells[fr]
+    assumed = search.taken.get(fr, 0)
+    total = assumed + request
+    available = max(0, cell.available())
+    if total > cell.potential:
+        return ResourceVerdict(resource, flavor, Mode.NO_FIT, 0, request, assumed, available, cell.potential)
+    borrow, reclaimable = borrowing_level(search.queue.node, fr, total)
+    if total <= available:
+        return ResourceVerdict(resource, flavor, Mode.FIT, borrow, request, assumed, available, cell.potential)
+    if not (cell.nominal >= total or reclaimable or _may_preempt_while_borrowing(search)):
+        return ResourceVerdict(resource, flavor, Mode.NO_FIT, borrow, request, assumed, available, cell.potential)
+    mode, borrow = _simulate(search, fr, total, borrow)
+    return ResourceVerdict(resource, flavor, mode, borrow, request, assumed, available, cell.potential, simulated=True)
+
+
+def _may_preempt_while_borrowing(search: Search) -> bool:
+    policies = search.queue.policies
+    return policies.borrow_policy != "Never" or (search.rules.preempts_by_share and policies.reclaim != "Never")
+
+
+def _simulate(search: Search, fr: FlavorResource, total: int, borrow: int) -> tuple[Mode, int]:
+    """Whether preempting for this flavor-resource alone would make room."""
+    targets = search.find_targets(search.workload, search.queue, frozenset((fr,)), {fr: total})
+    if not targets:
+        return Mode.NO_CANDIDATES, borrow
+    for target in targets:
+        target.workload.release()
+    level, _ = borrowing_level(search.queue.node, fr, total)
+    for target in targets:
+        target.workload.hold()
+    own = any(target.workload.queue is search.queue for target in targets)
+    return (Mode.PREEMPT if own else Mode.RECLAIM), level
+
+
+def borrowing_level(node: QueueNode, fr: FlavorResource, amount: int) -> tuple[int, bool]:
+    """How far up the request borrows, and whether what it needs could be reclaimed there (SCH-441)."""
+    cell: Cell = node.cells[fr]
+    if node.parent is None or not cell.borrows_with(amount):
+        return 0, node.parent is not None
+    rest = amount - cell.local_available
+    height = 0
+    for ancestor in node.ancestors():
+        above = ancestor.cells[fr]
+        height = ancestor.height
+        if not above.borrows_with(rest):
+            return height, ancestor.parent is not None
+        rest -= above.local_available
+    return height, False
+
+
+def _progress(search: Search, results: list[PodSetResult], cycle: int) -> Progress | None:
+    """How far the scan came, for the next time (SCH-550, SCH-551)."""
+    tried = {(result.name, resource): choice.tried for result in results for resource, choice in result.choices.items()}
+    if not tried:
+        return None
+    return Progress(tried, search.queue.node.generation, cycle, search.workload.equivalence)

@@ -1,0 +1,265 @@
+"""The cohort trees: who is whose parent, and the sums that follow (SCH-401 to SCH-404).
+
+Cells live as long as their node, so that a workload can hold on to them; a change of quota or of an edge marks the
+tree, and the sums are set anew before the next question.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from kohort.api.amounts import add
+from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource, Quota
+
+Quotas = Mapping[FlavorResource, Quota]
+
+
+class Node:
+    """A ClusterQueue or a Cohort in the tree."""
+
+    __slots__ = ("cells", "name", "parent", "quotas", "weight")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.parent: CohortNode | None = None
+        self.quotas: Quotas = {}
+        self.weight = 1.0
+        self.cells: dict[FlavorResource, Cell] = {}
+
+    def ancestors(self) -> Iterator["CohortNode"]:
+        """Cohorts from the parent to the root."""
+        node = self.parent
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def cell(self, fr: FlavorResource) -> Cell:
+        """The cell of a flavor-resource, made with no quota where there is none yet."""
+        cell = self.cells.get(fr)
+        if cell is None:
+            cell = self.cells[fr] = Cell()
+            if self.parent is not None:
+                cell.parent = self.parent.cell(fr)
+                cell.settle_potential()
+        return cell
+
+    @property
+    def path(self) -> str:
+        """`/root/…/parent/name` (SCH-651)."""
+        return "/" + "/".join([*reversed([node.name for node in self.ancestors()]), self.name])
+
+
+class QueueNode(Node):
+    """The leaf of a ClusterQueue."""
+
+    __slots__ = ("generation",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.generation = 0
+        """Rises whenever capacity may have become free or quotas changed (SCH-554)."""
+
+
+class CohortNode(Node):
+    """An inner node; implicit as long as no Cohort object says otherwise."""
+
+    __slots__ = ("children", "height", "is_explicit", "lendable", "queues")
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.is_explicit = False
+        self.children: dict[str, CohortNode] = {}
+        self.queues: dict[str, QueueNode] = {}
+        self.height = 0
+        """SCH-440."""
+        self.lendable: dict[str, int] = {}
+        """Per resource, the most that the subtree could ever hold, over all flavors of the tree (SCH-701)."""
+
+    def members(self) -> Iterator[Node]:
+        """Child cohorts and queues."""
+        yield from self.children.values()
+        yield from self.queues.values()
+
+    def all_queues(self) -> Iterator[QueueNode]:
+        """Every queue of the subtree."""
+        yield from self.queues.values()
+        for child in self.children.values():
+            yield from child.all_queues()
+
+    def root(self) -> "CohortNode":
+        """The top of this node's tree."""
+        node = self
+        while node.parent is not None:
+            node = node.parent
+        return node
+
+
+class Forest:
+    """All ClusterQueues and Cohorts, as trees."""
+
+    def __init__(self) -> None:
+        self.queues: dict[str, QueueNode] = {}
+        self.cohorts: dict[str, CohortNode] = {}
+        self._stale: dict[str, Node] = {}
+
+    def set_queue(self, name: str, cohort: str | None, quotas: Quotas, weight: float = 1.0) -> QueueNode:
+        """Add a ClusterQueue or change its place, quotas or weight."""
+        node = self.queues.get(name)
+        if node is None:
+            node = self.queues[name] = QueueNode(name)
+        node.quotas, node.weight = quotas, weight
+        self._mark(node)
+        self._move(node, cohort)
+        return node
+
+    def remove_queue(self, name: str) -> None:
+        """Take a ClusterQueue out of its tree."""
+        node = self.queues.pop(name)
+        self._mark(node)
+        self._move(node, None)
+
+    def set_cohort(self, name: str, parent: str | None, quotas: Quotas, weight: float = 1.0) -> CohortNode:
+        """Add a Cohort object or change it."""
+        node = self._cohort(name)
+        node.quotas, node.weight, node.is_explicit = quotas, weight, True
+        self._mark(node)
+        self._move(node, parent)
+        return node
+
+    def remove_cohort(self, name: str) -> None:
+        """The Cohort object is gone; the node stays, implicit, while others name it (SCH-401)."""
+        node = self.cohorts[name]
+        node.quotas, node.weight, node.is_explicit = {}, 1.0, False
+        self._mark(node)
+        self._move(node, None)
+        self._forget_if_empty(node)
+
+    def is_cyclic(self, node: Node) -> bool:
+        """Whether following the parents never ends (SCH-402)."""
+        seen = set()
+        cohort = node if isinstance(node, CohortNode) else node.parent
+        while cohort is not None:
+            if cohort.name in seen:
+                return True
+            seen.add(cohort.name)
+            cohort = cohort.parent
+        return False
+
+    def refresh(self) -> bool:
+        """Set the sums of every tree that changed; True if there was one."""
+        stale, self._stale = self._stale, {}
+        roots: dict[int, Node] = {}
+        for node in stale.values():
+            if self.is_cyclic(node):
+                continue
+            top = node.parent.root() if node.parent else node
+            roots[id(top)] = top
+        for top in roots.values():
+            _settle(top)
+        return bool(roots)
+
+    def _cohort(self, name: str) -> CohortNode:
+        node = self.cohorts.get(name)
+        if node is None:
+            node = self.cohorts[name] = CohortNode(name)
+        return node
+
+    def _mark(self, node: Node) -> None:
+        kind = "cohort" if isinstance(node, CohortNode) else "queue"
+        self._stale[f"{kind}/{node.name}"] = node
+
+    def _move(self, node: Node, parent_name: str | None) -> None:
+        former = node.parent
+        parent = self._cohort(parent_name) if parent_name else None
+        if former is parent:
+            return
+        if former is not None:
+            _siblings(former, node).pop(node.name, None)
+            self._mark(former)
+            self._forget_if_empty(former)
+        node.parent = parent
+        if parent is not None:
+            _siblings(parent, node)[node.name] = node
+            self._mark(parent)
+
+    def _forget_if_empty(self, node: CohortNode) -> None:
+        if not node.is_explicit and not node.children and not node.queues:
+            self.cohorts.pop(node.name, None)
+            self._stale.pop(f"cohort/{node.name}", None)
+
+
+def _siblings(parent: CohortNode, node: Node) -> dict[str, Node]:
+    return parent.children if isinstance(node, CohortNode) else parent.queues  # type: ignore[return-value]
+
+
+def _settle(top: Node) -> None:
+    """All sums of a tree: up from the leaves, then potential capacity down from the root."""
+    resources = _collect(top)
+    for fr in resources:
+        _settle_up(top, fr)
+        _settle_down(top, fr)
+    _settle_heights(top)
+    _settle_lendable(top, dict.fromkeys(resources, 0))
+    for queue in [top] if isinstance(top, QueueNode) else list(top.all_queues()) if isinstance(top, CohortNode) else []:
+        queue.generation += 1
+
+
+def _collect(top: Node) -> set[FlavorResource]:
+    """Every flavor-resource that any node of the tree knows."""
+    found = {*top.quotas, *top.cells}
+    if isinstance(top, CohortNode):
+        for member in top.members():
+            found |= _collect(member)
+    return found
+
+
+def _settle_up(node: Node, fr: FlavorResource) -> Cell | None:
+    """Set the sums of one flavor-resource below and at a node; None where the subtree does not know it."""
+    below = [] if isinstance(node, QueueNode) else [_settle_up(member, fr) for member in _members(node)]
+    known = [cell for cell in below if cell is not None]
+    if fr not in node.cells and fr not in node.quotas and not known and node.parent is not None:
+        return None
+    cell = node.cells.setdefault(fr, Cell())
+    cell.take_quota(node.quotas.get(fr, NO_QUOTA))
+    if isinstance(node, CohortNode):
+        cell.usage = 0
+    for child in known:
+        child.parent = cell
+        cell.take_child(child)
+    cell.settle_local()
+    if node.parent is None:
+        cell.parent = None
+    return cell
+
+
+def _settle_down(node: Node, fr: FlavorResource) -> None:
+    cell = node.cells.get(fr)
+    if cell is None:
+        return
+    cell.settle_potential()
+    if isinstance(node, CohortNode):
+        for member in node.members():
+            _settle_down(member, fr)
+
+
+def _settle_lendable(node: Node, potential: dict[FlavorResource, int]) -> None:
+    """A cohort that does not know a flavor-resource could still hold what its parent can."""
+    if not isinstance(node, CohortNode):
+        return
+    potential = {fr: node.cells[fr].potential if fr in node.cells else above for fr, above in potential.items()}
+    node.lendable = {}
+    for fr, amount in potential.items():
+        node.lendable[fr.resource] = add(node.lendable.get(fr.resource, 0), amount)
+    for child in node.children.values():
+        _settle_lendable(child, potential)
+
+
+def _members(node: Node) -> Iterator[Node]:
+    return node.members() if isinstance(node, CohortNode) else iter(())
+
+
+def _settle_heights(node: Node) -> int:
+    """SCH-440: 0 without children, 1 with queues only, else one more than the highest child cohort."""
+    if not isinstance(node, CohortNode):
+        return 0
+    heights = [_settle_heights(child) for child in node.children.values()]
+    node.height = 1 + max(heights, default=0) if heights or node.queues else 0
+    return node.height

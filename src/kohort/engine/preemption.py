@@ -1,0 +1,309 @@
+"""Classical preemption (docs/spec/scheduling.md §6): whom a workload may push out, and the fewest that suffice.
+
+The search removes candidates from the live tree one by one and puts everything back before it returns.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import Final, Protocol
+
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Queue, Workload
+
+IN_CLUSTER_QUEUE: Final = "InClusterQueue"
+IN_COHORT_RECLAMATION: Final = "InCohortReclamation"
+IN_COHORT_FAIR_SHARING: Final = "InCohortFairSharing"
+IN_COHORT_RECLAIM_WHILE_BORROWING: Final = "InCohortReclaimWhileBorrowing"
+
+Needs = frozenset[FlavorResource]
+"""Flavor-resources that lack room (SCH-601)."""
+Requests = Mapping[FlavorResource, int]
+
+FAR_FUTURE: Final = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A workload to preempt, and why it may be."""
+
+    workload: Workload
+    reason: str
+
+
+class World(Protocol):
+    """What a search asks of the engine."""
+
+    def queue_at(self, node: Node) -> Queue | None:
+        """The queue of a leaf, unless it takes no part in scheduling (SCH-1052)."""
+
+    def usage_of(self, workload: Workload) -> float | None:
+        """Past usage of the workload's LocalQueue, where admission fair sharing applies (SCH-620)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A workload that might be preempted."""
+
+    workload: Workload
+    reason: str
+    lca: CohortNode | None = None
+    """The lowest cohort above both queues; None for the preemptor's own queue."""
+    only_without_borrowing: bool = False
+
+
+# Policies
+
+
+def passes(policy: str, preemptor: Workload, candidate: Workload) -> bool:
+    """SCH-603."""
+    if policy == "Any":
+        return True
+    if preemptor.priority > candidate.priority:
+        return policy in ("LowerPriority", "LowerOrNewerEqualPriority")
+    return (
+        policy == "LowerOrNewerEqualPriority"
+        and preemptor.priority == candidate.priority
+        and _before(preemptor.queued_at, candidate.queued_at)
+    )
+
+
+def _before(left: datetime | None, right: datetime | None) -> bool:
+    return left is not None and right is not None and left < right
+
+
+def uses(workload: Workload, needs: Needs) -> bool:
+    """Whether the workload holds any of what is needed (SCH-602)."""
+    return not needs.isdisjoint(workload.usage)
+
+
+def _may_have_candidates(policy: str, preemptor: Workload, queue: Queue) -> bool:
+    """A quick no: every holder of the queue has too high a priority."""
+    if policy == "Never" or not queue.priorities:
+        return False
+    if policy == "Any":
+        return True
+    lowest = min(queue.priorities)
+    return lowest < preemptor.priority or (policy == "LowerOrNewerEqualPriority" and lowest == preemptor.priority)
+
+
+def holders_passing(policy: str, preemptor: Workload, queue: Queue, needs: Needs) -> list[Workload]:
+    """Workloads of a queue that the policy allows to be preempted."""
+    if not _may_have_candidates(policy, preemptor, queue):
+        return []
+    return [each for each in queue.holders.values() if uses(each, needs) and passes(policy, preemptor, each)]
+
+
+# Order
+
+
+def candidate_order(own: Queue, world: World) -> Callable[[Workload], tuple[object, ...]]:
+    """The sort key of SCH-620.
+
+    Past usage compares only workloads of one queue; since workloads of other queues come first and are told apart by
+    priority before anything else in practice, it enters the key as a part that is equal across queues.
+    """
+
+    def key(workload: Workload) -> tuple[object, ...]:
+        is_own = workload.queue is own
+        usage = world.usage_of(workload) if is_own else None
+        reserved = workload.reserved_at.timestamp() if workload.reserved_at else FAR_FUTURE
+        return (not workload.evicted, is_own, -(usage or 0.0), workload.priority, -reserved, workload.uid)
+
+    return key
+
+
+# Fit
+
+
+def fits(queue: Queue, requests: Requests) -> bool:
+    """Whether the requests fit what is available now (SCH-432)."""
+    cells = queue.node.cells
+    return all(amount <= 0 or cells[fr].available() >= amount for fr, amount in requests.items())
+
+
+def fits_within_nominal(queue: Queue, requests: Requests) -> bool:
+    """Whether the requests fit without borrowing."""
+    cells = queue.node.cells
+    return all(not cells[fr].borrows_with(amount) for fr, amount in requests.items())
+
+
+def is_within_nominal(node: Node, needs: Needs) -> bool:
+    """Whether the node borrows none of what is needed."""
+    cells = node.cells
+    return all(fr not in cells or cells[fr].is_within_nominal for fr in needs)
+
+
+# Candidates
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """All candidates of a search, by kind (SCH-610 to SCH-613)."""
+
+    hierarchical: list[Candidate]
+    priority: list[Candidate]
+    own: list[Candidate]
+
+    def ordered(self, key: Callable[[Workload], tuple[object, ...]]) -> list[Candidate]:
+        """SCH-621: the evicted of each kind first, then the others."""
+        kinds = [
+            sorted(kind, key=lambda each: key(each.workload)) for kind in (self.hierarchical, self.priority, self.own)
+        ]
+        evicted = [each for kind in kinds for each in kind if each.workload.evicted]
+        return evicted + [each for kind in kinds for each in kind if not each.workload.evicted]
+
+
+def find_candidates(preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World) -> Candidates:
+    """Everybody whom the policies allow to be preempted."""
+    own = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
+    hierarchical: list[Candidate] = []
+    priority: list[Candidate] = []
+    if queue.node.parent is not None and queue.policies.reclaim != "Never":
+        for workload, lca, has_advantage in _cohort_workloads(preemptor, queue, needs, requests, world):
+            if has_advantage:
+                hierarchical.append(Candidate(workload, IN_COHORT_RECLAMATION, lca))
+            else:
+                priority.append(_priority_candidate(preemptor, queue, workload, lca))
+    return Candidates(hierarchical, priority, [Candidate(each, IN_CLUSTER_QUEUE) for each in own])
+
+
+def _priority_candidate(preemptor: Workload, queue: Queue, workload: Workload, lca: CohortNode) -> Candidate:
+    """SCH-613."""
+    threshold = queue.policies.borrow_threshold
+    spared = (
+        queue.policies.borrow_policy == "Never"
+        or workload.priority >= preemptor.priority
+        or (threshold is not None and workload.priority > threshold)
+    )
+    reason = IN_COHORT_RECLAMATION if spared else IN_COHORT_RECLAIM_WHILE_BORROWING
+    return Candidate(workload, reason, lca, only_without_borrowing=spared)
+
+
+def _cohort_workloads(
+    preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World
+) -> Iterator[tuple[Workload, CohortNode, bool]]:
+    """Workloads of other queues with the ancestor that both share, and whether the request fits below it (SCH-611)."""
+    node: Node = queue.node
+    has_advantage = fits_within_nominal(queue, requests)
+    rest = _beyond_local(node, requests)
+    for ancestor in queue.node.ancestors():
+        for workload in _donors(ancestor, node, preemptor, queue, needs, world):
+            yield workload, ancestor, has_advantage
+        cells = ancestor.cells
+        has_advantage = has_advantage or all(not cells[fr].borrows_with(amount) for fr, amount in rest.items())
+        rest = _beyond_local(ancestor, rest)
+        node = ancestor
+
+
+def _beyond_local(node: Node, requests: Requests) -> dict[FlavorResource, int]:
+    return {fr: max(0, amount - node.cells[fr].local_available) for fr, amount in requests.items()}
+
+
+def _donors(
+    cohort: CohortNode, visited: Node, preemptor: Workload, queue: Queue, needs: Needs, world: World
+) -> Iterator[Workload]:
+    """Workloads below a cohort that may be reclaimed, descending only where something is borrowed."""
+    for leaf in cohort.queues.values():
+        if leaf is not visited and not is_within_nominal(leaf, needs):
+            other = world.queue_at(leaf)
+            if other is not None:
+                yield from holders_passing(queue.policies.reclaim, preemptor, other, needs)
+    for child in cohort.children.values():
+        if child is not visited and not is_within_nominal(child, needs):
+            yield from _donors(child, visited, preemptor, queue, needs, world)
+
+
+# Search
+
+
+class Attempt(Enum):
+    """How far a walk through the candidates may let the preemptor go."""
+
+    BORROWING = "borrowing"
+    WITHIN_NOMINAL = "within nominal"
+
+
+def find_targets(preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World) -> list[Target]:
+    """The workloads to preempt so that the requests fit; empty where no allowed set suffices (SCH-634)."""
+    candidates = find_candidates(preemptor, queue, needs, requests, world)
+    ordered = candidates.ordered(candidate_order(queue, world))
+    if not ordered:
+        return []
+    for attempt in _attempts(candidates, queue, needs):
+        targets = _walk(ordered, needs, attempt, _fit_test(queue, requests, attempt))
+        if targets:
+            return targets
+    return []
+
+
+def _attempts(candidates: Candidates, queue: Queue, needs: Needs) -> tuple[Attempt, ...]:
+    """Which walks to try, and in which order (SCH-630)."""
+    forbidden = queue.policies.borrow_policy == "Never"
+    cells = queue.node.cells
+    under = all(fr in cells and cells[fr].usage < cells[fr].subtree for fr in needs)
+    has_cohort = bool(candidates.hierarchical or candidates.priority)
+    if not has_cohort or (forbidden and not under):
+        return (Attempt.BORROWING,)
+    if forbidden and not candidates.hierarchical:
+        return (Attempt.WITHIN_NOMINAL, Attempt.BORROWING)
+    return (Attempt.BORROWING, Attempt.WITHIN_NOMINAL)
+
+
+def _fit_test(queue: Queue, requests: Requests, attempt: Attempt) -> Callable[[], bool]:
+    """SCH-632."""
+    if attempt is Attempt.BORROWING:
+        return lambda: fits(queue, requests)
+    return lambda: fits(queue, requests) and fits_within_nominal(queue, requests)
+
+
+def _walk(ordered: list[Candidate], needs: Needs, attempt: Attempt, fit: Callable[[], bool]) -> list[Target]:
+    """Remove candidates in order until the preemptor fits; the tree is as before when this returns."""
+    removed: list[Candidate] = []
+    for candidate in ordered:
+        if _is_spared(candidate, needs, attempt):
+            continue
+        candidate.workload.release()
+        removed.append(candidate)
+        if fit():
+            kept = fill_back(removed, fit)
+            put_back(kept)
+            return [Target(each.workload, each.reason) for each in kept]
+    put_back(removed)
+    return []
+
+
+def put_back(removed: list[Candidate]) -> None:
+    """Undo a removal."""
+    for candidate in removed:
+        candidate.workload.hold()
+
+
+def _is_spared(candidate: Candidate, needs: Needs, attempt: Attempt) -> bool:
+    """SCH-631."""
+    if candidate.lca is None:
+        return False
+    if attempt is Attempt.BORROWING and candidate.only_without_borrowing:
+        return True
+    donor = candidate.workload.queue
+    if donor is None or is_within_nominal(donor.node, needs):
+        return True
+    for cohort in donor.node.ancestors():
+        if cohort is candidate.lca:
+            return False
+        if is_within_nominal(cohort, needs):
+            return True
+    return False
+
+
+def fill_back(removed: list[Candidate], fit: Callable[[], bool]) -> list[Candidate]:
+    """Put back whoever need not go, the last removed but one first (SCH-633); the rest stays removed."""
+    kept = [removed[-1]]
+    for candidate in reversed(removed[:-1]):
+        candidate.workload.hold()
+        if not fit():
+            candidate.workload.release()
+            kept.append(candidate)
+    return kept[::-1]

@@ -1,0 +1,118 @@
+"""Quota arithmetic (docs/spec/scheduling.md §4): one cell per node of the cohort tree and flavor-resource.
+
+A cell points to the same cell of the parent, so that a question or a change costs one short walk to the root and
+nothing is looked up on the way. Sums are set when quotas change; only `usage` moves during scheduling.
+"""
+
+from typing import NamedTuple
+
+from kohort.api.amounts import add, subtract
+
+
+class FlavorResource(NamedTuple):
+    """What quota is counted in: a resource of a flavor."""
+
+    flavor: str
+    resource: str
+
+
+class Quota(NamedTuple):
+    """What a ClusterQueue or Cohort says about one flavor-resource, in internal units (SCH-103)."""
+
+    nominal: int
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+NO_QUOTA = Quota(0)
+
+
+class Cell:
+    """Quota and use of one flavor-resource at one node."""
+
+    __slots__ = ("borrowing_limit", "lending_limit", "local", "nominal", "parent", "potential", "subtree", "usage")
+
+    def __init__(self) -> None:
+        self.parent: Cell | None = None
+        self.nominal = 0
+        self.borrowing_limit: int | None = None
+        self.lending_limit: int | None = None
+        self.subtree = 0
+        self.local = 0
+        """The part that the parent never sees (SCH-411)."""
+        self.potential = 0
+        """The most this node could ever hold (SCH-412)."""
+        self.usage = 0
+
+    # Setting the sums: children first, then the way down.
+
+    def take_quota(self, quota: Quota) -> None:
+        """Start over from the node's own quota, without children."""
+        self.nominal, self.borrowing_limit, self.lending_limit = quota
+        self.subtree = quota.nominal
+
+    def take_child(self, child: "Cell") -> None:
+        """Count a child's lendable quota (SCH-410) and its use beyond what is its own (SCH-421)."""
+        self.subtree = add(self.subtree, subtract(child.subtree, child.local))
+        self.usage += max(0, child.usage - child.local)
+
+    def settle_local(self) -> None:
+        """SCH-411, once all children are counted."""
+        self.local = 0 if self.lending_limit is None else max(0, subtract(self.subtree, self.lending_limit))
+
+    def settle_potential(self) -> None:
+        """SCH-412, once the parent's is known."""
+        if self.parent is None:
+            self.potential = self.subtree
+            return
+        self.potential = add(self.local, self.parent.potential)
+        if self.borrowing_limit is not None:
+            self.potential = min(self.potential, add(self.subtree, self.borrowing_limit))
+
+    # Use
+
+    def use(self, amount: int) -> None:
+        """Count a new use; what exceeds a node's local quota passes on to its parent (SCH-421)."""
+        cell: Cell | None = self
+        while cell is not None and amount > 0:
+            free = cell.local - cell.usage
+            cell.usage += amount
+            if free > 0:
+                amount -= free
+            cell = cell.parent
+
+    def free(self, amount: int) -> None:
+        """Take a use back: the exact reverse of `use`."""
+        cell: Cell | None = self
+        while cell is not None and amount > 0:
+            beyond = cell.usage - cell.local
+            cell.usage -= amount
+            amount = min(amount, beyond)
+            cell = cell.parent
+
+    # Questions
+
+    @property
+    def local_available(self) -> int:
+        """SCH-430."""
+        return self.local - self.usage if self.local > self.usage else 0
+
+    def available(self) -> int:
+        """What more could be used here; negative in debt (SCH-431)."""
+        if self.parent is None:
+            return self.subtree - self.usage
+        local, usage = self.local, self.usage
+        above = self.parent.available()
+        if self.borrowing_limit is not None:
+            beyond = usage - local if usage > local else 0
+            above = min(above, self.subtree - local - beyond + self.borrowing_limit)
+        return above + local - usage if local > usage else above
+
+    def borrows_with(self, amount: int) -> bool:
+        """Whether such a use would exceed what the node has of its own (SCH-433); a queue's subtree is its nominal."""
+        return self.usage + amount > self.subtree
+
+    @property
+    def is_within_nominal(self) -> bool:
+        """Whether nothing is borrowed here."""
+        return self.usage <= self.subtree

@@ -1,0 +1,217 @@
+"""What the engine knows of queues, flavors and workloads, in the shape that deciding needs.
+
+Made from the API objects when they change, so that a scheduling turn never looks at JSON, quantities or selectors.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from kohort.api.core.pods import PodTemplateSpec
+from kohort.api.kueue import v1beta2
+from kohort.api.meta import Taint, Toleration
+from kohort.api.selectors import Selector
+from kohort.engine.forest import QueueNode
+from kohort.engine.quota import Cell, FlavorResource
+
+
+class Key(NamedTuple):
+    """Name of a namespaced object."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flavor:
+    """A ResourceFlavor: what a pod must bear and match to use it."""
+
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[Taint, ...]
+    """Only those that keep pods away (SCH-512)."""
+    tolerations: tuple[Toleration, ...]
+    topology: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorGroup:
+    """A resource group: resources that always come from one flavor (SCH-502)."""
+
+    resources: tuple[str, ...]
+    flavors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What a ClusterQueue says about searching flavors and preempting."""
+
+    is_strict: bool = False
+    tries_next_when_borrowing: bool = False
+    tries_next_when_preempting: bool = True
+    prefers_preemption: bool = False
+    within_queue: str = "Never"
+    reclaim: str = "Never"
+    borrow_policy: str = "Never"
+    borrow_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetDemand:
+    """Pods of one shape and what each of them asks for, in internal units."""
+
+    name: str
+    count: int
+    per_pod: Mapping[str, int]
+    min_count: int | None = None
+    template: PodTemplateSpec | None = None
+    """Selectors, affinity and tolerations of the pods; None where nothing restricts them."""
+    group: str = ""
+    """Pod sets of one topology group get one flavor (SCH-501)."""
+
+
+class Workload:
+    """A workload in the engine: what it asks for, and what it holds."""
+
+    __slots__ = (
+        "created",
+        "demands",
+        "equivalence",
+        "evicted",
+        "generation",
+        "held",
+        "job_uid",
+        "key",
+        "local_queue",
+        "object",
+        "priority",
+        "progress",
+        "queue",
+        "queued_at",
+        "replaces",
+        "reserved_at",
+        "uid",
+        "usage",
+    )
+
+    def __init__(self, key: Key, uid: str) -> None:
+        self.key = key
+        self.uid = uid
+        self.job_uid = ""
+        self.object: v1beta2.Workload | None = None
+        self.local_queue = Key(key.namespace, "")
+        self.queue: Queue | None = None
+        """The ClusterQueue where it waits or holds quota."""
+        self.priority = 0
+        """Effective: base and boost (SCH-210)."""
+        self.created: datetime | None = None
+        self.queued_at: datetime | None = None
+        """The queue-order timestamp (SCH-211)."""
+        self.generation = 0
+        self.demands: tuple[PodSetDemand, ...] = ()
+        self.equivalence = ""
+        """Equal for workloads that no decision can tell apart (SCH-250)."""
+        self.progress: Progress | None = None
+        self.replaces: Workload | None = None
+        """The older slice of an elastic job that this one takes over from (SCH-1103)."""
+        self.usage: dict[FlavorResource, int] = {}
+        """What it holds while it has quota."""
+        self.held: list[tuple[Cell, int]] = []
+        """The same, at the cells of its queue."""
+        self.reserved_at: datetime | None = None
+        self.evicted = False
+
+    def __repr__(self) -> str:
+        return f"<Workload {self.key}>"
+
+    @property
+    def has_quota(self) -> bool:
+        """Whether it holds a reservation."""
+        return self.reserved_at is not None
+
+    def hold(self) -> None:
+        """Count its use in the tree."""
+        for cell, amount in self.held:
+            cell.use(amount)
+
+    def release(self) -> None:
+        """Take its use out of the tree."""
+        for cell, amount in self.held:
+            cell.free(amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the scan of flavors came (SCH-550, SCH-551)."""
+
+    tried: Mapping[tuple[str, str], int]
+    """Pod set and resource to the index of the last flavor attempted; -1 when all were."""
+    queue_generation: int
+    cycle: int
+    equivalence: str
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are flavors still to try (SCH-552)."""
+        return any(index != -1 for index in self.tried.values())
+
+
+class Queue:
+    """A ClusterQueue in the engine."""
+
+    __slots__ = (
+        "group_of",
+        "groups",
+        "holders",
+        "is_active",
+        "name",
+        "namespaces",
+        "node",
+        "policies",
+        "priorities",
+    )
+
+    def __init__(self, name: str, node: QueueNode) -> None:
+        self.name = name
+        self.node = node
+        self.policies = Policies()
+        self.groups: tuple[FlavorGroup, ...] = ()
+        self.group_of: dict[str, FlavorGroup] = {}
+        self.namespaces: Selector | None = None
+        self.is_active = True
+        self.holders: dict[Key, Workload] = {}
+        """Workloads that hold quota here."""
+        self.priorities: dict[int, int] = {}
+        """How many holders have each priority, so that a search without candidates ends at once."""
+
+    def __repr__(self) -> str:
+        return f"<Queue {self.name}>"
+
+    def add_holder(self, workload: Workload) -> None:
+        """Count a workload that got quota here; its use must be set."""
+        workload.queue = self
+        workload.held = [(self.node.cell(fr), amount) for fr, amount in workload.usage.items()]
+        self.holders[workload.key] = workload
+        self.priorities[workload.priority] = self.priorities.get(workload.priority, 0) + 1
+        workload.hold()
+
+    def drop_holder(self, workload: Workload) -> None:
+        """The workload's quota is free again."""
+        workload.release()
+        workload.held = []
+        del self.holders[workload.key]
+        left = self.priorities[workload.priority] - 1
+        if left:
+            self.priorities[workload.priority] = left
+        else:
+            del self.priorities[workload.priority]
+        self.node.generation += 1
+
+    def set_groups(self, groups: tuple[FlavorGroup, ...]) -> None:
+        """Take over the resource groups of the spec."""
+        self.groups = groups
+        self.group_of = {resource: group for group in groups for resource in group.resources}

@@ -1,0 +1,108 @@
+"""What the pod sets of a pending workload ask for (SCH-130 to SCH-136): what a pod asks for, times the pods."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+
+from kohort.api.amounts import add, format_amount, multiply
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.v1beta2.workload import PodSet, PodSetRequest, Workload
+from kohort.engine.requests.environment import Environment
+from kohort.engine.requests.lists import Amounts
+from kohort.engine.requests.reading import REMEMBERED_TEMPLATES, Reading, read_template
+from kohort.engine.requests.rules import RequestRules
+
+NO_DEVICES: Mapping[str, Amounts] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetDemand:
+    """Pods of one shape and what each asks for, in internal units and ascending order of resources.
+
+    The resource `pods` is not among them: the assigner adds it for queues that cover it (SCH-135).
+    """
+
+    name: str
+    count: int
+    """Pods that need quota, without reclaimable ones (SCH-133)."""
+    spec_count: int
+    """Pods of the whole set, from which partial admission counts down (SCH-561)."""
+    min_count: int | None
+    per_pod: Amounts
+
+    @property
+    def total(self) -> dict[str, int]:
+        """What all pods that need quota ask for (SCH-133)."""
+        return self.total_of(self.count)
+
+    def total_of(self, count: int) -> dict[str, int]:
+        """What so many of the pods ask for; each amount is a multiple of the count (SCH-137) unless it is too large."""
+        return {name: multiply(amount, count) for name, amount in self.per_pod.items()}
+
+
+def demands(
+    workload: Workload,
+    rules: RequestRules,
+    environment: Environment,
+    gates: FeatureGates,
+    devices: Mapping[str, Amounts] = NO_DEVICES,
+) -> tuple[PodSetDemand, ...]:
+    """What each pod set asks for while the workload is pending (SCH-110..133).
+
+    `devices` holds what claims on devices came to, per pod set and pod, in internal units (SCH-132).
+    Raises an ApiError for a template that can't be read; `resource_problem` says so in words for the user.
+    """
+    counts = count_after_reclaim(workload, gates)
+    return tuple(
+        [
+            PodSetDemand(
+                pod_set.name,
+                counts[pod_set.name],
+                pod_set.count,
+                pod_set.min_count,
+                _with_devices(per_pod_demand(pod_set, rules, environment), devices.get(pod_set.name)),
+            )
+            for pod_set in workload.spec.pod_sets
+        ]
+    )
+
+
+def count_after_reclaim(workload: Workload, gates: FeatureGates) -> dict[str, int]:
+    """Pods of each pod set that still need quota (SCH-133)."""
+    counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
+    if workload.status.reclaimable_pods and gates.enabled(Gate.ReclaimablePods):
+        for reclaimable in workload.status.reclaimable_pods:
+            if reclaimable.name in counts:
+                counts[reclaimable.name] -= min(reclaimable.count, counts[reclaimable.name])
+    return counts
+
+
+def per_pod_demand(pod_set: PodSet, rules: RequestRules, environment: Environment) -> Amounts:
+    """What one pod of the set counts for while pending, without devices (SCH-110..131)."""
+    return _counted(read_template(bytes(pod_set.template), environment), rules)
+
+
+def resource_requests(
+    demanded: tuple[PodSetDemand, ...], byte_valued: Set[str] = frozenset()
+) -> tuple[PodSetRequest, ...]:
+    """The totals as `status.resourceRequests` shows them while the workload is pending (SCH-136, SCH-104)."""
+    return tuple(
+        PodSetRequest(
+            name=demand.name,
+            resources={name: format_amount(name, amount, byte_valued) for name, amount in demand.total.items()},
+        )
+        for demand in demanded
+    )
+
+
+@lru_cache(maxsize=REMEMBERED_TEMPLATES)
+def _counted(reading: Reading, rules: RequestRules) -> Amounts:
+    return MappingProxyType(rules.per_pod(reading.request))
+
+
+def _with_devices(per_pod: Amounts, devices: Amounts | None) -> Amounts:
+    if not devices:
+        return per_pod
+    names = sorted({*per_pod, *devices})
+    return MappingProxyType({name: add(per_pod.get(name, 0), devices.get(name, 0)) for name in names})

@@ -1,0 +1,62 @@
+"""What a pod template's demand depends on besides the template: LimitRanges of its namespace and RuntimeClasses.
+
+Merged once when one of them changes, so that reading a template only looks things up.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kohort.api.core.namespaces import LimitRange, LimitRangeItem
+from kohort.api.core.nodes import RuntimeClass
+from kohort.api.markers import ResourceList
+from kohort.engine.requests.lists import Amounts, amounts_of, combined
+
+
+@dataclass(frozen=True, slots=True)
+class TypeLimits:
+    """All items of one LimitRange type, merged (SCH-121). Their ratios bind nothing here and are left out."""
+
+    maximum: Amounts
+    """The smallest `max`, in internal units."""
+    minimum: Amounts
+    """The largest `min`, in internal units."""
+    default_limits: ResourceList
+    default_requests: ResourceList
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Environment:
+    """The surroundings of the workloads of a namespace.
+
+    Equal by identity, which is what demands are remembered by: make a new one on change, and share one where nothing
+    differs, as among all namespaces without LimitRanges.
+    """
+
+    container: TypeLimits
+    pod: TypeLimits
+    overheads: Mapping[str, ResourceList]
+    """What a pod costs beyond its containers, by RuntimeClass (SCH-120)."""
+
+    @staticmethod
+    def of(limit_ranges: Iterable[LimitRange], runtime_classes: Iterable[RuntimeClass]) -> "Environment":
+        """Merge what stands in a namespace and its cluster; LimitRanges count in the order of their names (SCH-121)."""
+        ordered = sorted(limit_ranges, key=lambda limit_range: limit_range.metadata.name)
+        items = [item for limit_range in ordered for item in limit_range.spec.limits]
+        return Environment(
+            container=_merged(items, "Container"),
+            pod=_merged(items, "Pod"),
+            overheads={each.metadata.name: each.overhead.pod_fixed for each in runtime_classes},
+        )
+
+
+def _merged(items: Iterable[LimitRangeItem], of_type: str) -> TypeLimits:
+    merged = TypeLimits({}, {}, {}, {})
+    for item in items:
+        if item.type == of_type:
+            merged = TypeLimits(
+                maximum=combined(merged.maximum, amounts_of(item.max), min),
+                minimum=combined(merged.minimum, amounts_of(item.min), max),
+                default_limits={**item.default, **merged.default_limits},
+                default_requests={**item.default_request, **merged.default_requests},
+            )
+    return merged

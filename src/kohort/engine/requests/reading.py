@@ -1,0 +1,35 @@
+"""What a pod template means in an environment, remembered.
+
+Workloads come by the thousand from few templates, so a template's bytes are the key: equal bytes are read once.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kohort.api.codec import decode
+from kohort.api.core.pods import PodTemplateSpec
+from kohort.api.fields import FieldError
+from kohort.engine.requests.adjustment import adjusted
+from kohort.engine.requests.bounds import limit_errors, range_errors
+from kohort.engine.requests.environment import Environment
+from kohort.engine.requests.lists import Nanos, amounts_from
+from kohort.engine.requests.pod import pod_request
+
+REMEMBERED_TEMPLATES = 4096
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """What a pod asks for, and what is wrong with that; equal by identity, as it is remembered by that."""
+
+    request: Nanos
+    limit_errors: tuple[FieldError, ...]
+    range_errors: tuple[FieldError, ...]
+
+
+@lru_cache(maxsize=REMEMBERED_TEMPLATES)
+def read_template(template: bytes, environment: Environment) -> Reading:
+    """Adjust, sum up and check the pod (SCH-110..124). Raises an ApiError for a template that can't be read."""
+    spec = adjusted(decode(template, PodTemplateSpec).spec, environment)
+    request = pod_request(spec)
+    return Reading(request, limit_errors(spec), range_errors(spec, amounts_from(request), environment))

@@ -1,0 +1,46 @@
+"""What an admitted workload uses (SCH-134): its admission decides, no longer its template."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kohort.api.amounts import multiply, per_pod
+from kohort.api.gates import FeatureGates
+from kohort.api.kueue.v1beta2.workload import PodSetAssignment, Workload
+from kohort.engine.requests.demand import count_after_reclaim
+from kohort.engine.requests.lists import Amounts, amounts_of
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetUsage:
+    """What a pod set holds of which flavors, in internal units."""
+
+    name: str
+    count: int
+    """Pods that hold quota, without reclaimable ones."""
+    flavors: Mapping[str, str]
+    """Flavor per resource."""
+    amounts: Amounts
+    """All pods together."""
+
+
+def admitted_usage(workload: Workload, gates: FeatureGates) -> tuple[PodSetUsage, ...]:
+    """What each admitted pod set uses, less its reclaimable part; nothing without an admission (SCH-134)."""
+    admission = workload.status.admission
+    if admission is None:
+        return ()
+    counts = count_after_reclaim(workload, gates)
+    full_counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
+    return tuple(
+        _usage(assignment, full_counts.get(assignment.name, 0), counts.get(assignment.name, 0))
+        for assignment in admission.pod_set_assignments
+    )
+
+
+def _usage(assignment: PodSetAssignment, full_count: int, count_after_reclaim: int) -> PodSetUsage:
+    """A count above the admitted one is a partial admission, and changes nothing."""
+    admitted = full_count if assignment.count is None else assignment.count
+    amounts = amounts_of(assignment.resource_usage)
+    if count_after_reclaim >= admitted:
+        return PodSetUsage(assignment.name, admitted, assignment.flavors, amounts)
+    scaled = {name: multiply(per_pod(amount, admitted), count_after_reclaim) for name, amount in amounts.items()}
+    return PodSetUsage(assignment.name, count_after_reclaim, assignment.flavors, scaled)

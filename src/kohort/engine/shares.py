@@ -1,0 +1,61 @@
+"""Dominant resource shares (docs/spec/scheduling.md §7.1): how much of what can be lent a node has borrowed."""
+
+import math
+from typing import Final, NamedTuple
+
+from kohort.engine.forest import Node
+from kohort.engine.quota import FlavorResource
+
+INFINITE_SHARE: Final = 2**63 - 1
+
+
+class Share(NamedTuple):
+    """A node's share; compare by `rank`."""
+
+    ratio: float
+    weight: float
+    borrowed: frozenset[FlavorResource]
+
+    @property
+    def value(self) -> float:
+        """Share by weight (SCH-703)."""
+        if self.ratio == 0:
+            return 0.0
+        return math.inf if self.weight == 0 else self.ratio / self.weight
+
+    @property
+    def is_infinite(self) -> bool:
+        """Whether a node without weight has borrowed."""
+        return self.ratio != 0 and self.weight == 0
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Order of shares: nodes without weight that borrow come last, by their ratio (SCH-704)."""
+        return (True, self.ratio) if self.is_infinite else (False, self.value)
+
+    @property
+    def weighted(self) -> int:
+        """As the status shows it (SCH-706)."""
+        return INFINITE_SHARE if self.is_infinite else math.ceil(self.value)
+
+
+NO_SHARE: Final = Share(0.0, 1.0, frozenset())
+
+
+def share_of(node: Node) -> Share:
+    """What the node has borrowed, as the dominant resource's part of what its parent could lend (SCH-701)."""
+    parent = node.parent
+    if parent is None:
+        return NO_SHARE
+    borrowed: dict[str, int] = {}
+    flavors = []
+    for fr, cell in node.cells.items():
+        over = cell.usage - cell.subtree
+        if over > 0:
+            borrowed[fr.resource] = borrowed.get(fr.resource, 0) + over
+            flavors.append(fr)
+    if not borrowed:
+        return Share(0.0, node.weight, frozenset())
+    lendable = parent.lendable
+    ratio = max((1000 * over / lendable[each] for each, over in borrowed.items() if lendable.get(each)), default=0.0)
+    return Share(ratio, node.weight, frozenset(flavors))
