@@ -99,9 +99,19 @@ def test_the_first_python_that_runs_and_is_new_enough_is_taken(workshop: Worksho
     assert "./new -m venv" in workshop.make("venv", "PYTHON=./missing ./old ./new ./newer").stdout
 
 
-def test_the_test_command_reaches_pytest_with_its_arguments(workshop: Workshop) -> None:
-    workshop.with_python().make("test", "ARGS=tests/api -k quantity")
-    assert workshop.log.read_text().splitlines()[-1] == "-m pytest -n 0 tests/api -k quantity"
+@pytest.mark.parametrize(
+    ("arguments", "asked"),
+    [
+        ((), "-m pytest -n auto --dist worksteal"),
+        (("ARGS=tests/api -k quantity",), "-m pytest -n 0 --dist worksteal tests/api -k quantity"),
+        (("WORKERS=3",), "-m pytest -n 3 --dist worksteal"),
+    ],
+)
+def test_a_whole_run_is_shared_by_all_cores_and_a_part_is_not(
+    workshop: Workshop, arguments: tuple[str, ...], asked: str
+) -> None:
+    workshop.with_python().make("test", *arguments)
+    assert workshop.log.read_text().splitlines()[-1] == asked
 
 
 @pytest.mark.parametrize(
