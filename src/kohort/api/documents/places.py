@@ -41,6 +41,14 @@ def children_of(place: Place) -> Children:
     return [] if isinstance(place, int) else place[1]
 
 
+def inner_place(place: Place, key: str | int) -> Place:
+    """The place of a member or an item, or of the value itself where that is not known."""
+    children = children_of(place)
+    if isinstance(children, dict):
+        return children.get(key, place) if isinstance(key, str) else place
+    return children[key] if isinstance(key, int) and key < len(children) else place
+
+
 class LineIndex:
     """Finds the mark of any character of a text."""
 

@@ -9,7 +9,9 @@ import base64
 import binascii
 import math
 import re
-from typing import Final
+from typing import Any, Final
+
+from kohort.api.fields import shown_value
 
 Scalar = str | int | float | bool | None
 
@@ -27,8 +29,10 @@ _NUMBER_STARTS: Final = frozenset("0123456789+-.")
 _DECIMAL: Final = re.compile(r"[-+]?[0-9]+")
 _PREFIXED: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _INT64: Final = range(-(2**63), 2**63)
 _WORD64: Final = range(-(2**63), 2**64)
+_LAST_SINGLE: Final = 3e38
 _LAST_PLAIN_FLOAT: Final = 1e21
 """From here on Kubernetes writes a float with an exponent; below, an integral one is written as an integer."""
 
@@ -51,7 +55,7 @@ def tagged_scalar(text: str, tag: str) -> Scalar:
         raise ValueError(f"unknown tag {shown_tag(tag)}: manifests are plain data; remove the tag")
     value = plain_scalar(text)
     if type(value) not in _TAG_TYPES[kind]:
-        raise ValueError(f"{_shown(text)} is not a {shown_tag(tag)}")
+        raise ValueError(f"{shown_value(text)} is not a {shown_tag(tag)}")
     return value
 
 
@@ -65,10 +69,10 @@ _TAG_TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 def shown_tag(tag: str) -> str:
     """A tag as people write it."""
-    return f"!!{tag.removeprefix(YAML_TAG)}" if tag.startswith(YAML_TAG) else tag
+    return shown_value(f"!!{tag.removeprefix(YAML_TAG)}" if tag.startswith(YAML_TAG) else tag)
 
 
-def key_text(value: Scalar) -> str:
+def key_text(value: Any) -> str:
     """The JSON name that a mapping key becomes."""
     if isinstance(value, str):
         return value
@@ -76,10 +80,18 @@ def key_text(value: Scalar) -> str:
         return "true" if value else "false"
     if isinstance(value, int) and value in _INT64:
         return str(value)
-    # Kubernetes prints float keys in single precision; only what survives that unharmed has one obvious name.
-    if isinstance(value, float) and float(text := format(value, "g")) == value:
+    # Kubernetes prints a float key in single precision; only one that is the same there has an obvious name.
+    if isinstance(value, float) and abs(value) < _LAST_SINGLE and float(text := format(value, "g")) == value:
         return text
-    raise ValueError(f"{_shown(str(value))} can't be a key; put it in quotes" if value is not None else "a key is empty")
+    scalar = not isinstance(value, dict | list)
+    remedy = "put it in quotes" if scalar else "if this is a template with {{ }}, render it first"
+    raise ValueError(f"{shown_value(value)} can't be a key; {remedy}")
+
+
+def refuse_surrogates(text: str) -> None:
+    """Refuse half a character: escapes can write one, UTF-8 can't."""
+    if not text.isascii() and (half := _SURROGATE.search(text)):
+        raise ValueError(f"\\u{ord(half[0]):x} is half a character (a lone surrogate); write the whole character")
 
 
 def json_number(text: str) -> int | float:
@@ -88,7 +100,7 @@ def json_number(text: str) -> int | float:
         return _decimal(text)
     value = float(text)
     if math.isinf(value):
-        raise ValueError(f"number out of range: {_shown(text)}")
+        raise ValueError(f"number out of range: {shown_value(text)}")
     return _integral_as_int(value)
 
 
@@ -137,7 +149,3 @@ def _from_base64(text: str) -> str:
         raise ValueError("!!binary value is not base64") from None
     except UnicodeDecodeError:
         raise ValueError("!!binary value is not text in UTF-8, and JSON has no bytes") from None
-
-
-def _shown(text: str) -> str:
-    return f'"{text}"' if len(text) <= 40 else f'"{text[:36]} ..."'

@@ -1,62 +1,124 @@
-"""Builds the values of a document, node by node, with the place of each.
+"""Builds the value of a document, node by node, with the place of each part.
 
 All limits live here, whatever the notation: depth, number of values, duplicate keys, what aliases may add. An alias is
-copied, so that no two parts of a value share state; its inner places stay those of the text that was written.
+a copy, so that no two parts of a value share state; its inner places stay those of the text that was written.
 """
 
+import sys
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 from kohort.api import codec
 from kohort.api.codec import Json
-from kohort.api.documents.places import FIRST_MARK, Children, Mark, Place, children_of, problem
+from kohort.api.documents.places import FIRST_MARK, Children, Mark, Place, inner_place, problem
 from kohort.api.documents.scalars import key_text
+from kohort.api.fields import shown_value
 
 MAX_DEPTH: Final = 200
 MAX_VALUES: Final = 2_000_000
-"""Values in one document, a List counting as one: some 40 MB of usual YAML."""
+"""Values and keys in one document, a List being one document: some 20 MB of usual YAML."""
 MAX_ALIAS_BYTES: Final = 3 * 1024 * 1024
 """JSON that aliases may add to a document."""
 
 
 class _Merge(Enum):
-    """Stands where a key would, while the value of a `<<` is read."""
+    """Stands in the key's place while the value of a `<<` is awaited."""
 
     PENDING = "<<"
 
 
-@dataclass(slots=True)
-class _Frame:
-    """A collection that is still open."""
-
-    value: dict[str, Json] | list[Json]
-    children: dict[str, Place] | list[Place]
-    mark: Mark
-    anchor: str | None
-    key: str | _Merge | None = None
-    key_mark: Mark = 0
-    merged: frozenset[str] = frozenset()
-    """Keys that only a merge brought, so that writing them out is no duplicate."""
-
-
 @dataclass(frozen=True, slots=True)
-class _Anchored:
+class _Node:
+    """A complete value, kept under its anchor; `children` is None for scalars."""
+
     value: Json
-    children: Children | None
+    children: Children | None = None
+    height: int = 0
+
+
+class _Sequence:
+    """A sequence that is still open."""
+
+    __slots__ = ("anchor", "children", "height", "mark", "value")
+
+    def __init__(self, mark: Mark, anchor: str | None) -> None:
+        self.value: list[Json] = []
+        self.children: list[Place] = []
+        self.mark = mark
+        self.anchor = anchor
+        self.height = 1
+        """Levels from here down, which an alias adds to those above it."""
+
+    def add(self, value: Json, mark: Mark, children: Children | None, height: int) -> None:
+        self.value.append(value)
+        self.children.append((mark, children) if children else mark)
+        if height >= self.height:
+            self.height = height + 1
+
+
+class _Mapping:
+    """A mapping that is still open; a problem is a ValueError."""
+
+    __slots__ = ("anchor", "children", "height", "key", "key_mark", "mark", "merged", "value")
+
+    def __init__(self, mark: Mark, anchor: str | None) -> None:
+        self.value: dict[str, Json] = {}
+        self.children: dict[str, Place] = {}
+        self.mark = mark
+        self.anchor = anchor
+        self.height = 1
+        self.key: str | _Merge | None = None
+        self.key_mark = mark
+        self.merged: set[str] = set()
+        """Keys that only a merge brought, so that writing them out is no duplicate."""
+
+    def add(self, value: Json, mark: Mark, children: Children | None, height: int) -> None:
+        key = self.key
+        if key is None:
+            self._add_key(value, mark)
+            return
+        if key is _Merge.PENDING:
+            self._merge(value, mark, children)
+            height -= 2 if isinstance(value, list) else 1
+        else:
+            self.value[key] = value
+            self.children[key] = (self.key_mark, children) if children else self.key_mark
+        self.key = None
+        if height >= self.height:
+            self.height = height + 1
+
+    def _add_key(self, value: Json, mark: Mark) -> None:
+        key = sys.intern(key_text(value))
+        if key in self.value and key not in self.merged:
+            raise ValueError(f"duplicate key {shown_value(key)}: each key may appear once in a mapping")
+        self.key = key
+        self.key_mark = mark
+
+    def _merge(self, value: Json, mark: Mark, children: Children | None) -> None:
+        """Take in one mapping, or several of which the first wins; as in Kubernetes, what stands above gives way."""
+        place = (mark, children) if children else mark
+        sources = [(value, place)]
+        if isinstance(value, list):
+            sources = [(item, inner_place(place, index)) for index, item in enumerate(value)]
+        if not all(isinstance(source, dict) for source, _ in sources):
+            raise ValueError("<< takes a mapping, or a list of mappings, to merge")
+        for source, source_place in reversed(sources):
+            self.merged.update(key for key in source if key not in self.value)
+            self.value.update(source)
+            self.children.update((key, inner_place(source_place, key)) for key in source)
 
 
 class TreeBuilder:
-    """Takes the nodes of one document after another in their order in the file."""
+    """Takes the nodes of one document after another, in the order of the file."""
 
     def __init__(self, file: str) -> None:
         self._file = file
-        self._names: dict[str, str] = {}
         self._start()
 
     def _start(self) -> None:
-        self._frames: list[_Frame] = []
-        self._anchors: dict[str, _Anchored | None] = {}
+        self._open: list[_Mapping | _Sequence] = []
+        self._anchors: dict[str, _Node | None] = {}
         self._values = 0
         self._alias_bytes = 0
         self._root: tuple[Json, Place] = (None, FIRST_MARK)
@@ -67,85 +129,65 @@ class TreeBuilder:
         self._start()
         return root
 
-    @property
-    def awaits_key(self) -> bool:
-        """Whether the next node is a key of a mapping."""
-        return bool(self._frames) and self._frames[-1].key is None and type(self._frames[-1].value) is dict
-
     def open_mapping(self, mark: Mark, anchor: str | None = None) -> None:
         """A mapping begins."""
-        self._open(_Frame({}, {}, mark, anchor))
+        self._descend(_Mapping(mark, anchor))
 
     def open_sequence(self, mark: Mark, anchor: str | None = None) -> None:
         """A sequence begins."""
-        self._open(_Frame([], [], mark, anchor))
+        self._descend(_Sequence(mark, anchor))
 
-    def _open(self, frame: _Frame) -> None:
-        if len(self._frames) >= MAX_DEPTH:
-            raise problem(f"nested deeper than {MAX_DEPTH} levels", self._file, frame.mark)
-        if self.awaits_key:
-            raise self._collection_as_key(frame.mark)
-        if frame.anchor is not None:
-            self._anchors[frame.anchor] = None
-        self._frames.append(frame)
+    def _descend(self, collection: _Mapping | _Sequence) -> None:
+        if len(self._open) >= MAX_DEPTH:
+            raise problem(f"nested deeper than {MAX_DEPTH} levels", self._file, collection.mark)
+        if collection.anchor is not None:
+            self._anchors[collection.anchor] = None
+        self._open.append(collection)
 
     def close(self) -> None:
         """The innermost collection ends."""
-        frame = self._frames.pop()
-        if frame.anchor is not None:
-            self._anchors[frame.anchor] = _Anchored(frame.value, frame.children)
-        self._add(frame.value, frame.mark, frame.children)
+        done = self._open.pop()
+        if done.anchor is not None:
+            self._anchors[done.anchor] = _Node(done.value, done.children, done.height)
+        self._add(done.value, done.mark, done.children, done.height)
 
     def scalar(self, value: Json, mark: Mark, anchor: str | None = None) -> None:
-        """A scalar, as a key, a member, an item or the whole document."""
+        """A scalar: a key, a member, an item or the whole document."""
         if anchor is not None:
-            self._anchors[anchor] = _Anchored(value, None)
-        self._add(value, mark, None)
+            self._anchors[anchor] = _Node(value)
+        self._add(value, mark, None, 0)
 
-    def merge_key(self, mark: Mark) -> None:
-        """The key `<<`: what follows is taken into the mapping."""
-        self._frames[-1].key = _Merge.PENDING
-        self._frames[-1].key_mark = mark
+    def merge_key(self, mark: Mark) -> bool:
+        """Take a `<<`, whose value goes into the mapping; False where no key is awaited and it is mere text."""
+        mapping = self._open[-1] if self._open else None
+        if not isinstance(mapping, _Mapping) or mapping.key is not None:
+            return False
+        mapping.key, mapping.key_mark = _Merge.PENDING, mark
+        return True
 
     def alias(self, name: str, mark: Mark) -> None:
-        """The value of an anchor, once more."""
-        anchored = self._anchors.get(name)
-        if anchored is None:
-            reason = "contains itself" if name in self._anchors else f"has no anchor &{name} above it in this document"
-            raise problem(f"alias *{name} {reason}", self._file, mark)
-        if anchored.children is not None and self.awaits_key:
-            raise self._collection_as_key(mark)
-        self._alias_bytes += len(codec.encode(anchored.value))
+        """The value of an anchor once more."""
+        node = self._anchors.get(name)
+        if node is None:
+            reason = "contains itself" if name in self._anchors else "has no anchor above it in its document"
+            raise problem(f"alias {shown_value(name)} {reason}", self._file, mark)
+        if len(self._open) + node.height > MAX_DEPTH:
+            raise problem(f"alias makes the document deeper than {MAX_DEPTH} levels", self._file, mark)
+        data = codec.encode(node.value)
+        self._alias_bytes += len(data)
         if self._alias_bytes > MAX_ALIAS_BYTES:
             limit = MAX_ALIAS_BYTES // 1024**2
             raise problem(f"aliases expand to more than {limit} MiB; write the values out", self._file, mark)
-        self._add(self._copy(anchored.value, len(self._frames), mark), mark, anchored.children)
+        self._add(codec.decode_json(data), mark, node.children, node.height)
 
-    def _copy(self, value: Json, depth: int, mark: Mark) -> Json:
-        if not isinstance(value, dict | list):
-            return value
-        if depth >= MAX_DEPTH:
-            raise problem(f"nested deeper than {MAX_DEPTH} levels by an alias", self._file, mark)
-        if isinstance(value, list):
-            return [self._copy(item, depth + 1, mark) for item in value]
-        return {key: self._copy(member, depth + 1, mark) for key, member in value.items()}
-
-    def _add(self, value: Json, mark: Mark, children: Children | None) -> None:
+    def _add(self, value: Json, mark: Mark, children: Children | None, height: int) -> None:
         self._values += 1
         if self._values > MAX_VALUES:
             raise problem(f"more than {MAX_VALUES} values in one document; split it with ---", self._file, mark)
-        if not self._frames:
+        if not self._open:
             self._root = value, (mark, children) if children else mark
             return
-        frame = self._frames[-1]
-        if isinstance(frame.value, list):
-            frame.value.append(value)
-            _items(frame).append((mark, children) if children else mark)
-        elif frame.key is None:
-            self._set_key(frame, value, mark)
-        elif frame.key is _Merge.PENDING:
-            self._merge(frame, value, children)
-        else:
-            frame.value[frame.key] = value
-            _members(frame)[frame.key] = (frame.key_mark, children) if children else frame.key_mark
-            frame.key = None
+        try:
+            self._open[-1].add(value, mark, children, height)
+        except ValueError as error:
+            raise problem(str(error), self._file, mark) from None
