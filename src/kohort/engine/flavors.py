@@ -4,14 +4,14 @@ Reads the live tree and leaves it as it was; preemption is simulated by removing
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kohort.engine.assignment import Assignment, Choice, FlavorAttempt, Mode, PodSetResult, ResourceVerdict
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.forest import QueueNode
 from kohort.engine.preemption import Needs, Requests, Target
 from kohort.engine.quota import Cell, FlavorResource
-from kohort.engine.records import Flavor, FlavorGroup, PodSetDemand, Progress, Queue, Workload
+from kohort.engine.records import Flavor, FlavorGroup, PodSet, Progress, Queue, Workload
 
 PODS = "pods"
 
@@ -49,10 +49,10 @@ class Search:
 
 def assign(search: Search, cycle: int = 0) -> Assignment:
     """Find flavors for every pod set of the workload."""
-    demands = _counted(search)
+    pod_sets = _counted(search)
     results: list[PodSetResult] = []
-    for group in _groups(demands):
-        found = [PodSetResult(demand.name, demand.count, _requests(search, demand)) for demand in group]
+    for group in _groups(pod_sets):
+        found = [PodSetResult(each.name, each.count, _requests(search, each)) for each in group]
         results += found
         if not _assign_group(search, group, found):
             break
@@ -61,33 +61,31 @@ def assign(search: Search, cycle: int = 0) -> Assignment:
     return assignment
 
 
-def _counted(search: Search) -> list[PodSetDemand]:
-    demands = search.workload.demands
+def _counted(search: Search) -> list[PodSet]:
+    pod_sets = search.workload.pod_sets
     if search.counts is None:
-        return list(demands)
-    return [
-        PodSetDemand(each.name, count, each.per_pod, each.min_count, each.template, each.group)
-        for each, count in zip(demands, search.counts, strict=True)
-    ]
+        return list(pod_sets)
+    return [replace(pod_set, count=count) for pod_set, count in zip(pod_sets, search.counts, strict=True)]
 
 
-def _groups(demands: list[PodSetDemand]) -> list[list[PodSetDemand]]:
+def _groups(pod_sets: list[PodSet]) -> list[list[PodSet]]:
     """Pod sets that are assigned as one, in the order of their first members (SCH-501)."""
-    groups: dict[tuple[str, str], list[PodSetDemand]] = {}
-    for demand in demands:
-        groups.setdefault(("group", demand.group) if demand.group else ("pod set", demand.name), []).append(demand)
+    groups: dict[tuple[str, str], list[PodSet]] = {}
+    for pod_set in pod_sets:
+        key = ("group", pod_set.group) if pod_set.group else ("pod set", pod_set.name)
+        groups.setdefault(key, []).append(pod_set)
     return list(groups.values())
 
 
-def _requests(search: Search, demand: PodSetDemand) -> dict[str, int]:
+def _requests(search: Search, pod_set: PodSet) -> dict[str, int]:
     """What the pod set asks for in all, less what the slice it replaces holds (SCH-135, SCH-1103)."""
-    requests = {resource: amount * demand.count for resource, amount in demand.per_pod.items()}
+    requests = pod_set.total
     if PODS in search.queue.group_of:
-        requests[PODS] = demand.count
+        requests[PODS] = pod_set.count
     return requests
 
 
-def _assign_group(search: Search, group: list[PodSetDemand], results: list[PodSetResult]) -> bool:
+def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResult]) -> bool:
     """Choose a flavor for every resource that the group asks for; False when one finds none (SCH-505)."""
     totals: dict[str, int] = {}
     for result in results:
@@ -118,7 +116,7 @@ def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], reasons: l
 
 def _assign_resources(
     search: Search,
-    group: list[PodSetDemand],
+    group: list[PodSet],
     results: list[PodSetResult],
     flavors: FlavorGroup,
     totals: Mapping[str, int],
@@ -152,7 +150,7 @@ def _index_of_last(search: Search, flavors: FlavorGroup, attempts: list[FlavorAt
 
 
 def _scan(
-    search: Search, group: list[PodSetDemand], flavors: FlavorGroup, requests: Mapping[str, int]
+    search: Search, group: list[PodSet], flavors: FlavorGroup, requests: Mapping[str, int]
 ) -> tuple[list[FlavorAttempt], FlavorAttempt | None]:
     """Try flavors in order until one is good enough (SCH-540, SCH-541)."""
     attempts: list[FlavorAttempt] = []
@@ -167,7 +165,7 @@ def _scan(
     return attempts, best
 
 
-def _first_index(search: Search, first: PodSetDemand, requests: Mapping[str, int]) -> int:
+def _first_index(search: Search, first: PodSet, requests: Mapping[str, int]) -> int:
     if search.start is None or not search.rules.uses_fungibility:
         return 0
     resource = min(requests)
@@ -199,7 +197,7 @@ def is_preferred(attempt: FlavorAttempt, best: FlavorAttempt | None, prefers_pre
     return (attempt.mode, -attempt.borrow) > (best.mode, -best.borrow)
 
 
-def _try(search: Search, group: list[PodSetDemand], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
+def _try(search: Search, group: list[PodSet], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
     passed_over = _passed_over(search, group[0], name, requests)
     if passed_over:
         return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=passed_over, counts=False)
@@ -212,7 +210,7 @@ def _try(search: Search, group: list[PodSetDemand], name: str, requests: Mapping
     return FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
 
 
-def _passed_over(search: Search, first: PodSetDemand, name: str, requests: Mapping[str, int]) -> str:
+def _passed_over(search: Search, first: PodSet, name: str, requests: Mapping[str, int]) -> str:
     if search.only is None:
         return ""
     for resource in sorted(requests):
@@ -221,10 +219,10 @@ def _passed_over(search: Search, first: PodSetDemand, name: str, requests: Mappi
     return ""
 
 
-def _obstacle(search: Search, flavor: Flavor, group: list[PodSetDemand]) -> str:
+def _obstacle(search: Search, flavor: Flavor, group: list[PodSet]) -> str:
     """Why pods of the group can't use the flavor."""
-    for demand in group:
-        problem = search.eligibility.problem(flavor, demand.template)
+    for pod_set in group:
+        problem = search.eligibility.problem(flavor, pod_set.template)
         if problem:
             return problem
     return ""

@@ -14,6 +14,7 @@ from kohort.api.meta import Taint, Toleration
 from kohort.api.selectors import Selector
 from kohort.engine.forest import QueueNode
 from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.requests.demand import PodSetDemand
 
 
 class Key(NamedTuple):
@@ -61,13 +62,9 @@ class Policies:
 
 
 @dataclass(frozen=True, slots=True)
-class PodSetDemand:
-    """Pods of one shape and what each of them asks for, in internal units."""
+class PodSet(PodSetDemand):
+    """What a pod set asks for, and what decides where it may run."""
 
-    name: str
-    count: int
-    per_pod: Mapping[str, int]
-    min_count: int | None = None
     template: PodTemplateSpec | None = None
     """Selectors, affinity and tolerations of the pods; None where nothing restricts them."""
     group: str = ""
@@ -79,7 +76,6 @@ class Workload:
 
     __slots__ = (
         "created",
-        "demands",
         "equivalence",
         "evicted",
         "generation",
@@ -88,6 +84,7 @@ class Workload:
         "key",
         "local_queue",
         "object",
+        "pod_sets",
         "priority",
         "progress",
         "queue",
@@ -112,7 +109,7 @@ class Workload:
         self.queued_at: datetime | None = None
         """The queue-order timestamp (SCH-211)."""
         self.generation = 0
-        self.demands: tuple[PodSetDemand, ...] = ()
+        self.pod_sets: tuple[PodSet, ...] = ()
         self.equivalence = ""
         """Equal for workloads that no decision can tell apart (SCH-250)."""
         self.progress: Progress | None = None

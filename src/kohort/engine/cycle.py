@@ -1,0 +1,394 @@
+"""One scheduling cycle (docs/spec/scheduling.md §3): heads, nomination, order, processing, requeue.
+
+Nominations read the tree as it stands when the cycle begins. Processing counts what it accepts at once; what is only
+held for the length of the cycle (room for preemptors and for blocked owners) is given back at the end.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from kohort.api.amounts import format_amount
+from kohort.api.errors import ApiError
+from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
+from kohort.engine import partial
+from kohort.engine.assignment import Assignment, Mode
+from kohort.engine.decisions import Decision, Evict, Requeue, Reserve, Wait
+from kohort.engine.eligibility import Eligibility
+from kohort.engine.flavors import FindTargets, Rules, Search, assign
+from kohort.engine.preemption import Target, fits
+from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.records import Flavor, Key, Progress, Queue, Workload
+from kohort.engine.tournament import Contender, TournamentRules, winner
+
+WAITING_FOR_QUOTA = "WaitingForQuota"
+WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
+NO_LONGER_FITS = "Workload no longer fits after processing another workload"
+OVERLAPPING = "Workload has overlapping preemption targets with another workload"
+WILL_FIT = f"{OVERLAPPING}, but will fit after these preemptions complete"
+
+
+@dataclass(frozen=True, slots=True)
+class CycleRules:
+    """What the configuration and the gates say about a cycle."""
+
+    assigning: Rules = field(default_factory=Rules)
+    tournament: TournamentRules | None = None
+    """Given when fair sharing is on."""
+    by_priority: bool = True
+    """Gate PrioritySortingWithinCohort."""
+    preemptors_first: bool = False
+    """Gate PrioritizePreemptorWorkloads."""
+    recomputes_on_overlap: bool = True
+    """Gate RecomputeAssignmentUponPreemptionTargetsOverlap."""
+    allows_partial: bool = True
+    """Gate PartialAdmission."""
+    keeps_progress: bool = True
+    """Gate FlavorFungibilityPreserveScanProgress."""
+
+
+@dataclass(slots=True)
+class Head:
+    """A workload popped for this cycle."""
+
+    workload: Workload
+    queue: Queue
+    is_preemptor: bool = False
+    obstacle: tuple[str, str, Requeue] | None = None
+    """Reason, message and requeue of a workload that can't be nominated (SCH-311)."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """A head on its way through the cycle."""
+
+    head: Head
+    assignment: Assignment
+    decision: Wait | None = None
+    is_reserved: bool = False
+
+    @property
+    def workload(self) -> Workload:
+        """The workload that waits."""
+        return self.head.workload
+
+    @property
+    def queue(self) -> Queue:
+        """The queue where it waits."""
+        return self.head.queue
+
+
+class Environment(Protocol):
+    """What a cycle asks of the engine."""
+
+    flavors: Mapping[str, Flavor]
+    eligibility: Eligibility
+    rules: CycleRules
+    cycle: int
+    find_targets: FindTargets
+
+    def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
+        """Count an admission at once, before it is written (SCH-350)."""
+
+    def issue(self, target: Target) -> bool:
+        """Whether the eviction is new; False where one is under way already (SCH-650)."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a cycle came to."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    waits: list[Entry] = field(default_factory=list)
+    """Entries to requeue, each with its decision."""
+    progressed: bool = False
+    """Whether anything was admitted or newly evicted."""
+
+
+def run(heads: Iterable[Head], world: Environment, now: datetime) -> Outcome:
+    """Take the heads through the cycle."""
+    return _Cycle(world, now).run(list(heads))
+
+
+class _Cycle:
+    def __init__(self, world: Environment, now: datetime) -> None:
+        self.world = world
+        self.now = now
+        self.outcome = Outcome()
+        self.victims: dict[Key, Target] = {}
+        """Targets of entries accepted so far (P of SCH-331)."""
+        self.held: list[tuple[Cell, int]] = []
+        """What is counted for the length of this cycle only."""
+
+    def run(self, heads: list[Head]) -> Outcome:
+        entries = [self._nominate(head) for head in heads]
+        for entry in self._in_order([entry for entry in entries if entry.decision is None]):
+            self._process(entry)
+        for cell, amount in reversed(self.held):
+            cell.free(amount)
+        for entry in entries:
+            if entry.decision is not None:
+                self.outcome.waits.append(entry)
+                self.outcome.decisions.append(entry.decision)
+        return self.outcome
+
+    # Nomination
+
+    def _nominate(self, head: Head) -> Entry:
+        """SCH-313."""
+        if head.obstacle is not None:
+            reason, message, requeue = head.obstacle
+            return Entry(head, Assignment([]), Wait(head.workload.key, reason, message, requeue))
+        workload = head.workload
+        workload.progress = self._current_progress(workload, head.queue)
+        try:
+            assignment = self._assigned(head, None)
+        except ApiError as error:
+            message = f"failed to assign flavors to pod set {workload.pod_sets[0].name}: {error}"
+            return Entry(head, Assignment([]), Wait(workload.key, "NoMatchingFlavor", message, Requeue.NO_FIT))
+        can_shrink = self.world.rules.allows_partial and partial.can_shrink(workload.pod_sets)
+        if can_shrink and not self._is_possible(assignment):
+            smaller = partial.search(workload.pod_sets, lambda counts: self._possible(head, counts))
+            assignment = smaller or assignment
+        return Entry(head, assignment)
+
+    def _possible(self, head: Head, counts: list[int]) -> Assignment | None:
+        assignment = self._assigned(head, counts)
+        return assignment if self._is_possible(assignment) else None
+
+    def _is_possible(self, assignment: Assignment) -> bool:
+        return assignment.mode is Mode.FIT or bool(assignment.targets)
+
+    def _assigned(self, head: Head, counts: list[int] | None) -> Assignment:
+        assignment = assign(self._search(head, counts, head.workload.progress), self.world.cycle)
+        if assignment.mode.needs_preemption:
+            assignment.targets = self._targets(head, assignment)
+        return assignment
+
+    def _search(
+        self,
+        head: Head,
+        counts: list[int] | None,
+        start: Progress | None,
+        only: Mapping[tuple[str, str], str] | None = None,
+    ) -> Search:
+        world = self.world
+        return Search(
+            head.workload,
+            head.queue,
+            world.flavors,
+            world.find_targets,
+            world.rules.assigning,
+            world.eligibility,
+            counts,
+            start,
+            only,
+        )
+
+    def _targets(self, head: Head, assignment: Assignment) -> list[Target]:
+        return self.world.find_targets(head.workload, head.queue, assignment.needs, assignment.usage)
+
+    def _current_progress(self, workload: Workload, queue: Queue) -> Progress | None:
+        """The recorded scan, unless it is outdated (SCH-553)."""
+        progress = workload.progress
+        if progress is None:
+            return None
+        if self.world.rules.keeps_progress:
+            if progress.equivalence != workload.equivalence:
+                return None
+            if progress.cycle >= self.world.cycle - 1:
+                return progress
+        return None if queue.node.generation > progress.queue_generation else progress
+
+    # Order
+
+    def _in_order(self, entries: list[Entry]) -> Iterator[Entry]:
+        tournament = self.world.rules.tournament
+        if tournament is None:
+            yield from sorted(entries, key=self._classical_rank)
+            return
+        for tree in _by_tree(entries):
+            yield from _by_share(tree, tournament)
+
+    def _classical_rank(self, entry: Entry) -> tuple[object, ...]:
+        """SCH-320, ended by a stable key."""
+        rules = self.world.rules
+        workload = entry.workload
+        return (
+            rules.preemptors_first and not entry.head.is_preemptor,
+            entry.assignment.borrow,
+            -workload.priority if rules.by_priority else 0,
+            workload.queued_at,
+            workload.uid,
+        )
+
+    # Processing
+
+    def _process(self, entry: Entry) -> None:
+        """SCH-331 to SCH-339; the first step that applies ends it."""
+        if self.world.rules.recomputes_on_overlap and self._overlaps(entry.assignment.targets):
+            self._recompute(entry)
+        mode = entry.assignment.mode
+        if mode is Mode.NO_FIT:
+            self._wait(entry, entry.assignment.severity.name, entry.assignment.message, Requeue.NO_FIT)
+        elif mode.needs_preemption and not entry.assignment.targets:
+            self._wait(entry, WAITING_FOR_QUOTA, entry.assignment.message, Requeue.PREEMPTION_NO_CANDIDATES)
+            self._reserve_capacity(entry)
+        elif mode is Mode.DEFERRED_FIT:
+            self._wait(entry, WAITING_FOR_PREEMPTED, WILL_FIT, Requeue.PENDING_PREEMPTION)
+            entry.workload.progress = None
+            self._hold(entry.queue, entry.assignment.usage)
+        elif self._overlaps(entry.assignment.targets):
+            self._skip(entry, OVERLAPPING)
+        elif not self._fits(entry):
+            self._skip(entry, NO_LONGER_FITS)
+        elif mode is Mode.FIT:
+            self._admit(entry)
+        else:
+            self._preempt(entry)
+
+    def _overlaps(self, targets: list[Target]) -> bool:
+        return any(target.workload.key in self.victims for target in targets)
+
+    def _recompute(self, entry: Entry) -> None:
+        """Another look with the victims of others gone, bound to the flavors chosen before (SCH-331)."""
+        only = {
+            (pod_set.name, resource): choice.flavor
+            for pod_set in entry.assignment.pod_sets
+            for resource, choice in pod_set.choices.items()
+        }
+        counts = [pod_set.count for pod_set in entry.assignment.pod_sets]
+        victims = [target.workload for target in self.victims.values()]
+        for workload in victims:
+            workload.release()
+        assignment = assign(self._search(entry.head, counts, None, only), self.world.cycle)
+        if assignment.mode.needs_preemption:
+            assignment.targets = self._targets(entry.head, assignment)
+        assignment.deferred = assignment.mode is Mode.FIT
+        for workload in victims:
+            workload.hold()
+        entry.assignment = assignment
+
+    def _fits(self, entry: Entry) -> bool:
+        """Whether its use fits once all victims so far and its own are gone."""
+        leaving = {**self.victims, **{target.workload.key: target for target in entry.assignment.targets}}
+        for target in leaving.values():
+            target.workload.release()
+        fitting = fits(entry.queue, entry.assignment.usage)
+        for target in leaving.values():
+            target.workload.hold()
+        return fitting
+
+    def _wait(self, entry: Entry, reason: str, message: str, requeue: Requeue) -> None:
+        entry.workload.progress = entry.assignment.progress
+        entry.decision = Wait(entry.workload.key, reason, message, requeue, entry.assignment)
+
+    def _skip(self, entry: Entry, message: str) -> None:
+        """SCH-337, SCH-338; the scan goes on from where it was only with the gate for it (SCH-555)."""
+        self._wait(entry, WAITING_FOR_QUOTA, message, Requeue.FAILED_AFTER_NOMINATION)
+        if not self.world.rules.keeps_progress:
+            entry.workload.progress = None
+
+    def _hold(self, queue: Queue, usage: Mapping[FlavorResource, int]) -> None:
+        for fr, amount in usage.items():
+            cell = queue.node.cells[fr]
+            cell.use(amount)
+            self.held.append((cell, amount))
+
+    def _reserve_capacity(self, entry: Entry) -> None:
+        """Keep later entries from taking what this one waits for, for this cycle (SCH-340)."""
+        queue, assignment = entry.queue, entry.assignment
+        keeps = self.world.rules.preemptors_first and entry.head.is_preemptor
+        if queue.policies.reclaim == "Any" and not keeps:
+            return
+        cells = queue.node.cells
+        usage = {fr: _reservable(cells[fr], amount, assignment.borrow) for fr, amount in assignment.usage.items()}
+        self._hold(queue, usage)
+
+    def _preempt(self, entry: Entry) -> None:
+        targets = entry.assignment.targets
+        self.victims.update({target.workload.key: target for target in targets})
+        self._hold(entry.queue, entry.assignment.usage)
+        for target in targets:
+            if self.world.issue(target):
+                self.outcome.decisions.append(self._eviction(entry, target))
+                self.outcome.progressed = True
+        message = f"{entry.assignment.message}. Pending the preemption of {len(targets)} workload(s)"
+        self._wait(entry, WAITING_FOR_PREEMPTED, message, Requeue.PENDING_PREEMPTION)
+        entry.workload.progress = None
+
+    def _eviction(self, entry: Entry, target: Target) -> Evict:
+        victim_queue = target.workload.queue
+        victim_path = victim_queue.node.path if victim_queue else "UNKNOWN"
+        return Evict(target.workload.key, target.reason, entry.workload.key, entry.queue.node.path, victim_path)
+
+    def _admit(self, entry: Entry) -> None:
+        self.world.reserve(entry.workload, entry.queue, entry.assignment.usage, self.now)
+        entry.is_reserved = True
+        self.outcome.progressed = True
+        self.outcome.decisions.append(
+            Reserve(
+                entry.workload.key,
+                admission_of(entry.queue, entry.assignment),
+                entry.assignment.considered,
+                entry.assignment.borrow,
+            )
+        )
+
+
+def _reservable(cell: Cell, amount: int, borrow: int) -> int:
+    """How much of a request a blocked owner may keep for itself."""
+    if borrow > 0 and cell.borrowing_limit is None:
+        return amount
+    most = cell.nominal + (cell.borrowing_limit or 0 if borrow > 0 else 0)
+    return max(0, min(amount, most - cell.usage))
+
+
+def admission_of(queue: Queue, assignment: Assignment) -> Admission:
+    """The admission as it is written (SCH-351): only resources that got a flavor."""
+    return Admission(
+        cluster_queue=queue.name,
+        pod_set_assignments=tuple(
+            PodSetAssignment(
+                name=pod_set.name,
+                count=pod_set.count,
+                flavors={resource: choice.flavor for resource, choice in pod_set.choices.items()},
+                resource_usage={
+                    resource: format_amount(resource, pod_set.requests[resource]) for resource in pod_set.choices
+                },
+            )
+            for pod_set in assignment.pod_sets
+        ),
+    )
+
+
+def _by_tree(entries: list[Entry]) -> list[list[Entry]]:
+    """Entries per root; trees do not touch each other."""
+    trees: dict[str, list[Entry]] = {}
+    for entry in entries:
+        parent = entry.queue.node.parent
+        trees.setdefault(f"cohort/{parent.root().name}" if parent else f"queue/{entry.queue.name}", []).append(entry)
+    return list(trees.values())
+
+
+def _by_share(entries: list[Entry], rules: TournamentRules) -> Iterator[Entry]:
+    """One winner after the other, each chosen with what came before already counted (SCH-321)."""
+    left = {id(contender): (contender, entry) for contender, entry in ((_contender(e), e) for e in entries)}
+    while left:
+        chosen = winner([contender for contender, _ in left.values()], rules)
+        yield left.pop(id(chosen))[1]
+
+
+def _contender(entry: Entry) -> Contender:
+    workload = entry.workload
+    if workload.queued_at is None:
+        raise LookupError(f"{workload.key} has no queue timestamp")
+    return Contender(
+        entry.queue,
+        entry.assignment.usage,
+        workload.priority,
+        workload.queued_at,
+        workload.uid,
+        entry.head.is_preemptor,
+    )

@@ -1,0 +1,61 @@
+"""What a turn of the schedule decides, as data: the shell writes it to the API, the simulator acts on it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.engine.assignment import Assignment
+from kohort.engine.records import Key
+
+
+class Requeue(Enum):
+    """Where a workload goes that was looked at and not admitted (SCH-236)."""
+
+    FAILED_AFTER_NOMINATION = "FailedAfterNomination"
+    PENDING_PREEMPTION = "PendingPreemption"
+    PENDING_MIGRATION = "PendingMigration"
+    PREEMPTION_FAILED = "PreemptionFailed"
+    NAMESPACE_MISMATCH = "NamespaceMismatch"
+    NO_FIT = "NoFit"
+    PREEMPTION_NO_CANDIDATES = "PreemptionNoCandidates"
+    PREEMPTION_GATED = "PreemptionGated"
+    GENERIC = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reserve:
+    """Quota is set aside for the workload: write its admission (SCH-351)."""
+
+    workload: Key
+    admission: Admission
+    considered: str
+    """Flavors that were not simply taken (SCH-354)."""
+    borrow: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evict:
+    """The workload must give its quota back (SCH-651)."""
+
+    workload: Key
+    reason: str
+    """Why it could be chosen: InClusterQueue, InCohortReclamation …"""
+    preemptor: Key
+    preemptor_path: str
+    victim_path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The workload was looked at and stays pending (SCH-360)."""
+
+    workload: Key
+    reason: str
+    """Reason of QuotaReserved=False."""
+    message: str
+    requeue: Requeue
+    assignment: Assignment | None = None
+    """What was tried; None where no flavor was looked at."""
+
+
+Decision = Reserve | Evict | Wait
