@@ -154,6 +154,9 @@ class TestScalarsAsKubernetesReadsThem:
             ("089", 89),
             ("1.50", 1.5),
             ("-.5", -0.5),
+            (".4_", ".4_"),
+            ("._4", "._4"),
+            (".4_5", 0.45),
             ("1_0.5", 10.5),
             ("18446744073709551615", 2**64 - 1),
             ("1e21", 1e21),
@@ -191,7 +194,16 @@ class TestScalarsAsKubernetesReadsThem:
 
     @pytest.mark.parametrize(
         ("key", "name"),
-        [("1", "1"), ("0x10", "16"), ("017", "15"), ("true", "true"), ("yes", "true"), ("1.5", "1.5"), ("1.10", "1.1")],
+        [
+            ("1", "1"),
+            ("0x10", "16"),
+            ("017", "15"),
+            ("true", "true"),
+            ("yes", "true"),
+            ("1.5", "1.5"),
+            ("1.10", "1.1"),
+            ("7e6", "7e+06"),
+        ],
     )
     def test_keys_that_are_not_text_become_text(self, key: str, name: str) -> None:
         assert value(f"{key}: v\n") == {name: "v"}

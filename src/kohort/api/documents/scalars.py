@@ -29,12 +29,14 @@ _NUMBER_STARTS: Final = frozenset("0123456789+-.")
 _DECIMAL: Final = re.compile(r"[-+]?[0-9]+")
 _PREFIXED: Final = re.compile(r"([-+]?)0(?:[xX]([0-9a-fA-F]+)|[bB]([01]+)|[oO]?([0-7]+))")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_ODD_FRACTION: Final = re.compile(r"\..*(?:[^0-9]_|_(?![0-9]))|\._")
+"""Where no digit stands before the point, `_` counts only between digits."""
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _INT64: Final = range(-(2**63), 2**63)
 _WORD64: Final = range(-(2**63), 2**64)
 _LAST_SINGLE: Final = 3e38
 _LAST_PLAIN_FLOAT: Final = 1e21
-"""From here on Kubernetes writes a float with an exponent; below, an integral one is written as an integer."""
+"""From here on Kubernetes writes a float with an exponent."""
 
 
 def plain_scalar(text: str) -> Scalar:
@@ -101,11 +103,16 @@ def json_number(text: str) -> int | float:
     value = float(text)
     if math.isinf(value):
         raise ValueError(f"number out of range: {shown_value(text)}")
-    return _integral_as_int(value)
+    return value
+
+
+def shortest_number(value: float) -> int | float:
+    """A float as Kubernetes' JSON has it: `1.0` is written as `1`, which is an integer to the next reader."""
+    return int(value) if value.is_integer() and abs(value) < _LAST_PLAIN_FLOAT else value
 
 
 def _number_or_text(text: str) -> Scalar:
-    digits = text.replace("_", "")
+    digits = text.replace("_", "") if not _ODD_FRACTION.match(text) else text
     if prefixed := _PREFIXED.fullmatch(digits):
         value = _of_base(prefixed)
         if value in _WORD64:
@@ -135,11 +142,7 @@ def _decimal(digits: str) -> int:
 def _float_or_text(digits: str, text: str) -> Scalar:
     value = float(digits)
     # A commit id such as 1e400123 looks like a number; no double can hold it, so it is text for Kubernetes too.
-    return text if math.isinf(value) else _integral_as_int(value)
-
-
-def _integral_as_int(value: float) -> int | float:
-    return int(value) if value.is_integer() and abs(value) < _LAST_PLAIN_FLOAT else value
+    return text if math.isinf(value) else value
 
 
 def _from_base64(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 from kohort.api import codec
 from kohort.api.codec import Json
 from kohort.api.documents.places import FIRST_MARK, Children, Mark, Place, inner_place, problem
-from kohort.api.documents.scalars import key_text
+from kohort.api.documents.scalars import key_text, shortest_number
 from kohort.api.fields import shown_value
 
 MAX_DEPTH: Final = 200
@@ -51,7 +51,7 @@ class _Sequence:
         """Levels from here down, which an alias adds to those above it."""
 
     def add(self, value: Json, mark: Mark, children: Children | None, height: int) -> None:
-        self.value.append(value)
+        self.value.append(shortest_number(value) if type(value) is float else value)
         self.children.append((mark, children) if children else mark)
         if height >= self.height:
             self.height = height + 1
@@ -82,7 +82,7 @@ class _Mapping:
             self._merge(value, mark, children)
             height -= 2 if isinstance(value, list) else 1
         else:
-            self.value[key] = value
+            self.value[key] = shortest_number(value) if type(value) is float else value
             self.children[key] = (self.key_mark, children) if children else self.key_mark
         self.key = None
         if height >= self.height:
