@@ -1,0 +1,122 @@
+"""API objects turned into the engine's records: read once when they change, never during a turn."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from kohort.api.amounts import to_quota
+from kohort.api.conditions import find, is_true
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue import v1beta2
+from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
+from kohort.api.kueue.v1beta2.queues import ClusterQueueSpec, FairSharing, ResourceGroup
+from kohort.api.kueue.validation.workload import priority_boost
+from kohort.api.quantity import NANO, Quantity
+from kohort.api.taints import BLOCKING_EFFECTS
+from kohort.engine.quota import FlavorResource, Quota
+from kohort.engine.records import Flavor, FlavorGroup, Policies
+
+EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+def flavor_of(flavor: v1beta2.ResourceFlavor) -> Flavor:
+    """What a pod must bear and match to use the flavor."""
+    spec = flavor.spec
+    taints = tuple(taint for taint in spec.node_taints if taint.effect in BLOCKING_EFFECTS)
+    return Flavor(flavor.metadata.name, spec.node_labels, taints, spec.tolerations, spec.topology_name or "")
+
+
+def quotas_of(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
+    """Quotas in internal units (SCH-103)."""
+    return {
+        FlavorResource(flavor.name, quota.name): Quota(
+            to_quota(quota.name, quota.nominal_quota),
+            None if quota.borrowing_limit is None else to_quota(quota.name, quota.borrowing_limit),
+            None if quota.lending_limit is None else to_quota(quota.name, quota.lending_limit),
+        )
+        for group in groups
+        for flavor in group.flavors
+        for quota in flavor.resources
+    }
+
+
+def weight_of(fair_sharing: FairSharing | None) -> float:
+    """The fair-sharing weight; 1 unless given (SCH-703)."""
+    return 1.0 if fair_sharing is None else Quantity.parse(fair_sharing.weight).nanos / NANO
+
+
+def groups_of(groups: Iterable[ResourceGroup]) -> tuple[FlavorGroup, ...]:
+    """The resource groups with their flavors in order."""
+    return tuple(
+        FlavorGroup(group.covered_resources, tuple(flavor.name for flavor in group.flavors)) for group in groups
+    )
+
+
+def policies_of(spec: ClusterQueueSpec) -> Policies:
+    """Search and preemption policies of a ClusterQueue."""
+    fungibility, preemption = spec.flavor_fungibility, spec.preemption
+    return Policies(
+        is_strict=spec.queueing_strategy == "StrictFIFO",
+        tries_next_when_borrowing=fungibility.when_can_borrow == "TryNextFlavor",
+        tries_next_when_preempting=fungibility.when_can_preempt == "TryNextFlavor",
+        prefers_preemption=fungibility.preference == "PreemptionOverBorrowing",
+        within_queue=preemption.within_cluster_queue,
+        reclaim=preemption.reclaim_within_cohort,
+        borrow_policy=preemption.borrow_within_cohort.policy,
+        borrow_threshold=preemption.borrow_within_cohort.max_priority_threshold,
+    )
+
+
+def effective_priority(workload: v1beta2.Workload, gates: FeatureGates) -> int:
+    """Base priority and boost (SCH-210)."""
+    boost = priority_boost(workload.metadata.annotations) if gates.enabled(Gate.PriorityBoost) else None
+    return (workload.spec.priority or 0) + (boost or 0)
+
+
+def queue_timestamp(workload: v1beta2.Workload, gates: FeatureGates, by_eviction: str = "Eviction") -> datetime:
+    """What decides who waited longer (SCH-211)."""
+    conditions = workload.status.conditions
+    evicted = find(conditions, "Evicted")
+    if evicted is not None and evicted.status == "True":
+        if evicted.reason == "PodsReadyTimeout" and by_eviction == "Eviction":
+            return evicted.last_transition_time
+        if evicted.reason == "AdmissionCheck":
+            return evicted.last_transition_time
+    preempted = find(conditions, "Preempted")
+    if (
+        preempted is not None
+        and preempted.status == "True"
+        and preempted.reason == "InCohortReclaimWhileBorrowing"
+        and not gates.enabled(Gate.PrioritySortingWithinCohort)
+    ):
+        return preempted.last_transition_time + timedelta(milliseconds=1)
+    return workload.metadata.creation_timestamp or EPOCH
+
+
+def is_finished(workload: v1beta2.Workload) -> bool:
+    """Whether the workload has ended."""
+    return is_true(workload.status.conditions, "Finished")
+
+
+def holds_quota(workload: v1beta2.Workload) -> bool:
+    """Whether the workload has an active reservation (SCH-420)."""
+    reserved = workload.status.admission is not None and is_true(workload.status.conditions, "QuotaReserved")
+    return reserved and workload.spec.active and not is_finished(workload)
+
+
+def is_admissible(workload: v1beta2.Workload, gates: FeatureGates) -> bool:
+    """Whether the workload may wait in a queue at all (SCH-201)."""
+    conditions = workload.status.conditions
+    reservation = find(conditions, "QuotaReserved")
+    on_hold = reservation is not None and reservation.status == "False" and reservation.reason == "OnHold"
+    gated = gates.enabled(Gate.AdmissionGatedBy) and bool(
+        workload.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION)
+    )
+    is_reserved = reservation is not None and reservation.status == "True"
+    return not (
+        gated
+        or is_finished(workload)
+        or not workload.spec.active
+        or is_reserved
+        or on_hold
+        or is_true(conditions, "WaitingForReplacementPods")
+    )
