@@ -6,11 +6,12 @@ Amounts are compared in internal units, and only where both sides name the resou
 import json
 from collections.abc import Iterator
 
+from kohort.api.amounts import to_amount
 from kohort.api.core.containers import ResourceRequirements
 from kohort.api.core.pods import PodSpec
 from kohort.api.fields import ROOT, FieldError, Path, invalid
 from kohort.engine.requests.environment import Environment, TypeLimits
-from kohort.engine.requests.lists import Amounts, amounts_of, combined
+from kohort.engine.requests.lists import Amounts, Nanos, amounts_from, amounts_of, combined
 
 ABOVE_LIMITS = "requests must not exceed its limits"
 ABOVE_MAXIMUM = "requests must not be above the limitRange max"
@@ -29,48 +30,54 @@ class ResourceNames(tuple[str, ...]):
 
 def limit_errors(spec: PodSpec) -> tuple[FieldError, ...]:
     """Requests above the limits that stand beside them (SCH-124.3)."""
-    return tuple(
-        error
-        for path, resources in _requirements(spec)
-        if resources.limits
-        for error in _excess(path, amounts_of(resources.requests), amounts_of(resources.limits), ABOVE_LIMITS)
-    )
-
-
-def range_errors(spec: PodSpec, total: Amounts, environment: Environment) -> tuple[FieldError, ...]:
-    """Containers, and the pod's total, outside what LimitRanges allow (SCH-124.4)."""
-    return (
-        *(
-            error
-            for path, resources in _container_requirements(spec)
-            for error in _container_range_errors(path, resources, environment.container)
-        ),
-        *_excess(ROOT, total, environment.pod.maximum, ABOVE_MAXIMUM),
-        *_excess(ROOT, environment.pod.minimum, total, BELOW_MINIMUM),
-    )
-
-
-def _requirements(spec: PodSpec) -> Iterator[tuple[Path, ResourceRequirements]]:
-    yield from _container_requirements(spec)
+    requirements = _container_requirements(spec)
     if spec.resources is not None:
-        yield ROOT / "resources", spec.resources
+        requirements.append(("resources", spec.resources))
+    return tuple(
+        invalid(Path(place), names, ABOVE_LIMITS, _RULE)
+        for place, resources in requirements
+        if (names := _above_limits(resources))
+    )
 
 
-def _container_requirements(spec: PodSpec) -> Iterator[tuple[Path, ResourceRequirements]]:
-    for name, containers in (("initContainers", spec.init_containers), ("containers", spec.containers)):
-        for index, container in enumerate(containers):
-            yield (ROOT / name)[index], container.resources
+def _above_limits(resources: ResourceRequirements) -> ResourceNames:
+    requests = resources.requests
+    return ResourceNames(
+        sorted(
+            name
+            for name, limit in resources.limits.items()
+            if requests.get(name, limit) != limit and to_amount(name, requests[name]) > to_amount(name, limit)
+        )
+    )
 
 
-def _container_range_errors(path: Path, resources: ResourceRequirements, limits: TypeLimits) -> Iterator[FieldError]:
-    if not limits.maximum and not limits.minimum:
-        return
-    requests, allowed = amounts_of(resources.requests), amounts_of(resources.limits)
-    yield from _excess(path, combined(requests, allowed, max), limits.maximum, ABOVE_MAXIMUM)
-    yield from _excess(path, limits.minimum, combined(requests, allowed, min), BELOW_MINIMUM)
+def range_errors(spec: PodSpec, request: Nanos, environment: Environment) -> tuple[FieldError, ...]:
+    """Containers, and the pod's whole request, outside what LimitRanges allow (SCH-124.4)."""
+    errors: list[FieldError] = []
+    if environment.container.has_bounds:
+        for place, resources in _container_requirements(spec):
+            requests, limits = amounts_of(resources.requests), amounts_of(resources.limits)
+            lowest, highest = combined(requests, limits, min), combined(requests, limits, max)
+            errors += _outside(Path(place), lowest, highest, environment.container)
+    if environment.pod.has_bounds:
+        total = amounts_from(request)
+        errors += _outside(ROOT, total, total, environment.pod)
+    return tuple(errors)
 
 
-def _excess(path: Path, amounts: Amounts, bounds: Amounts, message: str) -> Iterator[FieldError]:
-    names = sorted(name for name, amount in amounts.items() if name in bounds and amount > bounds[name])
-    if names:
-        yield invalid(path, ResourceNames(names), message, _RULE)
+def _outside(path: Path, lowest: Amounts, highest: Amounts, limits: TypeLimits) -> Iterator[FieldError]:
+    if above := _greater(highest, limits.maximum):
+        yield invalid(path, above, ABOVE_MAXIMUM, _RULE)
+    if below := _greater(limits.minimum, lowest):
+        yield invalid(path, below, BELOW_MINIMUM, _RULE)
+
+
+def _greater(left: Amounts, right: Amounts) -> ResourceNames:
+    return ResourceNames(sorted(name for name, amount in left.items() if name in right and amount > right[name]))
+
+
+def _container_requirements(spec: PodSpec) -> list[tuple[str, ResourceRequirements]]:
+    return [
+        *((f"initContainers[{index}]", each.resources) for index, each in enumerate(spec.init_containers)),
+        *((f"containers[{index}]", each.resources) for index, each in enumerate(spec.containers)),
+    ]

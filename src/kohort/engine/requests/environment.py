@@ -23,6 +23,11 @@ class TypeLimits:
     default_limits: ResourceList
     default_requests: ResourceList
 
+    @property
+    def has_bounds(self) -> bool:
+        """Whether any request can be out of range."""
+        return bool(self.maximum or self.minimum)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Environment:

@@ -42,5 +42,5 @@ def _placed(index: int, error: FieldError) -> FieldError:
 
 
 def _in_one_line(errors: Iterable[FieldError]) -> str:
-    texts = list(dict.fromkeys(str(error) for error in errors))
+    texts = [str(error) for error in errors]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

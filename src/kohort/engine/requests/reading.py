@@ -12,7 +12,7 @@ from kohort.api.fields import FieldError
 from kohort.engine.requests.adjustment import adjusted
 from kohort.engine.requests.bounds import limit_errors, range_errors
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.lists import Nanos, amounts_from
+from kohort.engine.requests.lists import Nanos
 from kohort.engine.requests.pod import pod_request
 
 REMEMBERED_TEMPLATES = 4096
@@ -32,4 +32,4 @@ def read_template(template: bytes, environment: Environment) -> Reading:
     """Adjust, sum up and check the pod (SCH-110..124). Raises an ApiError for a template that can't be read."""
     spec = adjusted(decode(template, PodTemplateSpec).spec, environment)
     request = pod_request(spec)
-    return Reading(request, limit_errors(spec), range_errors(spec, amounts_from(request), environment))
+    return Reading(request, limit_errors(spec), range_errors(spec, request, environment))
