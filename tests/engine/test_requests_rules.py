@@ -18,7 +18,8 @@ def counted(request: Json, by: RequestRules) -> dict[str, int]:
 
 def test_without_rules_everything_counts_as_it_is() -> None:
     """SCH-130, SCH-131."""
-    assert counted({"cpu": 1, "nvidia.com/gpu": 2}, rules()) == {"cpu": 1000, "nvidia.com/gpu": 2}
+    for none in (rules(), RequestRules()):
+        assert counted({"cpu": 1, "nvidia.com/gpu": 2}, none) == {"cpu": 1000, "nvidia.com/gpu": 2}
 
 
 def test_resources_with_an_excluded_prefix_do_not_count() -> None:

@@ -5,7 +5,7 @@ too, of a finer unit, and exact.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kohort.api.config.common import CommonResources, ResourceTransformation
 from kohort.api.quantity import NANO
@@ -37,11 +37,12 @@ class Transformation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RequestRules:
-    """Which requests count against quota, and as what. Equal by identity: there is one per configuration."""
+    """Which requests count against quota, and as what; by default all, as they are. Equal by identity."""
 
-    excluded: tuple[str, ...]
+    excluded: tuple[str, ...] = ()
     """Resources whose names begin so do not count (SCH-130)."""
-    transformations: Mapping[str, Transformation]
+    transformations: Mapping[str, Transformation] = field(default_factory=dict)
+    """By input (SCH-131)."""
 
     @staticmethod
     def of(settings: CommonResources) -> "RequestRules":
