@@ -5,8 +5,8 @@ Made from the API objects when they change, so that a scheduling turn never look
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import NamedTuple
+from datetime import UTC, datetime
+from typing import Final, NamedTuple
 
 from kohort.api.core.pods import PodTemplateSpec
 from kohort.api.kueue import v1beta2
@@ -15,6 +15,9 @@ from kohort.api.selectors import Selector
 from kohort.engine.forest import QueueNode
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.requests.demand import PodSetDemand
+
+NO_END: Final = datetime.max.replace(tzinfo=UTC)
+"""A time that never comes."""
 
 
 class Key(NamedTuple):
@@ -75,6 +78,7 @@ class Workload:
     """A workload in the engine: what it asks for, and what it holds."""
 
     __slots__ = (
+        "backoff_until",
         "created",
         "equivalence",
         "evicted",
@@ -108,6 +112,8 @@ class Workload:
         self.created: datetime | None = None
         self.queued_at: datetime | None = None
         """The queue-order timestamp (SCH-211)."""
+        self.backoff_until: datetime | None = None
+        """Before when it may not be tried again (SCH-223): `requeueAt`, or NO_END while `Requeued` is False."""
         self.generation = 0
         self.pod_sets: tuple[PodSet, ...] = ()
         self.equivalence = ""
@@ -201,12 +207,20 @@ class Queue:
         workload.release()
         workload.held = []
         del self.holders[workload.key]
+        self._uncount(workload)
+        self.node.generation += 1
+
+    def recount(self, workload: Workload, priority: int) -> None:
+        """A holder's priority changed."""
+        self._uncount(workload)
+        self.priorities[priority] = self.priorities.get(priority, 0) + 1
+
+    def _uncount(self, workload: Workload) -> None:
         left = self.priorities[workload.priority] - 1
         if left:
             self.priorities[workload.priority] = left
         else:
             del self.priorities[workload.priority]
-        self.node.generation += 1
 
     def set_groups(self, groups: tuple[FlavorGroup, ...]) -> None:
         """Take over the resource groups of the spec."""
