@@ -5,6 +5,7 @@ held for the length of the cycle (room for preemptors and for blocked owners) is
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
@@ -16,8 +17,8 @@ from kohort.engine import partial
 from kohort.engine.assignment import Assignment, Mode
 from kohort.engine.decisions import Decision, Evict, Requeue, Reserve, Wait
 from kohort.engine.eligibility import Eligibility
-from kohort.engine.flavors import FindTargets, Rules, Search, assign
-from kohort.engine.preemption import Target, fits
+from kohort.engine.flavors import Rules, Search, assign
+from kohort.engine.preemption import Needs, Requests, Target, fits
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import Flavor, Key, Progress, Queue, Workload
 from kohort.engine.tournament import Contender, TournamentRules, winner
@@ -79,14 +80,27 @@ class Entry:
         return self.head.queue
 
 
-class Environment(Protocol):
+class World(Protocol):
     """What a cycle asks of the engine."""
 
-    flavors: Mapping[str, Flavor]
-    eligibility: Eligibility
-    rules: CycleRules
-    cycle: int
-    find_targets: FindTargets
+    @property
+    def flavors(self) -> Mapping[str, Flavor]:
+        """All ResourceFlavors by name."""
+
+    @property
+    def eligibility(self) -> Eligibility:
+        """Which flavors a pod can use."""
+
+    @property
+    def rules(self) -> CycleRules:
+        """What the configuration says."""
+
+    @property
+    def cycle(self) -> int:
+        """Number of the cycle."""
+
+    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, /) -> list[Target]:
+        """The preemption search in force."""
 
     def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
         """Count an admission at once, before it is written (SCH-350)."""
@@ -106,13 +120,13 @@ class Outcome:
     """Whether anything was admitted or newly evicted."""
 
 
-def run(heads: Iterable[Head], world: Environment, now: datetime) -> Outcome:
+def run(heads: Iterable[Head], world: World, now: datetime) -> Outcome:
     """Take the heads through the cycle."""
     return _Cycle(world, now).run(list(heads))
 
 
 class _Cycle:
-    def __init__(self, world: Environment, now: datetime) -> None:
+    def __init__(self, world: World, now: datetime) -> None:
         self.world = world
         self.now = now
         self.outcome = Outcome()
@@ -259,16 +273,26 @@ class _Cycle:
             for resource, choice in pod_set.choices.items()
         }
         counts = [pod_set.count for pod_set in entry.assignment.pod_sets]
+        with self._victims_away():
+            assignment = assign(self._search(entry.head, counts, None, only), self.world.cycle)
+            if assignment.mode.needs_preemption:
+                assignment.targets = self._targets(entry.head, assignment)
+        assignment.deferred = assignment.mode is Mode.FIT
+        entry.assignment = assignment
+
+    @contextmanager
+    def _victims_away(self) -> Iterator[None]:
+        """As if the victims of this cycle had left already: neither in use nor there to be taken again."""
         victims = [target.workload for target in self.victims.values()]
         for workload in victims:
             workload.release()
-        assignment = assign(self._search(entry.head, counts, None, only), self.world.cycle)
-        if assignment.mode.needs_preemption:
-            assignment.targets = self._targets(entry.head, assignment)
-        assignment.deferred = assignment.mode is Mode.FIT
+            if workload.queue is not None:
+                del workload.queue.holders[workload.key]
+        yield
         for workload in victims:
             workload.hold()
-        entry.assignment = assignment
+            if workload.queue is not None:
+                workload.queue.holders[workload.key] = workload
 
     def _fits(self, entry: Entry) -> bool:
         """Whether its use fits once all victims so far and its own are gone."""

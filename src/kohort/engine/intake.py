@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from kohort.api.amounts import to_quota
+from kohort.api.codec import to_json
 from kohort.api.conditions import find, is_true
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
-from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
+from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION, PRIORITY_BOOST_ANNOTATION
 from kohort.api.kueue.v1beta2.queues import ClusterQueueSpec, FairSharing, ResourceGroup
 from kohort.api.kueue.validation.workload import priority_boost
 from kohort.api.quantity import NANO, Quantity
@@ -120,3 +121,23 @@ def is_admissible(workload: v1beta2.Workload, gates: FeatureGates) -> bool:
         or on_hold
         or is_true(conditions, "WaitingForReplacementPods")
     )
+
+
+def matters_in_the_pool(old: v1beta2.Workload | None, new: v1beta2.Workload) -> bool:
+    """Whether a change gives a workload that was found wanting another look (SCH-221)."""
+    if old is None or old is new:
+        return old is None
+    before, after = old.status, new.status
+    return (
+        old.metadata.generation != new.metadata.generation
+        or (old.spec is not new.spec and to_json(old.spec) != to_json(new.spec))
+        or old.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
+        != new.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
+        or before.reclaimable_pods != after.reclaimable_pods
+        or any(find(before.conditions, type_) != find(after.conditions, type_) for type_ in ("Evicted", "Requeued"))
+        or _open_gates(old) != _open_gates(new)
+    )
+
+
+def _open_gates(workload: v1beta2.Workload) -> frozenset[str]:
+    return frozenset(gate.name for gate in workload.status.preemption_gates if gate.position == "Open")

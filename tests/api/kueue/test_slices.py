@@ -77,3 +77,8 @@ def test_a_slice_that_contradicts_itself_is_refused(part: bytes) -> None:
     assignment = decode(b'{"levels":["h"],"slices":[' + part + b"]}", TopologyAssignment)
     with pytest.raises(ConversionError):
         list(expand(assignment))
+
+
+def test_a_domain_without_a_value_for_every_level_is_refused() -> None:
+    with pytest.raises(ConversionError, match="each of the 2 levels"):
+        compress(["b", "h"], [Domain(("b1",), 1)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kohort.api.codec import Json, from_json
-from kohort.api.errors import DecodeError
+from kohort.api.errors import ConversionError, DecodeError
 from kohort.api.fields import ROOT, ErrorKind, FieldError, Path
 from kohort.api.gates import FeatureGates
 from kohort.api.kinds import CustomObject, KindInfo, kind_of
@@ -114,7 +114,7 @@ def _judged(value: Json, write: Write, kind: type[CustomObject], warnings: list[
     try:
         hub = convert(value, V1BETA2)
         errors = webhook_errors(hub, former, gates)
-    except DecodeError as error:
+    except (DecodeError, ConversionError) as error:
         return Verdict(400, [FieldError(ROOT, ErrorKind.TYPE_INVALID, str(error))], warnings)
     if errors:
         return Verdict(403, errors, warnings)

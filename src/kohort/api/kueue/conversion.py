@@ -34,7 +34,10 @@ def convert(value: Json, api_version: str) -> Json:
         raise ConversionError(f"no conversion of {kind} from {source} to {api_version}")
     if source == api_version:
         return value
-    converted = _converted(value, kind, source)
+    try:
+        converted = _converted(value, kind, source)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ConversionError(f"{kind} has not the shape of {source}: {error}") from None
     converted["apiVersion"] = api_version
     return prune(converted, schema_of(target))[0]
 

@@ -30,6 +30,8 @@ class Domain(NamedTuple):
 
 def compress(levels: Sequence[str], domains: Sequence[Domain]) -> TopologyAssignment:
     """The assignment that holds these domains in this order."""
+    if any(len(domain.values) != len(levels) for domain in domains):
+        raise ConversionError(f"every topology domain needs one value for each of the {len(levels)} levels")
     chunks = [domains[start : start + MAX_DOMAINS_PER_SLICE] for start in range(0, len(domains), MAX_DOMAINS_PER_SLICE)]
     return TopologyAssignment(levels=tuple(levels), slices=tuple(_slice(len(levels), chunk) for chunk in chunks))
 

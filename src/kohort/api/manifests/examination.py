@@ -1,0 +1,94 @@
+"""One document on its own: which rules its kind has, what breaks them, and what to keep of it for later checks."""
+
+from dataclasses import dataclass, field
+
+from kohort.api.codec import Json, from_json
+from kohort.api.config import Configuration, parse_configuration
+from kohort.api.config import common as config
+from kohort.api.documents import Document
+from kohort.api.errors import ApiError
+from kohort.api.fields import ROOT, FieldError, Path
+from kohort.api.gates import FeatureGates
+from kohort.api.kueue import group as kueue
+from kohort.api.kueue.conversion import V1BETA2
+from kohort.api.manifests.codes import Code
+from kohort.api.manifests.facts import Facts, kueue_facts, namespace_facts
+from kohort.api.manifests.job_labels import job_label_errors
+from kohort.api.manifests.kubernetes_objects import kubernetes_errors
+from kohort.api.manifests.kueue_objects import judge, renamed_fields
+from kohort.api.manifests.origins import Origin
+from kohort.api.manifests.submissions import JOB_KINDS, submission_of
+from kohort.api.meta import ObjectMeta
+from kohort.api.objects import head_errors
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A warning about an object on its own."""
+
+    path: Path
+    code: Code
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What is to be said of a document, and what is kept of it."""
+
+    errors: list[FieldError]
+    remarks: list[Remark] = field(default_factory=list)
+    facts: Facts | Configuration | None = None
+
+
+def examine(document: Document, origin: Origin, gates: FeatureGates) -> Examined:
+    """Check a document by the rules of its kind."""
+    unusable = head_errors(document.value)
+    if unusable:
+        return Examined(unusable)
+    match origin.group:
+        case kueue.GROUP:
+            return _kueue_object(document, origin, gates)
+        case config.GROUP:
+            return _configuration(document.value)
+    return _kubernetes_object(document, origin)
+
+
+def _kueue_object(document: Document, origin: Origin, gates: FeatureGates) -> Examined:
+    judged = judge(document.value, gates)
+    remarks = [_old_version(document.value, origin)] if judged.hub and origin.api_version != V1BETA2 else []
+    facts = _kept_facts(document, origin, judged.hub) if judged.hub else None
+    return Examined(judged.errors, remarks, facts)
+
+
+def _kept_facts(document: Document, origin: Origin, hub: Json) -> Facts | None:
+    try:
+        return kueue_facts(document, origin, hub)
+    except ApiError:
+        # A pod template inside a Workload is stored as it comes, whatever stands in it.
+        return None
+
+
+def _old_version(value: Json, origin: Origin) -> Remark:
+    """W302: v1beta1 is served, and on its way out (API-2)."""
+    renamed = renamed_fields(value)
+    note = f", which writes {', '.join(renamed)} differently" if renamed else ""
+    return Remark(ROOT / "apiVersion", Code.OLD_VERSION, f"{origin.api_version} is deprecated; use {V1BETA2}{note}")
+
+
+def _configuration(value: Json) -> Examined:
+    """A manager's configuration; what it sets without effect is W303."""
+    result = parse_configuration(value)
+    remarks = [Remark(ROOT, Code.IDLE_SETTING, text) for text in result.warnings]
+    return Examined(result.errors, remarks, None if result.errors else result.config)
+
+
+def _kubernetes_object(document: Document, origin: Origin) -> Examined:
+    value = document.value
+    errors = kubernetes_errors(value)
+    if errors:
+        return Examined(errors)
+    metadata = from_json(value.get("metadata") or {}, ObjectMeta)
+    if (origin.api_version, origin.kind) == ("v1", "Namespace"):
+        return Examined([], facts=namespace_facts(origin, metadata.labels))
+    errors = job_label_errors(metadata) if (origin.group, origin.kind) in JOB_KINDS else []
+    return Examined(errors, facts=submission_of(document, origin))

@@ -1,0 +1,103 @@
+"""Everything the given files hold, to answer what refers to what.
+
+A manifest may leave its namespace to kubectl; such an object is taken to be in whatever namespace makes sense, so that
+nothing is said which might be wrong. Objects with errors count as given, though nothing more is known of them.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kohort.api.config import Configuration
+from kohort.api.kueue.group import GROUP
+from kohort.api.manifests.facts import (
+    CohortFacts,
+    Facts,
+    FlavorFacts,
+    LocalQueueFacts,
+    NamespaceFacts,
+    QueueFacts,
+)
+from kohort.api.manifests.origins import Origin
+from kohort.api.manifests.submissions import Submission
+
+Identity = tuple[str, str, str, str]
+"""Group, kind, namespace and name."""
+
+
+@dataclass(slots=True)
+class Inventory:
+    """The objects of the input, by what is asked about them."""
+
+    origins: dict[Identity, list[Origin]] = field(default_factory=lambda: defaultdict(list))
+    queues: dict[str, QueueFacts] = field(default_factory=dict)
+    cohorts: dict[str, CohortFacts] = field(default_factory=dict)
+    flavors: list[FlavorFacts] = field(default_factory=list)
+    local_queues: dict[str, list[LocalQueueFacts]] = field(default_factory=lambda: defaultdict(list))
+    """By name; each namespace may have one."""
+    namespaces: dict[str, NamespaceFacts] = field(default_factory=dict)
+    submissions: list[Submission] = field(default_factory=list)
+    configuration: Configuration | None = None
+    _given: dict[str, dict[str, set[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    """Kueue's kinds: the namespaces of each name of each kind."""
+    _names_in: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The names of the LocalQueues of each namespace."""
+
+    def add(self, origin: Origin) -> None:
+        """Note that an object is given."""
+        if origin.name and not origin.name.endswith("*"):
+            self.origins[origin.group, origin.kind, origin.namespace, origin.name].append(origin)
+            if origin.group == GROUP:
+                self._given[origin.kind][origin.name].add(origin.namespace)
+            if (origin.group, origin.kind) == (GROUP, "LocalQueue"):
+                self._names_in[origin.namespace].add(origin.name)
+
+    def add_facts(self, facts: Facts) -> None:
+        """Note what is known of an object; of two of one name, the last one counts, as with kubectl."""
+        match facts:
+            case QueueFacts():
+                self.queues[facts.origin.name] = facts
+            case CohortFacts():
+                self.cohorts[facts.origin.name] = facts
+            case FlavorFacts():
+                self.flavors.append(facts)
+            case LocalQueueFacts():
+                self.local_queues[facts.origin.name].append(facts)
+            case NamespaceFacts():
+                self.namespaces[facts.origin.name] = facts
+            case Submission():
+                self.submissions.append(facts)
+
+    def has_any(self, kind: str) -> bool:
+        """Whether at least one object of a Kueue kind is given."""
+        return bool(self._given[kind])
+
+    def has(self, kind: str, name: str, namespace: str = "") -> bool:
+        """Whether an object of a Kueue kind is given, in that namespace as far as namespaces are written."""
+        return any(may_be_same(namespace, each) for each in self._given[kind].get(name, ()))
+
+    def is_known(self, kind: str) -> bool:
+        """Whether something is known of every ClusterQueue or Cohort that is given."""
+        known: Mapping[str, object] = self.queues if kind == "ClusterQueue" else self.cohorts
+        return known.keys() == self._given[kind].keys()
+
+    def local_queue_names(self, namespace: str) -> list[str]:
+        """LocalQueues that are given for a namespace, valid or not."""
+        return sorted(self._names_in[namespace] | self._names_in[""] if namespace else self._given["LocalQueue"].keys())
+
+    def namespaces_of(self, kind: str, name: str) -> list[str]:
+        """Where objects of that kind and name are given."""
+        return sorted(self._given[kind].get(name, ()))
+
+    def queue_behind(self, name: str, namespace: str) -> QueueFacts | None:
+        """The ClusterQueue behind a LocalQueue, where the files tell it without doubt."""
+        named = self.local_queues.get(name, [])
+        exact = [queue for queue in named if queue.origin.namespace == namespace]
+        fitting = [queue for queue in named if may_be_same(namespace, queue.origin.namespace)]
+        targets = {queue.cluster_queue.text for queue in exact or fitting}
+        return self.queues.get(targets.pop()) if len(targets) == 1 else None
+
+
+def may_be_same(namespace: str, other: str) -> bool:
+    """Whether two objects may be in one namespace; one that is not written may be any."""
+    return namespace == other or not namespace or not other

@@ -1,0 +1,171 @@
+"""What a job-like object hands in: the queue it names, its priority class, and what its pods ask for.
+
+Pod templates are found by their shape, so that kinds which nobody told us about are understood too. A CronJob stands
+for the Jobs that it makes; its own labels reach none of them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kohort.api.codec import Json, from_json
+from kohort.api.config import BUILT_IN_FRAMEWORKS
+from kohort.api.core.batch import JobSpec
+from kohort.api.core.pods import PodSpec
+from kohort.api.documents import Document
+from kohort.api.errors import ApiError
+from kohort.api.fields import ROOT, Path
+from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+from kohort.api.manifests.origins import Mention, Origin, member, mention_of, text
+from kohort.api.manifests.requests import Amounts, least_request, requesting_fields
+
+MIN_PARALLELISM_ANNOTATION = "kueue.x-k8s.io/job-min-parallelism"
+
+_ENDLESS_FRAMEWORKS = frozenset(
+    {"pod", "deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset", "ray.io/rayservice"}
+)
+_CRON_JOB = ("batch", "CronJob")
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetFacts:
+    """Pods of one shape, as far as the manifest tells."""
+
+    count: int | None
+    """The fewest pods to start with; None where the manifest does not say."""
+    requests: Amounts
+    """What one pod takes at least."""
+    fields: dict[str, Mention]
+    """Every resource that is asked for, and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job-like object."""
+
+    origin: Origin
+    labels: Mention
+    """Where the labels of the job stand, or should."""
+    queue: Mention | None
+    """The queue-name where it counts."""
+    annotated: Mention | None
+    """The queue-name as an annotation, where there is no label."""
+    misplaced: Mention | None
+    """The queue-name label on a pod template, or on a CronJob instead of its Jobs."""
+    priority_class: Mention | None
+    runs_to_completion: bool
+    has_owner: bool
+    pod_sets: tuple[PodSetFacts, ...]
+
+    @property
+    def queue_meant(self) -> Mention | None:
+        """The queue by label, or by annotation where there is no label."""
+        return self.queue or self.annotated
+
+
+class _Part(NamedTuple):
+    """An object with metadata inside the manifest: the job itself, or a template in it."""
+
+    value: Json
+    path: Path
+
+    def labelled(self, document: Document, key: str) -> Mention | None:
+        return self._entry(document, "labels", key)
+
+    def annotated(self, document: Document, key: str) -> Mention | None:
+        return self._entry(document, "annotations", key)
+
+    def _entry(self, document: Document, table: str, key: str) -> Mention | None:
+        found = text(member(member(self.value, "metadata"), table), key)
+        return mention_of(document, (self.path / "metadata" / table)[key], found) if found else None
+
+
+def _kinds(frameworks: frozenset[str]) -> frozenset[tuple[str, str]]:
+    """Group and kind of each framework; versions come and go."""
+    parts = (BUILT_IN_FRAMEWORKS[name].kind.split(".", 2) for name in frameworks)
+    return frozenset((group, kind) for kind, _version, group in parts)
+
+
+JOB_KINDS = _kinds(frozenset(BUILT_IN_FRAMEWORKS)) | {_CRON_JOB}
+FINITE_KINDS = _kinds(frozenset(BUILT_IN_FRAMEWORKS) - _ENDLESS_FRAMEWORKS) | {_CRON_JOB}
+
+
+def submission_of(document: Document, origin: Origin) -> Submission | None:
+    """What the object hands in, if it is a job or names a queue."""
+    kind = (origin.group, origin.kind)
+    job = _job_part(document.value, kind)
+    queue, annotated = job.labelled(document, QUEUE_NAME_LABEL), job.annotated(document, QUEUE_NAME_LABEL)
+    if kind not in JOB_KINDS and not queue and not annotated:
+        return None
+    templates = list(_pod_templates(document.value))
+    return Submission(
+        origin,
+        mention_of(document, job.path / "metadata" / "labels"),
+        queue,
+        None if queue else annotated,
+        _misplaced(document, [_Part(document.value, ROOT), *templates] if kind == _CRON_JOB else templates),
+        job.labelled(document, PRIORITY_CLASS_LABEL),
+        kind in FINITE_KINDS,
+        bool(member(member(job.value, "metadata"), "ownerReferences")),
+        tuple(_pod_sets(document, templates, _count(job, kind))),
+    )
+
+
+def pod_set_facts(document: Document, spec: PodSpec, path: Path, count: int | None) -> PodSetFacts:
+    """What a pod set asks for; raises ApiError for amounts that can't be read."""
+    fields = {name: mention_of(document, place) for name, place in requesting_fields(spec, path).items()}
+    return PodSetFacts(count, least_request(spec), fields)
+
+
+def _job_part(value: Json, kind: tuple[str, str]) -> _Part:
+    if kind == _CRON_JOB:
+        return _Part(member(member(value, "spec"), "jobTemplate"), ROOT / "spec" / "jobTemplate")
+    return _Part(value, ROOT)
+
+
+def _misplaced(document: Document, parts: list[_Part]) -> Mention | None:
+    found = (part.labelled(document, QUEUE_NAME_LABEL) for part in parts)
+    return next(filter(None, found), None)
+
+
+# Pods
+
+
+def _pod_templates(value: Json) -> Iterator[_Part]:
+    """Every template with containers, at any depth; for a Pod, the object itself."""
+    waiting = [_Part(value, ROOT)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part.value, list):
+            waiting += [_Part(item, part.path[index]) for index, item in enumerate(part.value)]
+        elif isinstance(part.value, dict):
+            if isinstance(member(part.value.get("spec"), "containers"), list):
+                yield part
+            else:
+                waiting += [_Part(below, part.path / name) for name, below in part.value.items()]
+
+
+def _pod_sets(document: Document, templates: list[_Part], count: int | None) -> Iterator[PodSetFacts]:
+    for template in templates:
+        try:
+            spec = from_json(template.value["spec"], PodSpec)
+            yield pod_set_facts(document, spec, template.path / "spec", count)
+        except ApiError:
+            # A kind without a view may have something else under these names.
+            continue
+
+
+def _count(job: _Part, kind: tuple[str, str]) -> int | None:
+    """How many pods a job needs at least, for kinds where one template means one known number (JOB-99)."""
+    if kind == ("", "Pod"):
+        return 1
+    if kind not in (("batch", "Job"), _CRON_JOB):
+        return None
+    try:
+        spec = from_json(member(job.value, "spec") or {}, JobSpec)
+        least = text(member(member(job.value, "metadata"), "annotations"), MIN_PARALLELISM_ANNOTATION)
+        parallelism = 1 if spec.parallelism is None else spec.parallelism
+        wanted = parallelism if spec.completions is None else min(parallelism, spec.completions)
+        return min(wanted, int(least)) if least else wanted
+    except (ApiError, ValueError):
+        return None

@@ -1,0 +1,526 @@
+"""The engine: events in by `apply`, decisions out by `schedule` (docs/spec/scheduling.md).
+
+Holds all state, changes it in place and asks nobody for the time. A turn of the schedule repeats cycles, tree by tree,
+until nothing more can move, so that the depth of a queue costs no waiting.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from kohort.api.conditions import find
+from kohort.api.core.namespaces import Namespace
+from kohort.api.gates import Gate
+from kohort.api.kueue import v1beta2
+from kohort.api.selectors import compile_selector
+from kohort.engine import cycle, intake
+from kohort.engine.cycle import Entry, Head
+from kohort.engine.decisions import Decision, Requeue, Wait
+from kohort.engine.eligibility import Eligibility
+from kohort.engine.equivalence import equivalence
+from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
+from kohort.engine.fair_preemption import find_fair_targets
+from kohort.engine.forest import Forest, Node
+from kohort.engine.pending import PendingQueue, Place
+from kohort.engine.preemption import Needs, Requests, Target, find_targets
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import NO_END, Flavor, Key, PodSet, Queue, Workload
+from kohort.engine.requests.demand import demands
+from kohort.engine.requests.environment import Environment
+from kohort.engine.requests.problems import resource_problem
+from kohort.engine.requests.usage import admitted_usage
+from kohort.engine.settings import Settings
+
+
+@dataclass(slots=True)
+class LocalQueue:
+    """A LocalQueue: the way from a namespace to a ClusterQueue."""
+
+    cluster_queue: str = ""
+    is_stopped: bool = False
+    workloads: dict[Key, Workload] = field(default_factory=dict)
+    """Workloads that name this queue, whether it exists or not."""
+
+
+class Engine:
+    """All queues and workloads, and what is decided about them."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.rules = self.settings.cycle
+        self.forest = Forest()
+        self.flavors: dict[str, Flavor] = {}
+        self.eligibility = Eligibility()
+        self.queues: dict[str, Queue] = {}
+        self.pending: dict[str, PendingQueue] = {}
+        self.local_queues: dict[Key, LocalQueue] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        self.checks: dict[str, bool] = {}
+        """Whether each AdmissionCheck is active."""
+        self.workloads: dict[Key, Workload] = {}
+        self.cycle = 0
+        self._specs: dict[str, v1beta2.ClusterQueue] = {}
+        self._assumed: set[Key] = set()
+        """Admissions that were decided and not yet seen in an object."""
+        self._evicting: set[str] = set()
+        """UIDs of victims whose eviction was issued and not yet seen (SCH-650)."""
+        self._stirred: set[str] = set()
+        """Queues where something happened since the last turn."""
+        self._retries: set[str] = set()
+        """Queues whose tree may have room again (SCH-260)."""
+        self._environment = Environment.of((), ())
+
+    # Events
+
+    def apply(self, event: Event, now: datetime) -> None:
+        """Take in what happened."""
+        match event:
+            case Put(object=thing):
+                self._put(thing, now)
+            case Gone(kind=kind, key=key):
+                self._gone(kind, key, now)
+            case ReservationFailed(workload=key):
+                self._take_back(key, now)
+            case EvictionFailed(workload=key):
+                if key in self.workloads:
+                    self._evicting.discard(self.workloads[key].uid)
+
+    def _put(self, thing: object, now: datetime) -> None:
+        match thing:
+            case v1beta2.Workload():
+                self._put_workload(thing, now)
+            case v1beta2.ClusterQueue():
+                self._put_queue(thing, now)
+            case v1beta2.Cohort():
+                self._put_cohort(thing)
+            case v1beta2.LocalQueue():
+                self._put_local_queue(thing, now)
+            case v1beta2.ResourceFlavor():
+                self.flavors[thing.metadata.name] = intake.flavor_of(thing)
+                self._revisit_queues(flavor=thing.metadata.name)
+            case v1beta2.AdmissionCheck():
+                active = find(thing.status.conditions, "Active")
+                self.checks[thing.metadata.name] = active is not None and active.status == "True"
+                self._revisit_queues(check=thing.metadata.name)
+            case Namespace():
+                self.namespaces[thing.metadata.name] = thing.metadata.labels
+                self._retries.update(self.queues)
+
+    def _gone(self, kind: str, key: Key, now: datetime) -> None:
+        match kind:
+            case "Workload":
+                self._remove_workload(key)
+            case "ClusterQueue":
+                self._remove_queue(key.name)
+            case "Cohort":
+                self._stir_tree_of(self.forest.cohorts[key.name])
+                self.forest.remove_cohort(key.name)
+            case "LocalQueue":
+                self._leave_local_queue(key)
+            case "ResourceFlavor":
+                self.flavors.pop(key.name, None)
+                self._revisit_queues(flavor=key.name)
+            case "AdmissionCheck":
+                self.checks.pop(key.name, None)
+                self._revisit_queues(check=key.name)
+            case "Namespace":
+                self.namespaces.pop(key.name, None)
+
+    # Queues and cohorts
+
+    def _put_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
+        name, spec = thing.metadata.name, thing.spec
+        self._specs[name] = thing
+        node = self.forest.set_queue(
+            name, spec.cohort_name, intake.quotas_of(spec.resource_groups), intake.weight_of(spec.fair_sharing)
+        )
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, node)
+            self.pending[name] = PendingQueue(queue)
+        queue.policies = intake.policies_of(spec)
+        queue.set_groups(intake.groups_of(spec.resource_groups))
+        queue.namespaces = compile_selector(spec.namespace_selector)
+        self._refresh_activity(queue)
+        self._retries.add(name)
+        for local_queue in self.local_queues.values():
+            if local_queue.cluster_queue == name:
+                self._enqueue_all(local_queue, now)
+
+    def _remove_queue(self, name: str) -> None:
+        queue = self.queues.pop(name)
+        del self._specs[name], self.pending[name]
+        self._stir_tree_of(queue.node)
+        self._retries.discard(name)
+        self._stirred.discard(name)
+        self.forest.remove_queue(name)
+
+    def _put_cohort(self, thing: v1beta2.Cohort) -> None:
+        spec = thing.spec
+        node = self.forest.set_cohort(
+            thing.metadata.name,
+            spec.parent_name,
+            intake.quotas_of(spec.resource_groups),
+            intake.weight_of(spec.fair_sharing),
+        )
+        self._stir_tree_of(node)
+        for queue in self.queues.values():
+            self._refresh_activity(queue)
+
+    def _stir_tree_of(self, node: Node) -> None:
+        """Capacity of the tree may have changed: everything parked in it gets another look (SCH-261)."""
+        self._retries.update(name for name in self._names_in_tree(node))
+
+    def _names_in_tree(self, node: Node) -> list[str]:
+        if self.forest.is_cyclic(node):
+            return []
+        parent = node.parent
+        top = parent.root() if parent else node
+        return [leaf.name for leaf in top.all_queues()] if hasattr(top, "all_queues") else [top.name]
+
+    def _revisit_queues(self, flavor: str = "", check: str = "") -> None:
+        """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""
+        for name, thing in self._specs.items():
+            uses_flavor = any(each.name == flavor for group in thing.spec.resource_groups for each in group.flavors)
+            uses_check = check in _check_names(thing)
+            if uses_flavor or uses_check:
+                self._refresh_activity(self.queues[name])
+                self._retries.add(name)
+
+    def _refresh_activity(self, queue: Queue) -> None:
+        """SCH-1051, SCH-402."""
+        thing = self._specs[queue.name]
+        flavors = {flavor for group in queue.groups for flavor in group.flavors}
+        queue.is_active = (
+            thing.spec.stop_policy == "None"
+            and thing.metadata.deletion_timestamp is None
+            and flavors <= self.flavors.keys()
+            and all(self.checks.get(check, False) for check in _check_names(thing))
+            and not self.forest.is_cyclic(queue.node)
+        )
+        if queue.is_active:
+            self._stirred.add(queue.name)
+
+    # Local queues
+
+    def _put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
+        key = Key(thing.metadata.namespace, thing.metadata.name)
+        local_queue = self.local_queues.setdefault(key, LocalQueue())
+        for workload in local_queue.workloads.values():
+            self._dequeue(workload)
+        local_queue.cluster_queue = thing.spec.cluster_queue or ""
+        local_queue.is_stopped = thing.spec.stop_policy != "None"
+        self._enqueue_all(local_queue, now)
+
+    def _leave_local_queue(self, key: Key) -> None:
+        local_queue = self.local_queues[key]
+        for workload in local_queue.workloads.values():
+            self._dequeue(workload)
+        local_queue.cluster_queue = ""
+
+    def _enqueue_all(self, local_queue: LocalQueue, now: datetime) -> None:
+        for workload in local_queue.workloads.values():
+            self._enqueue(workload, now)
+
+    # Workloads
+
+    def _put_workload(self, thing: v1beta2.Workload, now: datetime) -> None:
+        key = Key(thing.metadata.namespace, thing.metadata.name)
+        workload = self.workloads.get(key)
+        if workload is None:
+            workload = self.workloads[key] = Workload(key, thing.metadata.uid)
+        if key in self._assumed and not self._confirms(workload, thing):
+            return
+        matters = intake.matters_in_the_pool(workload.object, thing)
+        self._read(workload, thing)
+        if intake.holds_quota(thing):
+            self._hold(workload, thing, now)
+            return
+        self._release(workload)
+        self._evicting.discard(workload.uid)
+        if not intake.is_admissible(thing, self.settings.gates):
+            self._dequeue(workload)
+        elif matters or workload.queue is None:
+            self._enqueue(workload, now)
+        else:
+            self.pending[workload.queue.name].update(workload, now, changed=False)
+
+    def _confirms(self, workload: Workload, thing: v1beta2.Workload) -> bool:
+        """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
+        settled = intake.holds_quota(thing) or intake.is_finished(thing) or not thing.spec.active
+        if settled:
+            self._assumed.discard(workload.key)
+        return settled
+
+    def _read(self, workload: Workload, thing: v1beta2.Workload) -> None:
+        gates = self.settings.gates
+        self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
+        workload.object = thing
+        workload.generation = thing.metadata.generation
+        priority = intake.effective_priority(thing, gates)
+        if workload.has_quota and priority != workload.priority and workload.queue is not None:
+            workload.queue.recount(workload, priority)
+        workload.priority = priority
+        workload.created = thing.metadata.creation_timestamp
+        workload.queued_at = intake.queue_timestamp(thing, gates)
+        workload.backoff_until = _backoff_until(thing)
+        evicted = find(thing.status.conditions, "Evicted")
+        workload.evicted = evicted is not None and evicted.status == "True"
+        if workload.evicted:
+            self._evicting.discard(workload.uid)
+        asked = demands(thing, self.settings.requests, self._environment, gates)
+        workload.pod_sets = tuple(
+            PodSet(
+                each.name,
+                each.count,
+                each.spec_count,
+                each.min_count,
+                each.per_pod,
+                pod_set.pod_template,
+                (pod_set.topology_request.pod_set_group_name or "") if pod_set.topology_request else "",
+            )
+            for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
+        )
+        if gates.enabled(Gate.SchedulingEquivalenceHashing):
+            workload.equivalence = equivalence(thing, priority, asked)
+
+    def _join_local_queue(self, workload: Workload, key: Key) -> None:
+        if workload.local_queue != key or workload.object is None:
+            former = self.local_queues.get(workload.local_queue)
+            if former is not None:
+                former.workloads.pop(workload.key, None)
+            workload.local_queue = key
+            self.local_queues.setdefault(key, LocalQueue()).workloads[workload.key] = workload
+
+    def _hold(self, workload: Workload, thing: v1beta2.Workload, now: datetime) -> None:
+        """Count what the object says it holds."""
+        self._dequeue(workload)
+        admission = thing.status.admission
+        queue = self.queues.get(admission.cluster_queue) if admission else None
+        reserved = find(thing.status.conditions, "QuotaReserved")
+        usage: dict[FlavorResource, int] = {}
+        for pod_set in admitted_usage(thing, self.settings.gates):
+            for resource, amount in pod_set.amounts.items():
+                if resource in pod_set.flavors:
+                    fr = FlavorResource(pod_set.flavors[resource], resource)
+                    usage[fr] = usage.get(fr, 0) + amount
+        since = reserved.last_transition_time if reserved else now
+        if workload.has_quota and workload.queue is queue and workload.usage == usage:
+            workload.reserved_at = since
+            return
+        self._release(workload)
+        if queue is not None:
+            workload.usage, workload.reserved_at = usage, since
+            queue.add_holder(workload)
+
+    def _release(self, workload: Workload) -> None:
+        """Give its quota back, and let others of the tree have another look."""
+        if workload.has_quota and workload.queue is not None:
+            workload.queue.drop_holder(workload)
+            self._stir_tree_of(workload.queue.node)
+        workload.usage, workload.reserved_at = {}, None
+
+    def _remove_workload(self, key: Key) -> None:
+        workload = self.workloads.pop(key, None)
+        if workload is None:
+            return
+        self._assumed.discard(key)
+        self._evicting.discard(workload.uid)
+        self._release(workload)
+        self._dequeue(workload)
+        local_queue = self.local_queues.get(workload.local_queue)
+        if local_queue is not None:
+            local_queue.workloads.pop(key, None)
+
+    def _take_back(self, key: Key, now: datetime) -> None:
+        """SCH-352."""
+        workload = self.workloads.get(key)
+        if workload is None or key not in self._assumed:
+            return
+        self._assumed.discard(key)
+        self._release(workload)
+        self._enqueue(workload, now)
+
+    def _enqueue(self, workload: Workload, now: datetime) -> None:
+        """Let it wait in the ClusterQueue that its LocalQueue leads to (SCH-202)."""
+        thing = workload.object
+        if thing is None or workload.has_quota or not intake.is_admissible(thing, self.settings.gates):
+            return
+        local_queue = self.local_queues.get(workload.local_queue)
+        stopped = local_queue is None or local_queue.is_stopped
+        queue = None if local_queue is None or stopped else self.queues.get(local_queue.cluster_queue)
+        if workload.queue is not queue:
+            self._dequeue(workload)
+        if queue is not None:
+            workload.queue = queue
+            self.pending[queue.name].push(workload, now)
+            self._stirred.add(queue.name)
+
+    def _dequeue(self, workload: Workload) -> None:
+        if workload.queue is not None and not workload.has_quota:
+            pending = self.pending.get(workload.queue.name)
+            if pending is not None:
+                pending.remove(workload)
+            workload.queue = None
+
+    # Turns
+
+    def schedule(self, now: datetime) -> list[Decision]:
+        """Decide whatever can be decided now (SCH-301); nothing is left that another cycle would move."""
+        decisions: list[Decision] = []
+        for tree in self._prepare(now):
+            decisions += self._run_tree(tree, now)
+        return decisions
+
+    def run_cycle(self, now: datetime) -> list[Decision]:
+        """Run a single cycle over every tree, for whoever wants to watch the steps of a turn."""
+        decisions: list[Decision] = []
+        for tree in self._prepare(now):
+            made, moved = self._run_once(tree, now)
+            decisions += made
+            if moved:
+                self._stirred.update(queue.name for queue in tree)
+        return decisions
+
+    def _prepare(self, now: datetime) -> list[list[Queue]]:
+        """Bring sums and pools up to date; the trees in which something happened."""
+        self.forest.refresh()
+        self._retry_pools(now)
+        stirred, self._stirred = self._stirred, set()
+        return list(self._trees(stirred))
+
+    def wake_at(self) -> datetime | None:
+        """When a backoff ends next, so that the caller can come back (SCH-223)."""
+        times = [due for pending in self.pending.values() if (due := pending.wake_at()) is not None]
+        return min(times, default=None)
+
+    def _retry_pools(self, now: datetime) -> None:
+        """SCH-260: the pools of every tree where room may have appeared become active again."""
+        retries, self._retries = self._retries, set()
+        for name in sorted(retries):
+            queue = self.queues.get(name)
+            if queue is not None and not self.forest.is_cyclic(queue.node):
+                self.pending[name].retry(now, partial(self._belongs, queue))
+                self._stirred.add(name)
+        for name, pending in self.pending.items():
+            if pending.wake(now):
+                self._stirred.add(name)
+
+    def _belongs(self, queue: Queue, namespace: str) -> bool:
+        labels = self.namespaces.get(namespace)
+        return labels is not None and queue.namespaces is not None and queue.namespaces.matches(labels)
+
+    def _trees(self, names: set[str]) -> Iterator[list[Queue]]:
+        """The queues of every tree that something happened in; trees do not touch each other (SCH-321)."""
+        seen: set[str] = set()
+        for name in sorted(names):
+            if name in seen or name not in self.queues:
+                continue
+            members = self._names_in_tree(self.queues[name].node)
+            seen.update(members)
+            yield [self.queues[each] for each in sorted(members) if self.queues[each].is_active]
+
+    def _run_tree(self, tree: list[Queue], now: datetime) -> list[Decision]:
+        """Repeat cycles until one moves nothing; of several answers to one workload the last counts."""
+        done: list[Decision] = []
+        waits: dict[Key, Wait] = {}
+        moved = True
+        while moved:
+            decisions, moved = self._run_once(tree, now)
+            for decision in decisions:
+                if isinstance(decision, Wait):
+                    waits[decision.workload] = decision
+                else:
+                    waits.pop(decision.workload, None)
+                    done.append(decision)
+        return [*done, *waits.values()]
+
+    def _run_once(self, tree: list[Queue], now: datetime) -> tuple[list[Decision], bool]:
+        """One cycle of a tree: its decisions, and whether the next one would find anything else."""
+        self.cycle += 1
+        heads = [head for queue in tree if (head := self._head(queue, now)) is not None]
+        outcome = cycle.run(heads, self, now)
+        moved = outcome.progressed
+        for entry in outcome.waits:
+            moved = self._requeue(entry, now) or moved
+        return outcome.decisions, moved
+
+    def _head(self, queue: Queue, now: datetime) -> Head | None:
+        pending = self.pending[queue.name]
+        workload = pending.pop(now)
+        if workload is None:
+            return None
+        return Head(workload, queue, pending.is_preemptor(workload), self._obstacle(workload, queue))
+
+    def _obstacle(self, workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
+        """What keeps a head from being nominated (SCH-311, SCH-124)."""
+        thing = workload.object
+        if thing is not None and any(check.state in ("Retry", "Rejected") for check in thing.status.admission_checks):
+            return "PendingEvaluation", "The workload has failed admission checks", Requeue.GENERIC
+        namespace = workload.key.namespace
+        if namespace not in self.namespaces:
+            message = f'workload namespace "{namespace}" does not exist: namespaces "{namespace}" not found'
+            return "Misconfigured", message, Requeue.GENERIC
+        if not self._belongs(queue, namespace):
+            message = "workload namespace doesn't match ClusterQueue selector"
+            return "Misconfigured", message, Requeue.NAMESPACE_MISMATCH
+        problem = resource_problem(thing, self._environment) if thing is not None else None
+        return ("Misconfigured", problem, Requeue.GENERIC) if problem else None
+
+    def _requeue(self, entry: Entry, now: datetime) -> bool:
+        """Put an entry back; whether the next cycle would find something else to look at."""
+        if entry.decision is None:
+            return False
+        pending = self.pending[entry.queue.name]
+        pending.requeue(entry.workload, entry.decision.requeue, now, entry.decision.reason)
+        progress = entry.workload.progress
+        if progress is not None and progress.has_more and progress.cycle == self.cycle:
+            return True
+        return pending.place_of(entry.workload) is Place.POOL
+
+    # What a cycle asks
+
+    def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
+        """Count an admission before it is written (SCH-350)."""
+        self.pending[queue.name].assume(workload)
+        self._assumed.add(workload.key)
+        workload.usage, workload.reserved_at, workload.progress = dict(usage), now, None
+        workload.evicted = False
+        queue.add_holder(workload)
+
+    def issue(self, target: Target) -> bool:
+        """Whether an eviction is new (SCH-650)."""
+        workload = target.workload
+        if workload.evicted or workload.uid in self._evicting:
+            return False
+        self._evicting.add(workload.uid)
+        return True
+
+    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
+        """Search for victims by the configured algorithm."""
+        if self.settings.fair is None:
+            return find_targets(preemptor, queue, needs, requests, self)
+        return find_fair_targets(preemptor, queue, needs, requests, self, self.settings.fair)
+
+    def queue_at(self, node: Node) -> Queue | None:
+        """The queue of a leaf, unless it takes no part in scheduling (SCH-1052)."""
+        queue = self.queues.get(node.name)
+        return queue if queue is not None and queue.is_active else None
+
+    def usage_of(self, workload: Workload) -> float | None:
+        """Past usage of the workload's LocalQueue, where admission fair sharing applies."""
+        return None
+
+
+def _check_names(thing: v1beta2.ClusterQueue) -> list[str]:
+    strategy = thing.spec.admission_checks_strategy
+    return [check.name for check in strategy.admission_checks] if strategy else []
+
+
+def _backoff_until(thing: v1beta2.Workload) -> datetime | None:
+    """SCH-223."""
+    requeued = find(thing.status.conditions, "Requeued")
+    if requeued is not None and requeued.status == "False":
+        return NO_END
+    return thing.status.requeue_state.requeue_at if thing.status.requeue_state else None

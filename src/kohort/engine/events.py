@@ -1,0 +1,49 @@
+"""What the engine is told: objects that appeared, changed or went, and writes that failed."""
+
+from dataclasses import dataclass
+
+from kohort.api.core.namespaces import Namespace
+from kohort.api.kueue.v1beta2 import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    ResourceFlavor,
+    Workload,
+)
+from kohort.engine.records import Key
+
+Object = AdmissionCheck | ClusterQueue | Cohort | LocalQueue | Namespace | ResourceFlavor | Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Put:
+    """An object is there, new or changed."""
+
+    object: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An object was deleted."""
+
+    kind: str
+    key: Key
+    """With an empty namespace for cluster-scoped kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReservationFailed:
+    """An admission could not be written: take it back (SCH-352)."""
+
+    workload: Key
+
+
+@dataclass(frozen=True, slots=True)
+class EvictionFailed:
+    """An eviction could not be written: it may be issued again (SCH-654)."""
+
+    workload: Key
+
+
+Event = Put | Gone | ReservationFailed | EvictionFailed

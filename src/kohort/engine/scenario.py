@@ -1,0 +1,188 @@
+"""Scenarios: objects and steps as JSON, played on the engine with jobs that do as they are told.
+
+One form for golden tests, counterexamples of property tests, benchmarks and the comparison with the real Kueue. A
+scenario is `{"objects": [manifest …], "steps": [step …]}`; a step is one of
+
+    {"put": manifest}                      create or change an object
+    {"delete": {"kind", "namespace", "name"}}
+    {"cycle": 1}                           run so many single cycles
+    {"schedule": {}}                       run cycles until nothing moves
+    {"settle": {}}                         jobs of evicted workloads stop: their quota is released
+    {"finish": "namespace/name"}           a job ends
+    {"wait": seconds}                      time passes
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import msgspec
+
+from kohort.api.codec import Json, from_json
+from kohort.api.conditions import find, is_true
+from kohort.api.core.namespaces import Namespace
+from kohort.api.errors import ApiError
+from kohort.api.kinds import kind_of
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.decisions import Decision, Evict, Reserve, Wait
+from kohort.engine.engine import Engine
+from kohort.engine.events import Gone, Put
+from kohort.engine.lifecycle.admission import Refusal, Reservation, refuse, reserve
+from kohort.engine.lifecycle.eviction import release
+from kohort.engine.lifecycle.finishing import finish
+from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
+from kohort.engine.records import Key
+from kohort.engine.settings import Settings
+
+DAWN: Final = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Stage:
+    """The engine with everything round it that a cluster would do at once."""
+
+    settings: Settings = field(default_factory=Settings)
+    now: datetime = DAWN
+    engine: Engine = field(init=False)
+    workloads: dict[Key, Workload] = field(default_factory=dict)
+    decisions: list[Decision] = field(default_factory=list)
+    """What the last step decided."""
+
+    def __post_init__(self) -> None:
+        self.engine = Engine(self.settings)
+
+    def play(self, scenario: Json) -> None:
+        """Put the objects up and perform all steps."""
+        for manifest in scenario.get("objects", ()):
+            self.put(manifest)
+        for step in scenario.get("steps", ()):
+            self.perform(step)
+
+    def perform(self, step: Json) -> list[Decision]:
+        """Perform one step; what it decided."""
+        ((name, argument),) = step.items()
+        action = _ACTIONS.get(name)
+        if action is None:
+            raise ApiError(f"no such step: {name}; the known ones are {', '.join(_ACTIONS)}")
+        self.decisions = []
+        action(self, argument)
+        return self.decisions
+
+    # Steps
+
+    def put(self, manifest: Json) -> None:
+        """Create or change an object."""
+        if manifest["kind"] == "Namespace":
+            self.engine.apply(Put(from_json(manifest, Namespace)), self.now)
+            return
+        kind = kind_of(manifest["apiVersion"], manifest["kind"])
+        if kind is None:
+            raise ApiError(f"scenarios know no {manifest['apiVersion']} {manifest['kind']}")
+        thing: Any = from_json(manifest, kind)
+        if isinstance(thing, Workload):
+            self.show(_with_birth(thing, self.now))
+        else:
+            self.engine.apply(Put(thing), self.now)
+
+    def delete(self, what: Json) -> None:
+        """Delete an object."""
+        key = Key(what.get("namespace", ""), what["name"])
+        self.workloads.pop(key, None)
+        self.engine.apply(Gone(what["kind"], key), self.now)
+
+    def cycle(self, times: int = 1) -> list[Decision]:
+        """Run single cycles."""
+        for _ in range(times):
+            self._carry_out(self.engine.run_cycle(self.now))
+        return self.decisions
+
+    def schedule(self, _argument: Json = None) -> list[Decision]:
+        """Run cycles until nothing moves."""
+        self._carry_out(self.engine.schedule(self.now))
+        return self.decisions
+
+    def settle(self, _argument: Json = None) -> None:
+        """Jobs of evicted workloads have stopped."""
+        for workload in list(self.workloads.values()):
+            self.show(release(workload, self.settings.gates, self.now))
+
+    def finish(self, name: str) -> None:
+        """A job has ended."""
+        namespace, _, short = name.rpartition("/")
+        self.show(finish(self.workloads[Key(namespace, short)], "Succeeded", "Job finished successfully", self.now))
+
+    def wait(self, seconds: float) -> None:
+        """Time passes."""
+        self.now += timedelta(seconds=seconds)
+
+    def show(self, workload: Workload) -> None:
+        """Let the engine see a workload as it is now."""
+        key = Key(workload.metadata.namespace, workload.metadata.name)
+        if self.workloads.get(key) is not workload:
+            self.workloads[key] = workload
+            self.engine.apply(Put(workload), self.now)
+
+    # Decisions
+
+    def _carry_out(self, decisions: list[Decision]) -> None:
+        self.decisions += decisions
+        for decision in decisions:
+            workload = self.workloads[decision.workload]
+            match decision:
+                case Reserve():
+                    reservation = Reservation(decision.admission, frozenset(), decision.considered)
+                    self.show(reserve(workload, reservation, self.settings.gates, self.now).workload)
+                case Evict():
+                    self.show(preempt(workload, self._preemption(decision), self.now).workload)
+                case Wait():
+                    refusal = Refusal(decision.reason, decision.message)
+                    self.show(refuse(workload, refusal, self.settings.gates, self.now).workload)
+
+    def _preemption(self, decision: Evict) -> Preemption:
+        preemptor = Side(self.workloads[decision.preemptor].metadata.uid, path=decision.preemptor_path)
+        return Preemption(decision.reason, preemptor, Side(path=decision.victim_path))  # type: ignore[arg-type]
+
+    # Questions
+
+    @property
+    def admitted(self) -> dict[str, dict[str, str]]:
+        """Flavors by resource of the first pod set of every workload that holds quota, by name."""
+        return {
+            key.name: dict(workload.status.admission.pod_set_assignments[0].flavors)
+            for key, workload in self.workloads.items()
+            if workload.status.admission is not None and is_true(workload.status.conditions, "QuotaReserved")
+        }
+
+    def pending_reason(self, name: str) -> tuple[str, str]:
+        """Reason and message of QuotaReserved=False."""
+        workload = next(each for key, each in self.workloads.items() if key.name == name)
+        condition = find(workload.status.conditions, "QuotaReserved")
+        if condition is None or condition.status == "True":
+            return "", ""
+        return condition.reason, condition.message
+
+
+_ACTIONS: dict[str, Callable[[Stage, Any], Any]] = {
+    "put": Stage.put,
+    "delete": Stage.delete,
+    "cycle": Stage.cycle,
+    "schedule": Stage.schedule,
+    "settle": Stage.settle,
+    "finish": Stage.finish,
+    "wait": Stage.wait,
+}
+
+
+def _with_birth(workload: Workload, now: datetime) -> Workload:
+    """What an API server adds on create, where the scenario leaves it out."""
+    metadata = workload.metadata
+    return msgspec.structs.replace(
+        workload,
+        metadata=msgspec.structs.replace(
+            metadata,
+            uid=metadata.uid or f"uid-{metadata.namespace}-{metadata.name}",
+            creation_timestamp=metadata.creation_timestamp or now,
+            generation=metadata.generation or 1,
+        ),
+    )

@@ -1,0 +1,65 @@
+"""What the Configuration and the feature gates say about deciding, in the engine's own words."""
+
+from dataclasses import dataclass, field
+
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.engine.cycle import CycleRules
+from kohort.engine.fair_preemption import FairRules
+from kohort.engine.flavors import Rules
+from kohort.engine.requests.rules import RequestRules
+from kohort.engine.tournament import TournamentRules
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything that decisions depend on besides the objects."""
+
+    gates: FeatureGates = DEFAULT_GATES
+    cycle: CycleRules = field(default_factory=CycleRules)
+    fair: FairRules | None = None
+    """Given when fair sharing is on."""
+    requests: RequestRules = field(default_factory=RequestRules)
+
+    @staticmethod
+    def of(configuration: Configuration, gates: FeatureGates) -> "Settings":
+        """Read a validated Configuration."""
+        sharing = configuration.fair_sharing
+        fair = None
+        if sharing is not None:
+            fair = FairRules(
+                tuple(sharing.preemption_strategies),
+                preempts_within_nominal=gates.enabled(Gate.FairSharingPreemptWithinNominal),
+            )
+        resources = configuration.resources
+        strategy = resources.quota_check_strategy if resources else None
+        ignores = strategy == "IgnoreUndeclared" and gates.enabled(Gate.QuotaCheckStrategy)
+        return Settings(
+            gates,
+            _cycle_rules(gates, preempts_by_share=fair is not None, ignores_undeclared=ignores),
+            fair,
+            RequestRules.of(resources) if resources else RequestRules(),
+        )
+
+
+def _cycle_rules(gates: FeatureGates, *, preempts_by_share: bool, ignores_undeclared: bool) -> CycleRules:
+    by_priority = gates.enabled(Gate.PrioritySortingWithinCohort)
+    preemptors_first = gates.enabled(Gate.PrioritizePreemptorWorkloads)
+    tournament = TournamentRules(
+        preemptors_first=preemptors_first,
+        non_borrowing_first=gates.enabled(Gate.FairSharingPrioritizeNonBorrowing),
+        by_priority=by_priority,
+    )
+    return CycleRules(
+        assigning=Rules(
+            uses_fungibility=gates.enabled(Gate.FlavorFungibility),
+            ignores_undeclared=ignores_undeclared,
+            preempts_by_share=preempts_by_share,
+        ),
+        tournament=tournament if preempts_by_share else None,
+        by_priority=by_priority,
+        preemptors_first=preemptors_first,
+        recomputes_on_overlap=gates.enabled(Gate.RecomputeAssignmentUponPreemptionTargetsOverlap),
+        allows_partial=gates.enabled(Gate.PartialAdmission),
+        keeps_progress=gates.enabled(Gate.FlavorFungibilityPreserveScanProgress),
+    )
