@@ -1,0 +1,147 @@
+"""`kohort validate`: manifests checked offline, one line per problem.
+
+Problems go to standard output, for they are what the command is asked for; the summary goes to standard error.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+from kohort.api.errors import ApiError
+from kohort.api.fields import Path
+from kohort.api.gates import FeatureGates, from_settings, parse_flag
+from kohort.api.manifests import Checker, Code, Finding, Report, Severity
+
+PROBLEMS_FOUND = 1
+UNUSABLE_INPUT = 2
+
+_COLOURS = {Severity.UNREADABLE: "red", Severity.ERROR: "red", Severity.WARNING: "yellow"}
+_FAILING = (Severity.ERROR,)
+_STRICT = (Severity.ERROR, Severity.WARNING)
+
+
+def _gates(_context: click.Context, _parameter: click.Parameter, text: str) -> FeatureGates:
+    path = Path("--feature-gates")
+    settings, errors = parse_flag(text, path)
+    settled = from_settings(settings, path)
+    problems = [*errors, *settled.errors]
+    if problems:
+        raise click.BadParameter("; ".join(str(problem) for problem in problems))
+    return settled.gates
+
+
+EXAMPLES = """\b
+Examples:
+  kohort validate -f manifests/
+  helm template my-queues | kohort validate -f -
+  kohort validate --strict --ignore W203 -f team-a.yaml -f team-b.yaml
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("-f", "--filename", "files", multiple=True, metavar="FILE|DIR|-", help="What to check; may be repeated.")
+@click.argument("paths", nargs=-1, metavar="[FILE|DIR|-]...")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Format.")
+@click.option("--feature-gates", "gates", callback=_gates, default="", metavar="A=true,…", help="Gates to check with.")
+@click.option(
+    "--strict",
+    "--warnings-as-errors",
+    "failing",
+    flag_value=_STRICT,
+    default=_FAILING,
+    type=click.UNPROCESSED,
+    help="Exit with 1 for warnings too.",
+)
+@click.option(
+    "--ignore",
+    "ignored",
+    multiple=True,
+    type=click.Choice([code.value for code in Code]),
+    metavar="CODE",
+    help="Leave a warning out; may be repeated.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Leave the summary out.")
+def validate(
+    *,
+    files: tuple[str, ...],
+    paths: tuple[str, ...],
+    output: str,
+    gates: FeatureGates,
+    failing: tuple[Severity, ...],
+    ignored: tuple[str, ...],
+    quiet: bool,
+) -> None:
+    """Check manifests offline: what an API server would refuse, and what will not do as its author means.
+
+    Takes files, directories (all *.yaml, *.yml and *.json below them), and - for standard input. Exits with 0 when
+    there is nothing worse than warnings, with 1 when there are errors, with 2 when something could not be read.
+    """
+    if not files and not paths:
+        raise click.UsageError("give manifests with -f FILE or -f DIR, or -f - for standard input")
+    checker = Checker(gates)
+    checker.read_paths([*files, *paths])
+    report = checker.report().without(ignored)
+    if not report.objects and not report.findings:
+        raise ApiError("the given files hold no objects")
+    _OUTPUTS[output](report.findings)
+    if not quiet:
+        click.echo(_summary(report), err=True)
+    sys.exit(_exit_code(report, failing))
+
+
+def _print_lines(findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        place, word, text = finding.parts
+        coloured = click.style(word, fg=_COLOURS[finding.severity], bold=True)
+        click.echo(_encodable(f"{place}: {coloured}: {text}"))
+
+
+def _print_json(findings: Iterable[Finding]) -> None:
+    click.echo(json.dumps([_record(finding) for finding in findings], indent=2))
+
+
+_OUTPUTS = {"text": _print_lines, "json": _print_json}
+
+
+def _record(finding: Finding) -> dict[str, Any]:
+    origin = finding.origin
+    return {
+        "file": origin.file,
+        "line": finding.line,
+        "severity": finding.severity.value,
+        "code": finding.code,
+        "apiVersion": origin.api_version,
+        "kind": origin.kind,
+        "namespace": origin.namespace,
+        "name": origin.name,
+        "field": finding.field,
+        "message": finding.message,
+    }
+
+
+def _encodable(text: str) -> str:
+    """The text with what the terminal's encoding lacks written as escapes."""
+    encoding = sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _summary(report: Report) -> str:
+    errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
+    unread = report.count(Severity.UNREADABLE)
+    found = [_counted(errors, "error"), _counted(warnings, "warning")]
+    if unread:
+        found.append(_counted(unread, "unreadable file"))
+    return f"{_counted(report.objects, 'object')} checked: {', '.join(found)}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _exit_code(report: Report, failing: tuple[Severity, ...]) -> int:
+    if report.count(Severity.UNREADABLE):
+        return UNUSABLE_INPUT
+    return PROBLEMS_FOUND if any(report.count(severity) for severity in failing) else 0
