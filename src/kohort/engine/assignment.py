@@ -181,7 +181,17 @@ class Assignment:
     deferred: bool = False
     """It fits once the preemptions of others are done (SCH-336)."""
     usage: dict[FlavorResource, int] = field(default_factory=dict)
-    """What it would take of each flavor-resource, all pod sets together."""
+    """What it would take of each flavor-resource, all pod sets together, on top of a slice that it replaces."""
+
+    @property
+    def full_usage(self) -> dict[FlavorResource, int]:
+        """What it holds once admitted, a replaced slice's part included."""
+        usage: dict[FlavorResource, int] = {}
+        for pod_set in self.pod_sets:
+            for resource, choice in pod_set.choices.items():
+                fr = FlavorResource(choice.flavor, resource)
+                usage[fr] = usage.get(fr, 0) + pod_set.requests[resource]
+        return usage
 
     @property
     def mode(self) -> Mode:

@@ -21,12 +21,15 @@ from kohort.engine.flavors import Rules, Search, assign
 from kohort.engine.preemption import Needs, Requests, Target, fits
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import Flavor, Key, Progress, Queue, Workload
+from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.tournament import Contender, TournamentRules, winner
 
 WAITING_FOR_QUOTA = "WaitingForQuota"
 WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
 NO_LONGER_FITS = "Workload no longer fits after processing another workload"
 OVERLAPPING = "Workload has overlapping preemption targets with another workload"
+GATED = "Workload requires preemption, but it's gated"
+WAITING_FOR_PODS = "waiting for all admitted workloads to be in PodsReady condition"
 WILL_FIT = f"{OVERLAPPING}, but will fit after these preemptions complete"
 
 
@@ -47,6 +50,8 @@ class CycleRules:
     """Gate PartialAdmission."""
     keeps_progress: bool = True
     """Gate FlavorFungibilityPreserveScanProgress."""
+    honours_gates: bool = False
+    """Gates ConcurrentAdmission and MultiKueueOrchestratedPreemption (SCH-335)."""
 
 
 @dataclass(slots=True)
@@ -104,6 +109,9 @@ class World(Protocol):
 
     def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
         """Count an admission at once, before it is written (SCH-350)."""
+
+    def waits_for_pods(self) -> bool:
+        """Whether admissions must wait until the pods of all others are ready (SCH-1035)."""
 
     def issue(self, target: Target) -> bool:
         """Whether the eviction is new; False where one is under way already (SCH-650)."""
@@ -198,6 +206,7 @@ class _Cycle:
             counts,
             start,
             only,
+            _replaced_usage(head.workload),
         )
 
     def _targets(self, head: Head, assignment: Assignment) -> list[Target]:
@@ -249,6 +258,9 @@ class _Cycle:
         elif mode.needs_preemption and not entry.assignment.targets:
             self._wait(entry, WAITING_FOR_QUOTA, entry.assignment.message, Requeue.PREEMPTION_NO_CANDIDATES)
             self._reserve_capacity(entry)
+        elif mode.needs_preemption and self.world.rules.honours_gates and entry.workload.has_closed_gate:
+            self._wait(entry, "AdmissionGated", GATED, Requeue.PREEMPTION_GATED)
+            entry.workload.progress = None
         elif mode is Mode.DEFERRED_FIT:
             self._wait(entry, WAITING_FOR_PREEMPTED, WILL_FIT, Requeue.PENDING_PREEMPTION)
             entry.workload.progress = None
@@ -257,6 +269,8 @@ class _Cycle:
             self._skip(entry, OVERLAPPING)
         elif not self._fits(entry):
             self._skip(entry, NO_LONGER_FITS)
+        elif mode is Mode.FIT and self.world.waits_for_pods():
+            self._wait(entry, "WaitingForPodsReady", WAITING_FOR_PODS, Requeue.FAILED_AFTER_NOMINATION)
         elif mode is Mode.FIT:
             self._admit(entry)
         else:
@@ -348,7 +362,7 @@ class _Cycle:
         return Evict(target.workload.key, target.reason, entry.workload.key, entry.queue.node.path, victim_path)
 
     def _admit(self, entry: Entry) -> None:
-        self.world.reserve(entry.workload, entry.queue, entry.assignment.usage, self.now)
+        self.world.reserve(entry.workload, entry.queue, entry.assignment.full_usage, self.now)
         entry.is_reserved = True
         self.outcome.progressed = True
         self.outcome.decisions.append(
@@ -359,6 +373,14 @@ class _Cycle:
                 entry.assignment.borrow,
             )
         )
+
+
+def _replaced_usage(workload: Workload) -> dict[str, PodSetUsage]:
+    """What the slice holds that a workload replaces, as long as it holds it in the same queue (SCH-1103)."""
+    replaced = workload.replaces
+    if replaced is None or not replaced.has_quota or replaced.queue is not workload.queue:
+        return {}
+    return {usage.name: usage for usage in replaced.held_by_pod_set}
 
 
 def _reservable(cell: Cell, amount: int, borrow: int) -> int:

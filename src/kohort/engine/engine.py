@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
-from kohort.api.conditions import find
+from kohort.api.conditions import find, is_true
 from kohort.api.core.namespaces import Namespace
 from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
@@ -263,8 +263,14 @@ class Engine:
             workload.queue.recount(workload, priority)
         workload.priority = priority
         workload.created = thing.metadata.creation_timestamp
-        workload.queued_at = intake.queue_timestamp(thing, gates)
+        workload.queued_at = intake.queue_timestamp(thing, self.settings)
         workload.backoff_until = _backoff_until(thing)
+        workload.is_admitted = is_true(thing.status.conditions, "Admitted")
+        workload.has_closed_gate = intake.has_closed_gate(thing)
+        workload.allowed_flavors = intake.allowed_flavors(thing, gates)
+        replaced = intake.replaced_slice(thing, gates)
+        workload.replaces = self.workloads.get(replaced) if replaced else None
+        self._note_readiness(workload, thing)
         evicted = find(thing.status.conditions, "Evicted")
         workload.evicted = evicted is not None and evicted.status == "True"
         if workload.evicted:
@@ -285,6 +291,13 @@ class Engine:
         if gates.enabled(Gate.SchedulingEquivalenceHashing):
             workload.equivalence = equivalence(thing, priority, asked)
 
+    def _note_readiness(self, workload: Workload, thing: v1beta2.Workload) -> None:
+        """Pods that became ready may be what everybody waits for (SCH-1035)."""
+        ready = is_true(thing.status.conditions, "PodsReady")
+        if ready and not workload.pods_ready and self.settings.waits_for_pods:
+            self._stirred.update(self.queues)
+        workload.pods_ready = ready
+
     def _join_local_queue(self, workload: Workload, key: Key) -> None:
         if workload.local_queue != key or workload.object is None:
             former = self.local_queues.get(workload.local_queue)
@@ -300,7 +313,8 @@ class Engine:
         queue = self.queues.get(admission.cluster_queue) if admission else None
         reserved = find(thing.status.conditions, "QuotaReserved")
         usage: dict[FlavorResource, int] = {}
-        for pod_set in admitted_usage(thing, self.settings.gates):
+        workload.held_by_pod_set = admitted_usage(thing, self.settings.gates)
+        for pod_set in workload.held_by_pod_set:
             for resource, amount in pod_set.amounts.items():
                 if resource in pod_set.flavors:
                     fr = FlavorResource(pod_set.flavors[resource], resource)
@@ -319,7 +333,7 @@ class Engine:
         if workload.has_quota and workload.queue is not None:
             workload.queue.drop_holder(workload)
             self._stir_tree_of(workload.queue.node)
-        workload.usage, workload.reserved_at = {}, None
+        workload.usage, workload.reserved_at, workload.held_by_pod_set = {}, None, ()
 
     def _remove_workload(self, key: Key) -> None:
         workload = self.workloads.pop(key, None)
@@ -487,7 +501,16 @@ class Engine:
         self._assumed.add(workload.key)
         workload.usage, workload.reserved_at, workload.progress = dict(usage), now, None
         workload.evicted = False
+        workload.pods_ready = False
+        if workload.replaces is not None and workload.replaces.has_quota:
+            self._release(workload.replaces)
         queue.add_holder(workload)
+
+    def waits_for_pods(self) -> bool:
+        """Whether the pods of some workload with quota are not ready, and that holds up everybody (SCH-1035)."""
+        return self.settings.waits_for_pods and any(
+            not holder.pods_ready for queue in self.queues.values() for holder in queue.holders.values()
+        )
 
     def issue(self, target: Target) -> bool:
         """Whether an eviction is new (SCH-650)."""

@@ -12,6 +12,7 @@ from kohort.engine.forest import QueueNode
 from kohort.engine.preemption import Needs, Requests, Target
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import Flavor, FlavorGroup, PodSet, Progress, Queue, Workload
+from kohort.engine.requests.usage import PodSetUsage
 
 PODS = "pods"
 
@@ -43,6 +44,8 @@ class Search:
     start: Progress | None = None
     only: Mapping[tuple[str, str], str] | None = None
     """Flavor per pod set and resource to which a recomputation is bound (SCH-331)."""
+    replaced: Mapping[str, PodSetUsage] = field(default_factory=dict)
+    """What the slice holds that this workload replaces, per pod set (SCH-1103)."""
     taken: dict[FlavorResource, int] = field(default_factory=dict)
     """What earlier pod sets of this workload take (SCH-506)."""
 
@@ -78,7 +81,7 @@ def _groups(pod_sets: list[PodSet]) -> list[list[PodSet]]:
 
 
 def _requests(search: Search, pod_set: PodSet) -> dict[str, int]:
-    """What the pod set asks for in all, less what the slice it replaces holds (SCH-135, SCH-1103)."""
+    """What the pod set asks for in all (SCH-135)."""
     requests = pod_set.total
     if PODS in search.queue.group_of:
         requests[PODS] = pod_set.count
@@ -90,7 +93,7 @@ def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResul
     totals: dict[str, int] = {}
     for result in results:
         for resource, amount in result.requests.items():
-            totals[resource] = totals.get(resource, 0) + amount
+            totals[resource] = totals.get(resource, 0) + _beyond_replaced(search, result.name, resource, amount)
     for resource in sorted(totals):
         if any(resource in result.choices for result in results):
             continue
@@ -103,6 +106,12 @@ def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResul
         if not _assign_resources(search, group, results, flavors, totals):
             return False
     return True
+
+
+def _beyond_replaced(search: Search, pod_set: str, resource: str, amount: int) -> int:
+    """What is asked for on top of the slice that is replaced (SCH-1103)."""
+    replaced = search.replaced.get(pod_set)
+    return amount if replaced is None else max(0, amount - replaced.amounts.get(resource, 0))
 
 
 def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], reasons: list[str]) -> None:
@@ -203,6 +212,7 @@ def _try(search: Search, group: list[PodSet], name: str, requests: Mapping[str, 
         return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=passed_over, counts=False)
     flavor = search.flavors.get(name)
     obstacle = f"flavor {name} not found" if flavor is None else _obstacle(search, flavor, group)
+    obstacle = obstacle or _binding(search, group[0], name, requests)
     if obstacle:
         return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=obstacle)
     verdicts = tuple(_judge(search, name, resource, amount) for resource, amount in sorted(requests.items()))
@@ -216,6 +226,21 @@ def _passed_over(search: Search, first: PodSet, name: str, requests: Mapping[str
     for resource in sorted(requests):
         if search.only.get((first.name, resource)) != name:
             return f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
+    return ""
+
+
+def _binding(search: Search, first: PodSet, name: str, requests: Mapping[str, int]) -> str:
+    """Why the workload is bound to other flavors: as a variant, or by the slice it replaces (SCH-1103, SCH-1111)."""
+    allowed = search.workload.allowed_flavors
+    if allowed is not None and name not in allowed:
+        return f"skipping flavor {name} due to WorkloadAllowedResourceFlavorAnnotation annotation"
+    replaced = search.replaced.get(first.name)
+    if replaced is None:
+        return ""
+    for resource in sorted(requests):
+        held = replaced.flavors.get(resource)
+        if held is not None and held != name:
+            return f"could not assign {name} flavor since the original workload is assigned: {held}"
     return ""
 
 

@@ -8,13 +8,19 @@ from kohort.api.codec import to_json
 from kohort.api.conditions import find, is_true
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
-from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION, PRIORITY_BOOST_ANNOTATION
+from kohort.api.kueue.keys import (
+    ADMISSION_GATED_BY_ANNOTATION,
+    ALLOWED_FLAVORS_ANNOTATION,
+    PRIORITY_BOOST_ANNOTATION,
+    SLICE_REPLACEMENT_ANNOTATION,
+)
 from kohort.api.kueue.v1beta2.queues import ClusterQueueSpec, FairSharing, ResourceGroup
 from kohort.api.kueue.validation.workload import priority_boost
 from kohort.api.quantity import NANO, Quantity
 from kohort.api.taints import BLOCKING_EFFECTS
 from kohort.engine.quota import FlavorResource, Quota
-from kohort.engine.records import Flavor, FlavorGroup, Policies
+from kohort.engine.records import Flavor, FlavorGroup, Key, Policies
+from kohort.engine.settings import Settings
 
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
@@ -73,12 +79,12 @@ def effective_priority(workload: v1beta2.Workload, gates: FeatureGates) -> int:
     return (workload.spec.priority or 0) + (boost or 0)
 
 
-def queue_timestamp(workload: v1beta2.Workload, gates: FeatureGates, by_eviction: str = "Eviction") -> datetime:
+def queue_timestamp(workload: v1beta2.Workload, settings: Settings) -> datetime:
     """What decides who waited longer (SCH-211)."""
     conditions = workload.status.conditions
     evicted = find(conditions, "Evicted")
     if evicted is not None and evicted.status == "True":
-        if evicted.reason == "PodsReadyTimeout" and by_eviction == "Eviction":
+        if evicted.reason == "PodsReadyTimeout" and settings.eviction_timestamps:
             return evicted.last_transition_time
         if evicted.reason == "AdmissionCheck":
             return evicted.last_transition_time
@@ -87,7 +93,7 @@ def queue_timestamp(workload: v1beta2.Workload, gates: FeatureGates, by_eviction
         preempted is not None
         and preempted.status == "True"
         and preempted.reason == "InCohortReclaimWhileBorrowing"
-        and not gates.enabled(Gate.PrioritySortingWithinCohort)
+        and not settings.gates.enabled(Gate.PrioritySortingWithinCohort)
     ):
         return preempted.last_transition_time + timedelta(milliseconds=1)
     return workload.metadata.creation_timestamp or EPOCH
@@ -137,6 +143,29 @@ def matters_in_the_pool(old: v1beta2.Workload | None, new: v1beta2.Workload) -> 
         or any(find(before.conditions, type_) != find(after.conditions, type_) for type_ in ("Evicted", "Requeued"))
         or _open_gates(old) != _open_gates(new)
     )
+
+
+def allowed_flavors(workload: v1beta2.Workload, gates: FeatureGates) -> frozenset[str] | None:
+    """Flavors to which a variant is bound; None where it may use any (SCH-1111)."""
+    text = workload.metadata.annotations.get(ALLOWED_FLAVORS_ANNOTATION)
+    if text is None or not gates.enabled(Gate.ConcurrentAdmission):
+        return None
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
+def replaced_slice(workload: v1beta2.Workload, gates: FeatureGates) -> Key | None:
+    """The older slice of an elastic job that the workload takes over from (SCH-1101)."""
+    text = workload.metadata.annotations.get(SLICE_REPLACEMENT_ANNOTATION)
+    if not text or not gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
+        return None
+    namespace, _, name = text.rpartition("/")
+    return Key(namespace, name) if namespace == workload.metadata.namespace else None
+
+
+def has_closed_gate(workload: v1beta2.Workload) -> bool:
+    """Whether a preemption gate of the spec is not open (SCH-1120)."""
+    opened = _open_gates(workload)
+    return any(gate.name not in opened for gate in workload.spec.preemption_gates)
 
 
 def _open_gates(workload: v1beta2.Workload) -> frozenset[str]:

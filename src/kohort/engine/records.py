@@ -15,6 +15,7 @@ from kohort.api.selectors import Selector
 from kohort.engine.forest import QueueNode
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.requests.demand import PodSetDemand
+from kohort.engine.requests.usage import PodSetUsage
 
 NO_END: Final = datetime.max.replace(tzinfo=UTC)
 """A time that never comes."""
@@ -78,17 +79,22 @@ class Workload:
     """A workload in the engine: what it asks for, and what it holds."""
 
     __slots__ = (
+        "allowed_flavors",
         "backoff_until",
         "created",
         "equivalence",
         "evicted",
         "generation",
+        "has_closed_gate",
         "held",
+        "held_by_pod_set",
+        "is_admitted",
         "job_uid",
         "key",
         "local_queue",
         "object",
         "pod_sets",
+        "pods_ready",
         "priority",
         "progress",
         "queue",
@@ -125,8 +131,17 @@ class Workload:
         """What it holds while it has quota."""
         self.held: list[tuple[Cell, int]] = []
         """The same, at the cells of its queue."""
+        self.held_by_pod_set: tuple[PodSetUsage, ...] = ()
+        """The same, as its admission tells it; empty until that is seen."""
         self.reserved_at: datetime | None = None
         self.evicted = False
+        self.is_admitted = False
+        """Whether its job may run; quota is held from the reservation on (SCH-420)."""
+        self.pods_ready = False
+        self.has_closed_gate = False
+        """Whether it must not preempt for now (SCH-1120)."""
+        self.allowed_flavors: frozenset[str] | None = None
+        """Flavors to which a variant is bound (SCH-1111)."""
 
     def __repr__(self) -> str:
         return f"<Workload {self.key}>"

@@ -20,6 +20,10 @@ class Settings:
     fair: FairRules | None = None
     """Given when fair sharing is on."""
     requests: RequestRules = field(default_factory=RequestRules)
+    waits_for_pods: bool = False
+    """Whether one workload at a time is admitted, until its pods are ready (SCH-1035)."""
+    eviction_timestamps: bool = True
+    """Whether a workload evicted for slow pods queues by the time of its eviction (SCH-211)."""
 
     @staticmethod
     def of(configuration: Configuration, gates: FeatureGates) -> "Settings":
@@ -31,6 +35,8 @@ class Settings:
                 tuple(sharing.preemption_strategies),
                 preempts_within_nominal=gates.enabled(Gate.FairSharingPreemptWithinNominal),
             )
+        readiness = configuration.wait_for_pods_ready
+        requeuing = readiness.requeuing_strategy if readiness else None
         resources = configuration.resources
         strategy = resources.quota_check_strategy if resources else None
         ignores = strategy == "IgnoreUndeclared" and gates.enabled(Gate.QuotaCheckStrategy)
@@ -39,6 +45,8 @@ class Settings:
             _cycle_rules(gates, preempts_by_share=fair is not None, ignores_undeclared=ignores),
             fair,
             RequestRules.of(resources) if resources else RequestRules(),
+            waits_for_pods=configuration.waits_for_pods_ready(gates) and bool(readiness and readiness.block_admission),
+            eviction_timestamps=requeuing is None or requeuing.timestamp != "Creation",
         )
 
 
@@ -62,4 +70,5 @@ def _cycle_rules(gates: FeatureGates, *, preempts_by_share: bool, ignores_undecl
         recomputes_on_overlap=gates.enabled(Gate.RecomputeAssignmentUponPreemptionTargetsOverlap),
         allows_partial=gates.enabled(Gate.PartialAdmission),
         keeps_progress=gates.enabled(Gate.FlavorFungibilityPreserveScanProgress),
+        honours_gates=gates.enabled(Gate.ConcurrentAdmission) or gates.enabled(Gate.MultiKueueOrchestratedPreemption),
     )
