@@ -25,7 +25,7 @@ Trail = tuple[Any, ...]
 
 _START: Trail = ()
 
-_UNCHECKED = FieldError(
+RULES_UNCHECKED = FieldError(
     ROOT,
     ErrorKind.INVALID,
     "some rules were not checked because the object is invalid; correct the other errors first",
@@ -107,7 +107,7 @@ def validate(value: Json, schema: Schema, old: Json = MISSING) -> list[FieldErro
     """
     errors = list(_schema_errors(value, schema, old, _START))
     if any(error.kind in _BLOCKING for error in errors):
-        return [*errors, _UNCHECKED] if has_rules(schema) else errors
+        return [*errors, RULES_UNCHECKED] if has_rules(schema) else errors
     return [*errors, *_broken_rules(value, schema, old, _START)]
 
 
@@ -195,8 +195,8 @@ def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldEr
         yield _error(trail, ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value)
 
 
-def is_quantity(value: str) -> bool:
-    """Whether a text that looks like a quantity can be read as one: the pattern lets `1e2.5` and `1e9999` through."""
+def is_quantity(value: int | str) -> bool:
+    """Whether what looks like a quantity can be read as one: the pattern lets `1e2.5` and `1e9999` through."""
     try:
         Quantity.parse(value)
     except QuantityError:
@@ -228,6 +228,8 @@ def _number_errors(value: float, schema: Schema, trail: Trail) -> Iterator[Field
 def _int_or_string_errors(value: int | str, schema: Schema, trail: Trail) -> Iterator[FieldError]:
     if isinstance(value, str):
         yield from _string_errors(value, schema, trail)
+    elif schema.pattern == QUANTITY_REGEX and not is_quantity(value):
+        yield _error(trail, ErrorKind.INVALID, "is too large for a quantity", value)
     else:
         yield from _number_errors(value, schema, trail)
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from api.kueue.objects import (
     cluster_queue,
     condition,
@@ -161,3 +163,26 @@ class TestQueueName:
     def test_it_may_not_change_with_one(self) -> None:
         held = workload(queueName="a", status=reserved(main=1))
         assert broken(update(held, {"spec": {"queueName": "b"}})) == [("<nil>", "API-51")]
+
+
+class TestMalformedInput:
+    """Whatever the shape of a write, the answer is a refusal with its field, never a crash."""
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            {**cluster_queue(), "metadata": ["name"]},
+            {**cluster_queue(), "metadata": {"name": "q", "finalizers": "all"}},
+            cluster_queue(resourceGroups=[group(flavor_quotas("f1", quota("cpu", 10**300)))]),
+            {**workload(), "spec": {"podSets": ["main"]}},
+            {**workload(), "spec": ["podSets"]},
+            {"apiVersion": "kueue.x-k8s.io/v1beta2"},
+            {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Nothing"},
+            ["list"],
+        ],
+    )
+    def test_it_is_refused(self, value: Any) -> None:
+        for gates in (DEFAULT_GATES, without(Gate.PartialAdmission)):
+            verdict = create(value, gates)
+            assert verdict.code in (400, 422)
+            assert verdict.errors

@@ -25,7 +25,10 @@ MUTATED_ON_CREATE = frozenset({"ClusterQueue", "ResourceFlavor", "Workload"})
 
 
 def mutate_on_create(value: Json, gates: FeatureGates) -> Json:
-    """The object as the defaulting webhook leaves it; works on either version, which agree in what it touches."""
+    """The object as the defaulting webhook leaves it; works on either version, which agree in what it touches.
+
+    What has the wrong shape is left alone, for validation to refuse.
+    """
     match value["kind"]:
         case "ClusterQueue":
             return _in_use(canonical_quotas({**value, "spec": value.get("spec") or {}}))
@@ -39,19 +42,25 @@ def mutate_on_create(value: Json, gates: FeatureGates) -> Json:
 def _in_use(value: Json) -> Json:
     """API-30, API-40."""
     metadata = value.get("metadata") or {}
-    finalizers = metadata.get("finalizers") or []
-    if RESOURCE_IN_USE_FINALIZER in finalizers:
+    finalizers = (metadata.get("finalizers") or []) if isinstance(metadata, dict) else None
+    if not isinstance(finalizers, list) or RESOURCE_IN_USE_FINALIZER in finalizers:
         return value
     return {**value, "metadata": {**metadata, "finalizers": [*finalizers, RESOURCE_IN_USE_FINALIZER]}}
 
 
 def _defaulted_workload(value: Json, gates: FeatureGates) -> Json:
     """API-55: without partial admission, minCount means nothing and is dropped."""
-    spec = value.get("spec") or {}
-    if gates.enabled(Gate.PartialAdmission) or not spec.get("podSets"):
+    spec = value.get("spec")
+    pod_sets = spec.get("podSets") if isinstance(spec, dict) else None
+    if gates.enabled(Gate.PartialAdmission) or not isinstance(pod_sets, list):
         return value
-    pod_sets = [{name: member for name, member in each.items() if name != "minCount"} for each in spec["podSets"]]
-    return {**value, "spec": {**spec, "podSets": pod_sets}}
+    return {**value, "spec": {**spec, "podSets": [_without_min_count(each) for each in pod_sets]}}
+
+
+def _without_min_count(pod_set: Json) -> Json:
+    if not isinstance(pod_set, dict):
+        return pod_set
+    return {name: member for name, member in pod_set.items() if name != "minCount"}
 
 
 Check = Callable[[Any, Any, FeatureGates], list[FieldError]]
