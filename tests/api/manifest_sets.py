@@ -28,7 +28,7 @@ def report_of_text(text: str) -> Report:
 def errors(*objects: Json, gates: FeatureGates = DEFAULT_GATES) -> list[str]:
     """Field and message of every error."""
     found = report(*objects, gates=gates).findings
-    return [f"{each.field}: {each.message}" for each in found if each.severity is Severity.ERROR]
+    return [f"{each.field}: {each.message}" for each in found if each.severity is not Severity.WARNING]
 
 
 def warnings(*objects: Json) -> list[str]:

@@ -169,6 +169,26 @@ def test_what_can_not_be_read_is_one_line_with_its_place_and_code_2(
     assert outcome.out.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (WARNED.replace("nominalQuota: 1}", "nominalQuota: 1e999999999}"), "must be a quantity"),
+        (WARNED.replace("nominalQuota: 1}", f"nominalQuota: {'9' * 300}}}"), "too large for a quantity"),
+        (WARNED.replace("nominalQuota: 1}", "nominalQuota: [1]}"), "must be a whole number or a text"),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_one_line_with_its_place_and_code_2(
+    run: Run, folder: Path, text: str, says: str
+) -> None:
+    (folder / "a.yaml").write_text(text)
+    outcome = run("-f", "a.yaml")
+    lines = [line for line in outcome.out.splitlines() if ": error: " in line]
+    assert outcome.code == 2
+    assert len(lines) == 1
+    assert lines[0].startswith("a.yaml:11: error: ClusterQueue cq: ")
+    assert says in lines[0]
+
+
 def test_other_files_are_checked_when_one_can_not_be_read(run: Run, folder: Path) -> None:
     (folder / "a.yaml").write_text("a: b: c")
     (folder / "b.yaml").write_text(WRONG)

@@ -187,7 +187,7 @@ def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldEr
     elif schema.pattern and not matches(schema.pattern, value):
         yield _error(trail, ErrorKind.INVALID, f"must match {schema.pattern}", value)
     elif schema.pattern == QUANTITY_REGEX and not is_quantity(value):
-        yield _error(trail, ErrorKind.INVALID, "must be a quantity such as 500m, 4 or 16Gi", value)
+        yield _error(trail, ErrorKind.TYPE_INVALID, "must be a quantity such as 500m, 4 or 16Gi", value)
     elif schema.format == "date-time" and not _is_time(value):
         yield _error(trail, ErrorKind.INVALID, "must be a time such as 2026-01-31T12:00:00Z", value)
     if schema.enum and value not in schema.enum:
@@ -229,7 +229,7 @@ def _int_or_string_errors(value: int | str, schema: Schema, trail: Trail) -> Ite
     if isinstance(value, str):
         yield from _string_errors(value, schema, trail)
     elif schema.pattern == QUANTITY_REGEX and not is_quantity(value):
-        yield _error(trail, ErrorKind.INVALID, "is too large for a quantity", value)
+        yield _error(trail, ErrorKind.TYPE_INVALID, "is too large for a quantity", value)
     else:
         yield from _number_errors(value, schema, trail)
 

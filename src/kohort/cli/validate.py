@@ -18,7 +18,8 @@ from kohort.api.manifests import Checker, Code, Finding, Report, Severity
 PROBLEMS_FOUND = 1
 UNUSABLE_INPUT = 2
 
-_COLOURS = {Severity.UNREADABLE: "red", Severity.ERROR: "red", Severity.WARNING: "yellow"}
+_COLOURS = {Severity.WARNING: "yellow"}
+_UNUSABLE = (Severity.UNREADABLE, Severity.MALFORMED)
 _FAILING = (Severity.ERROR,)
 _STRICT = (Severity.ERROR, Severity.WARNING)
 
@@ -77,7 +78,8 @@ def validate(
     """Check manifests offline: what an API server would refuse, and what will not do as its author means.
 
     Takes files, directories (all *.yaml, *.yml and *.json below them), and - for standard input. Exits with 0 when
-    there is nothing worse than warnings, with 1 when there are errors, with 2 when something could not be read.
+    there is nothing worse than warnings, with 1 when there are errors, with 2 when something could not be read or has
+    not the shape of its kind.
     """
     if not files and not paths:
         raise click.UsageError("give manifests with -f FILE or -f DIR, or -f - for standard input")
@@ -95,7 +97,7 @@ def validate(
 def _print_lines(findings: Iterable[Finding]) -> None:
     for finding in findings:
         place, word, text = finding.parts
-        coloured = click.style(word, fg=_COLOURS[finding.severity], bold=True)
+        coloured = click.style(word, fg=_COLOURS.get(finding.severity, "red"), bold=True)
         click.echo(_encodable(f"{place}: {coloured}: {text}"))
 
 
@@ -129,7 +131,8 @@ def _encodable(text: str) -> str:
 
 
 def _summary(report: Report) -> str:
-    errors, warnings = report.count(Severity.ERROR), report.count(Severity.WARNING)
+    errors = report.count(Severity.ERROR) + report.count(Severity.MALFORMED)
+    warnings = report.count(Severity.WARNING)
     unread = report.count(Severity.UNREADABLE)
     found = [_counted(errors, "error"), _counted(warnings, "warning")]
     if unread:
@@ -142,6 +145,6 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _exit_code(report: Report, failing: tuple[Severity, ...]) -> int:
-    if report.count(Severity.UNREADABLE):
+    if any(report.count(severity) for severity in _UNUSABLE):
         return UNUSABLE_INPUT
     return PROBLEMS_FOUND if any(report.count(severity) for severity in failing) else 0

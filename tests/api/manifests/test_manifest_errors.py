@@ -70,8 +70,8 @@ def test_wrong_types_are_told_with_other_schema_errors_and_end_there() -> None:
     bad["metadata"]["labels"] = {"version": 1}
     assert errors(flavor(), bad) == [
         "metadata.labels.version: Invalid type: 1: must be a text",
-        'spec.queueingStrategy: Unsupported value: "Random": supported values: "StrictFIFO", "BestEffortFIFO"',
         "spec.stopPolicy: Invalid type: 3: must be a text",
+        'spec.queueingStrategy: Unsupported value: "Random": supported values: "StrictFIFO", "BestEffortFIFO"',
     ]
 
 
@@ -195,7 +195,7 @@ def with_resources(**resources: Any) -> Any:
     ("resources", "expected"),
     [
         ({"requests": {"cpu": "two"}}, 'requests.cpu: Invalid value: "two": must be a quantity such as 500m'),
-        ({"requests": {"cpu": "1e999999999"}}, 'requests.cpu: Invalid value: "1e999999999": '),
+        ({"requests": {"cpu": "1e999999999"}}, 'requests.cpu: Invalid type: "1e999999999": '),
         ({"requests": {"cpu": -1}}, "requests.cpu: Invalid value: -1: must be 0 or more"),
         ({"requests": {"gpu": 1}}, 'requests.gpu: Invalid value: "gpu": no such resource; write cpu, memory'),
         ({"limits": {"a/b/c": 1}}, "limits.a/b/c: Invalid value"),

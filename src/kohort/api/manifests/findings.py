@@ -8,7 +8,7 @@ from enum import Enum
 
 from kohort.api.documents.places import one_line
 from kohort.api.errors import DocumentError
-from kohort.api.fields import NO_VALUE, ROOT, FieldError, shown_value
+from kohort.api.fields import NO_VALUE, ROOT, ErrorKind, FieldError, shown_value
 from kohort.api.manifests.codes import Code
 from kohort.api.manifests.origins import Mention, Origin
 from kohort.api.markers import LABEL_REGEX, QUALIFIED_NAME_REGEX, QUANTITY_REGEX, SUBDOMAIN_REGEX
@@ -27,6 +27,8 @@ class Severity(Enum):
 
     UNREADABLE = "unreadable"
     """The file, or the rest of it, could not be looked at."""
+    MALFORMED = "malformed"
+    """The object has not the shape of its kind: a wrong type, a quantity beyond all bounds."""
     ERROR = "error"
     """An API server would refuse the object."""
     WARNING = "warning"
@@ -52,7 +54,7 @@ class Finding:
     def parts(self) -> tuple[str, str, str]:
         """Place, severity and text, which together are one printable line."""
         place = f"{self.origin.file}:{self.line}" if self.line else self.origin.file
-        word = "error" if self.severity is Severity.UNREADABLE else self.severity.value
+        word = "warning" if self.severity is Severity.WARNING else "error"
         text = ": ".join(part for part in (self.origin.subject, self.field, self.message) if part)
         return one_line(place), word, one_line(f"{text} ({self.code})" if self.code else text)
 
@@ -67,7 +69,8 @@ def refused(origin: Origin, error: FieldError, line: int) -> Finding:
     field = "" if error.path == ROOT else error.path.text
     shown = () if error.value is NO_VALUE else (shown_value(error.value),)
     message = ": ".join((error.kind.value, *shown, _IN_WORDS.get(error.detail, error.detail)))
-    return Finding(origin, Severity.ERROR, line, field, message, error.rule)
+    severity = Severity.MALFORMED if error.kind is ErrorKind.TYPE_INVALID else Severity.ERROR
+    return Finding(origin, severity, line, field, message, error.rule)
 
 
 def warning(origin: Origin, mention: Mention, code: Code, message: str) -> Finding:

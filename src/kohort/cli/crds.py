@@ -1,0 +1,103 @@
+"""`kohort crds`: the CustomResourceDefinitions as YAML or JSON, for `kubectl apply` or for a repository.
+
+The output is the same on every run and every machine, so that it can be kept under version control.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+import yaml
+
+from kohort.api.codec import Json
+from kohort.api.crds import WebhookService, definitions
+
+EXAMPLES = """\b
+Examples:
+  kohort crds | kubectl apply --server-side -f -
+  kohort crds --kind ClusterQueue --kind LocalQueue
+  kohort crds --output-dir config/crds
+"""
+
+_DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
+_NEVER_WRAP = 2**20
+
+
+def to_yaml(documents: Sequence[Json]) -> str:
+    """A stream of YAML documents in block style."""
+    text: str = yaml.dump_all(
+        documents, Dumper=_DUMPER, sort_keys=False, explicit_start=True, allow_unicode=True, width=_NEVER_WRAP
+    )
+    return text
+
+
+def to_json(documents: Sequence[Json]) -> str:
+    """One List, which kubectl takes like the objects in it."""
+    whole = {"apiVersion": "v1", "kind": "List", "items": list(documents)}
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Sequence[Json]], str]] = {"yaml": to_yaml, "json": to_json}
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind, by any of its names; repeatable.")
+@click.option("-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Format.")
+@click.option(
+    "--namespace",
+    default=WebhookService().namespace,
+    show_default=True,
+    help="Namespace of the service that converts between versions.",
+)
+@click.option("--ca-bundle", type=click.File("rb"), metavar="FILE", help="Certificate authority of that service (PEM).")
+@click.option(
+    "--output-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write one file per kind into this directory instead of printing.",
+)
+def crds(
+    *, kinds: tuple[str, ...], output: str, namespace: str, ca_bundle: BinaryIO | None, output_dir: Path | None
+) -> None:
+    """Print the CustomResourceDefinitions of all kinds, each with both versions.
+
+    Kinds that differ between versions are converted by a webhook; --namespace and --ca-bundle tell the API server
+    where it is and whom to trust.
+    """
+    service = WebhookService(namespace=namespace, ca_bundle=ca_bundle.read() if ca_bundle else b"")
+    chosen = _chosen(definitions(service), kinds)
+    if output_dir is None:
+        click.echo(FORMATS[output](chosen), nl=False)
+    else:
+        _write(chosen, output, output_dir)
+
+
+def _chosen(documents: list[Json], kinds: tuple[str, ...]) -> list[Json]:
+    """The definitions with one of these names, in any case; all of them if no name is given."""
+    wanted = {name.lower() for name in kinds}
+    unknown = wanted.difference(*map(_names, documents))
+    if unknown:
+        known = ", ".join(document["spec"]["names"]["kind"] for document in documents)
+        raise click.BadParameter(f"no kind {', '.join(sorted(unknown))}; known kinds: {known}", param_hint="--kind")
+    return [document for document in documents if not wanted or wanted & _names(document)]
+
+
+def _names(document: Json) -> set[str]:
+    names = document["spec"]["names"]
+    return {
+        names["kind"].lower(),
+        names["singular"],
+        names["plural"],
+        *names["shortNames"],
+        document["metadata"]["name"],
+    }
+
+
+def _write(documents: list[Json], output: str, directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    for document in documents:
+        file = directory / f"{document['metadata']['name']}.{output}"
+        file.write_text(FORMATS[output]([document]), encoding="utf-8", newline="\n")
+        click.echo(file)

@@ -1,0 +1,107 @@
+"""The `kohort` command: finds the subcommand, and turns every failure into one line and an exit code.
+
+A subcommand's module is imported when it is used, so that `kohort --help` starts in a blink.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+import click
+
+from kohort import __version__
+from kohort.api.errors import ApiError
+
+BROKEN_PIPE = 1
+ERROR = 2
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class LazyCommand:
+    """A command that is known by name before its module is imported."""
+
+    target: str
+    """`module:attribute`."""
+    summary: str
+
+    def load(self) -> click.Command:
+        """Import the command."""
+        module, _, attribute = self.target.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+
+COMMANDS = {
+    "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
+    "validate": LazyCommand("kohort.cli.validate:validate", "Check manifests offline."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose help needs no command to be imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, whether loaded or not."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        found = COMMANDS.get(cmd_name)
+        return found.load() if found else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands from their summaries."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli() -> None:
+    """Queue batch and AI jobs on Kubernetes: quota, borrowing, fair share, topology, preemption."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave the process with its exit code."""
+    sys.exit(_exit_code(arguments))
+
+
+def _exit_code(arguments: Sequence[str] | None) -> int | str | None:
+    try:
+        code = _run(arguments)
+        # Output that waits in a buffer would otherwise fail after the last chance to handle it.
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _write_to_nowhere()
+        return BROKEN_PIPE
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (ApiError, OSError) as error:
+        click.echo(f"kohort: error: {_one_line(error)}", err=True)
+        return ERROR
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int | str | None:
+    try:
+        code = cli.main(arguments, prog_name="kohort", standalone_mode=False)
+    except SystemExit as left:
+        return left.code
+    return code if isinstance(code, int) else 0
+
+
+def _write_to_nowhere() -> None:
+    """Nobody reads any more: what is still buffered must not fail a second time at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(str(error).split())

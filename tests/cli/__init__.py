@@ -1,0 +1,1 @@
+"""Tests of the command line; a package, since its modules are named like those of the functions they call."""

@@ -1,0 +1,116 @@
+"""The `kohort` command starts fast, and every failure is one line with an exit code, never a traceback."""
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+
+from kohort import __version__
+from kohort.api.errors import ApiError
+from kohort.cli.main import COMMANDS, LazyCommand, main
+
+PROGRAM = "from kohort.cli.main import main; main"
+BUFFERED = """
+import click
+from kohort.cli.main import COMMANDS, LazyCommand, main
+COMMANDS["talk"] = LazyCommand("__main__:talk", "Prints and leaves the rest to others.")
+talk = click.command("talk")(lambda: print("a word"))
+main(["talk"])
+"""
+
+
+def exit_code(*arguments: str) -> int | str | None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    return left.value.code
+
+
+# Commands that end badly, as `kohort <name>`
+
+
+@click.command()
+def refusal() -> None:
+    raise ApiError("ClusterQueue a:\n spec is wrong")
+
+
+@click.command()
+def full_disk() -> None:
+    raise OSError(28, "No space left on device", "/var/out.yaml")
+
+
+@click.command()
+def impatience() -> None:
+    raise KeyboardInterrupt
+
+
+@click.command()
+def verdict() -> None:
+    sys.exit(7)
+
+
+@pytest.fixture(autouse=True)
+def _bad_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("refusal", "full_disk", "impatience", "verdict"):
+        monkeypatch.setitem(COMMANDS, name, LazyCommand(f"{__name__}:{name}", "Ends badly."))
+
+
+def test_an_error_of_the_users_is_one_line_and_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("refusal") == 2
+    assert capsys.readouterr() == ("", "kohort: error: ClusterQueue a: spec is wrong\n")
+
+
+def test_an_error_of_the_system_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("full_disk") == 2
+    assert capsys.readouterr().err == "kohort: error: /var/out.yaml: No space left on device\n"
+
+
+def test_ctrl_c_ends_with_130_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("impatience") == 130
+    assert capsys.readouterr().err.strip() == ""
+
+
+def test_the_exit_code_of_a_command_is_kept() -> None:
+    assert exit_code("verdict") == 7
+
+
+def test_an_unknown_command_gets_the_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("nonsense") == 2
+    assert "No such command 'nonsense'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("program", [f"{PROGRAM}(['--help'])", BUFFERED], ids=["flushed", "buffered"])
+def test_without_a_reader_it_ends_quietly(program: str) -> None:
+    env = {**os.environ, "PYTHONUNBUFFERED": ""}
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nobody:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=nobody, stderr=subprocess.PIPE, env=env, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("--version") == 0
+    assert capsys.readouterr().out == f"kohort {__version__}\n"
+
+
+def test_help_lists_every_command_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("--help") == 0
+    told = capsys.readouterr().out
+    assert all(name in told and command.summary in told for name, command in COMMANDS.items())
+
+
+def test_help_imports_nothing_that_only_commands_need() -> None:
+    program = "import sys\nfrom kohort.cli.main import main\ntry:\n main(['--help'])\nfinally:\n print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "click" in loaded
+    assert {"msgspec", "yaml", "kohort.api.schema", "kohort.cli.crds", "kohort.cli.validate"} & loaded == set()
+
+
+@pytest.mark.parametrize("name", ["crds", "validate"])
+def test_every_command_can_be_loaded(name: str) -> None:
+    assert COMMANDS[name].load().name == name
