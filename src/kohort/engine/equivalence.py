@@ -1,0 +1,83 @@
+"""Which workloads no decision can tell apart (SCH-250), as a short text that is equal for them.
+
+What counts of a pod template is digested once per template: workloads come by the thousand from few of them.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from kohort.api.codec import Json, decode, to_json
+from kohort.api.core.containers import Container
+from kohort.api.core.pods import PodSpec, PodTemplateSpec
+from kohort.api.kueue import v1beta2
+from kohort.api.kueue.v1beta2.workload import PodSet
+from kohort.api.markers import RawQuantity
+from kohort.api.quantity import canonical
+from kohort.engine.requests.demand import PodSetDemand
+from kohort.engine.requests.reading import REMEMBERED_TEMPLATES
+
+DIGITS = 16
+
+
+def equivalence(
+    workload: v1beta2.Workload,
+    priority: int,
+    demands: Iterable[PodSetDemand],
+    allowed_flavors: Iterable[str] | None = None,
+) -> str:
+    """The same text for workloads of equal priority, demand and constraints (SCH-250).
+
+    `demands` are those of the pod sets, in their order; `allowed_flavors` those of a variant of concurrent admission.
+    """
+    pod_sets = zip(workload.spec.pod_sets, demands, strict=True)
+    flavors = None if allowed_flavors is None else sorted(allowed_flavors)
+    return _digest([priority, flavors, [_pod_set(pod_set, demand) for pod_set, demand in pod_sets]])
+
+
+def _pod_set(pod_set: PodSet, demand: PodSetDemand) -> Json:
+    topology = pod_set.topology_request
+    return [
+        demand.name,
+        demand.count,
+        sorted(demand.per_pod.items()),
+        demand.min_count,
+        None if topology is None else to_json(topology),
+        _template_digest(bytes(pod_set.template)),
+    ]
+
+
+@lru_cache(maxsize=REMEMBERED_TEMPLATES)
+def _template_digest(template: bytes) -> str:
+    return _digest(_constraints(decode(template, PodTemplateSpec).spec))
+
+
+def _constraints(spec: PodSpec) -> Json:
+    """What of a pod can make a difference to where it is admitted."""
+    return {
+        "containers": [_container(each) for each in spec.containers],
+        "initContainers": [_container(each) for each in spec.init_containers],
+        "nodeSelector": spec.node_selector,
+        "affinity": None if spec.affinity is None else to_json(spec.affinity),
+        "tolerations": to_json(spec.tolerations),
+        "runtimeClassName": spec.runtime_class_name,
+        "priority": spec.priority,
+        "topologySpreadConstraints": to_json(spec.topology_spread_constraints),
+        "overhead": _quantities(spec.overhead),
+        "resourceClaims": to_json(spec.resource_claims),
+        "requests": None if spec.resources is None else _quantities(spec.resources.requests),
+    }
+
+
+def _container(container: Container) -> Json:
+    return [_quantities(container.resources.requests), to_json(container.ports)]
+
+
+def _quantities(quantities: Mapping[str, RawQuantity]) -> dict[str, str]:
+    return {name: canonical(quantity) for name, quantity in quantities.items()}
+
+
+def _digest(value: Json) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
