@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from kohort.api.codec import Json, decode, to_json
+from kohort.api.codec import Json, decode, encode, to_json
 from kohort.api.core.containers import Container
 from kohort.api.core.pods import PodSpec, PodTemplateSpec
 from kohort.api.kueue import v1beta2
@@ -33,24 +33,25 @@ def equivalence(
     """
     pod_sets = zip(workload.spec.pod_sets, demands, strict=True)
     flavors = None if allowed_flavors is None else sorted(allowed_flavors)
-    return _digest([priority, flavors, [_pod_set(pod_set, demand) for pod_set, demand in pod_sets]])
+    return _digest(encode([priority, flavors, [_pod_set(pod_set, demand) for pod_set, demand in pod_sets]]))
 
 
-def _pod_set(pod_set: PodSet, demand: PodSetDemand) -> Json:
-    topology = pod_set.topology_request
+def _pod_set(pod_set: PodSet, demand: PodSetDemand) -> list[object]:
+    """Lists and structs only, whose order is fixed: what is written is canonical as it is."""
     return [
         demand.name,
         demand.count,
         sorted(demand.per_pod.items()),
         demand.min_count,
-        None if topology is None else to_json(topology),
+        pod_set.topology_request,
         _template_digest(bytes(pod_set.template)),
     ]
 
 
 @lru_cache(maxsize=REMEMBERED_TEMPLATES)
 def _template_digest(template: bytes) -> str:
-    return _digest(_constraints(decode(template, PodTemplateSpec).spec))
+    constraints = _constraints(decode(template, PodTemplateSpec).spec)
+    return _digest(json.dumps(constraints, sort_keys=True).encode())
 
 
 def _constraints(spec: PodSpec) -> Json:
@@ -78,6 +79,5 @@ def _quantities(quantities: Mapping[str, RawQuantity]) -> dict[str, str]:
     return {name: canonical(quantity) for name, quantity in quantities.items()}
 
 
-def _digest(value: Json) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
+def _digest(canonical_json: bytes) -> str:
+    return hashlib.sha256(canonical_json).hexdigest()[:DIGITS]
