@@ -10,9 +10,11 @@ from datetime import datetime
 from functools import partial
 
 from kohort.api.conditions import find, is_true
-from kohort.api.core.namespaces import Namespace
+from kohort.api.core.namespaces import LimitRange, Namespace
+from kohort.api.core.nodes import RuntimeClass
 from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
+from kohort.api.kueue.v1beta2.queues import ClusterQueueStatus, CohortStatus, FairSharingStatus, LocalQueueStatus
 from kohort.api.selectors import compile_selector
 from kohort.engine import cycle, intake
 from kohort.engine.cycle import Entry, Head
@@ -21,16 +23,18 @@ from kohort.engine.eligibility import Eligibility
 from kohort.engine.equivalence import equivalence
 from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.fair_preemption import find_fair_targets
+from kohort.engine.figures import figures_of, local_queue_usage, queue_usage
 from kohort.engine.forest import Forest, Node
 from kohort.engine.pending import PendingQueue, Place
 from kohort.engine.preemption import Needs, Requests, Target, find_targets
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import NO_END, Flavor, Key, PodSet, Queue, Workload
 from kohort.engine.requests.demand import demands
-from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.problems import resource_problem
 from kohort.engine.requests.usage import admitted_usage
 from kohort.engine.settings import Settings
+from kohort.engine.shares import share_of
+from kohort.engine.surroundings import Surroundings
 
 
 @dataclass(slots=True)
@@ -69,7 +73,7 @@ class Engine:
         """Queues where something happened since the last turn."""
         self._retries: set[str] = set()
         """Queues whose tree may have room again (SCH-260)."""
-        self._environment = Environment.of((), ())
+        self._surroundings = Surroundings()
 
     # Events
 
@@ -106,6 +110,12 @@ class Engine:
             case Namespace():
                 self.namespaces[thing.metadata.name] = thing.metadata.labels
                 self._retries.update(self.queues)
+            case LimitRange():
+                self._surroundings.put_limit_range(thing)
+                self._reread(thing.metadata.namespace, now)
+            case RuntimeClass():
+                self._surroundings.put_runtime_class(thing)
+                self._reread("", now)
 
     def _gone(self, kind: str, key: Key, now: datetime) -> None:
         match kind:
@@ -126,6 +136,12 @@ class Engine:
                 self._revisit_queues(check=key.name)
             case "Namespace":
                 self.namespaces.pop(key.name, None)
+            case "LimitRange":
+                self._surroundings.remove_limit_range(key)
+                self._reread(key.namespace, now)
+            case "RuntimeClass":
+                self._surroundings.remove_runtime_class(key.name)
+                self._reread("", now)
 
     # Queues and cohorts
 
@@ -275,7 +291,7 @@ class Engine:
         workload.evicted = evicted is not None and evicted.status == "True"
         if workload.evicted:
             self._evicting.discard(workload.uid)
-        asked = demands(thing, self.settings.requests, self._environment, gates)
+        asked = demands(thing, self.settings.requests, self._surroundings.of(workload.key.namespace), gates)
         workload.pod_sets = tuple(
             PodSet(
                 each.name,
@@ -288,8 +304,16 @@ class Engine:
             )
             for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
         )
-        if gates.enabled(Gate.SchedulingEquivalenceHashing):
-            workload.equivalence = equivalence(thing, priority, asked)
+        # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
+        is_comparable = gates.enabled(Gate.SchedulingEquivalenceHashing) and workload.replaces is None
+        workload.equivalence = equivalence(thing, priority, asked, workload.allowed_flavors) if is_comparable else ""
+
+    def _reread(self, namespace: str, now: datetime) -> None:
+        """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""
+        for workload in list(self.workloads.values()):
+            if workload.object is not None and not workload.has_quota and namespace in ("", workload.key.namespace):
+                self._read(workload, workload.object)
+                self._enqueue(workload, now)
 
     def _note_readiness(self, workload: Workload, thing: v1beta2.Workload) -> None:
         """Pods that became ready may be what everybody waits for (SCH-1035)."""
@@ -479,7 +503,7 @@ class Engine:
         if not self._belongs(queue, namespace):
             message = "workload namespace doesn't match ClusterQueue selector"
             return "Misconfigured", message, Requeue.NAMESPACE_MISMATCH
-        problem = resource_problem(thing, self._environment) if thing is not None else None
+        problem = resource_problem(thing, self._surroundings.of(namespace)) if thing is not None else None
         return ("Misconfigured", problem, Requeue.GENERIC) if problem else None
 
     def _requeue(self, entry: Entry, now: datetime) -> bool:
@@ -492,6 +516,45 @@ class Engine:
         if progress is not None and progress.has_more and progress.cycle == self.cycle:
             return True
         return pending.place_of(entry.workload) is Place.POOL
+
+    # Figures
+
+    def queue_status(self, name: str) -> ClusterQueueStatus:
+        """What a ClusterQueue's status says, but for its conditions (API-108)."""
+        queue = self.queues[name]
+        figures = figures_of(queue.holders.values())
+        return ClusterQueueStatus(
+            pending_workloads=sum(self.pending[name].counts),
+            reserving_workloads=figures.reserving,
+            admitted_workloads=figures.admitted,
+            flavors_reservation=queue_usage(queue, figures.reservation),
+            flavors_usage=queue_usage(queue, figures.usage),
+            fair_sharing=self._share_status(queue.node),
+        )
+
+    def local_queue_status(self, key: Key) -> LocalQueueStatus:
+        """What a LocalQueue's status says, but for its conditions (API-112, API-113)."""
+        local_queue = self.local_queues[key]
+        queue = self.queues.get(local_queue.cluster_queue)
+        members = local_queue.workloads.values()
+        figures = figures_of(each for each in members if each.has_quota and queue is not None)
+        waiting = sum(1 for each in members if not each.has_quota and each.queue is not None)
+        return LocalQueueStatus(
+            pending_workloads=waiting,
+            reserving_workloads=figures.reserving,
+            admitted_workloads=figures.admitted,
+            flavors_reservation=local_queue_usage(queue, figures.reservation) if queue else (),
+            flavors_usage=local_queue_usage(queue, figures.usage) if queue else (),
+        )
+
+    def cohort_status(self, name: str) -> CohortStatus:
+        """What a Cohort's status says (API-118)."""
+        return CohortStatus(fair_sharing=self._share_status(self.forest.cohorts[name]))
+
+    def _share_status(self, node: Node) -> FairSharingStatus | None:
+        if self.settings.fair is None:
+            return None
+        return FairSharingStatus(weighted_share=share_of(node).weighted)
 
     # What a cycle asks
 

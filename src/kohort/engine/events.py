@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from kohort.api.core.namespaces import Namespace
+from kohort.api.core.namespaces import LimitRange, Namespace
+from kohort.api.core.nodes import RuntimeClass
 from kohort.api.kueue.v1beta2 import (
     AdmissionCheck,
     ClusterQueue,
@@ -13,7 +14,17 @@ from kohort.api.kueue.v1beta2 import (
 )
 from kohort.engine.records import Key
 
-Object = AdmissionCheck | ClusterQueue | Cohort | LocalQueue | Namespace | ResourceFlavor | Workload
+Object = (
+    AdmissionCheck
+    | ClusterQueue
+    | Cohort
+    | LimitRange
+    | LocalQueue
+    | Namespace
+    | ResourceFlavor
+    | RuntimeClass
+    | Workload
+)
 
 
 @dataclass(frozen=True, slots=True)
