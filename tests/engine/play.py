@@ -83,11 +83,11 @@ class Play(Stage):
 
     def submit(self, name: str, size: Json = 1, queue: str = "q", **facts: Json) -> None:
         """A pending workload of so many cores; `count` pods of `size` each if a count is given."""
-        self.put(self._workload(name, size, queue, **facts))
+        self.put(self.workload(name, size, queue, **facts))
 
     def running(self, name: str, size: Json, queue: str = "q", flavor: str = "f", **facts: Json) -> None:
         """An admitted workload; later lines are newer, unless `at` says otherwise."""
-        manifest = self._workload(name, size, queue, **facts)
+        manifest = self.workload(name, size, queue, **facts)
         (pod_set,) = manifest["spec"]["podSets"]
         requests = pod_set["template"]["spec"]["containers"][0]["resources"]["requests"]
         count = pod_set["count"]
@@ -105,7 +105,7 @@ class Play(Stage):
         }
         self.put(manifest)
 
-    def _workload(
+    def workload(
         self,
         name: str,
         size: Json,

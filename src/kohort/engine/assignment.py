@@ -3,7 +3,7 @@
 Messages, condition reasons, `explain` and the dashboard all render these structures.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -163,10 +163,12 @@ class PodSetResult:
     @property
     def severity(self) -> Severity:
         """Why it does not fit: the gravest group, each group by its mildest flavor (SCH-548)."""
-        return max((_group_severity(group) for group in self.attempts if group), default=Severity.NoMatchingFlavor)
+        return max((_group_severity(group) for group in self.attempts), default=Severity.NoMatchingFlavor)
 
 
-def _group_severity(attempts: Iterable[FlavorAttempt]) -> Severity:
+def _group_severity(attempts: Sequence[FlavorAttempt]) -> Severity:
+    if not attempts:
+        return Severity.NoMatchingFlavor
     failed = [attempt.severity for attempt in attempts if attempt.mode is Mode.NO_FIT and attempt.counts]
     return min(failed, default=Severity.NONE)
 

@@ -337,20 +337,20 @@ class Engine:
         queue = self.queues.get(admission.cluster_queue) if admission else None
         reserved = find(thing.status.conditions, "QuotaReserved")
         usage: dict[FlavorResource, int] = {}
-        workload.held_by_pod_set = admitted_usage(thing, self.settings.gates)
-        for pod_set in workload.held_by_pod_set:
+        by_pod_set = admitted_usage(thing, self.settings.gates)
+        for pod_set in by_pod_set:
             for resource, amount in pod_set.amounts.items():
                 if resource in pod_set.flavors:
                     fr = FlavorResource(pod_set.flavors[resource], resource)
                     usage[fr] = usage.get(fr, 0) + amount
         since = reserved.last_transition_time if reserved else now
-        if workload.has_quota and workload.queue is queue and workload.usage == usage:
-            workload.reserved_at = since
-            return
-        self._release(workload)
-        if queue is not None:
-            workload.usage, workload.reserved_at = usage, since
+        if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
+            self._release(workload)
+            if queue is None:
+                return
+            workload.usage = usage
             queue.add_holder(workload)
+        workload.reserved_at, workload.held_by_pod_set = since, by_pod_set
 
     def _release(self, workload: Workload) -> None:
         """Give its quota back, and let others of the tree have another look."""

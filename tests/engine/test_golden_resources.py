@@ -1,0 +1,180 @@
+"""Golden scenarios G20, G37 and G40 to G42: pod sets, undeclared resources, `pods`, reclaimable pods, slices."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.play import CPU, Play, configured, group, quota
+from kohort.api.kueue.v1beta2.workload import ReclaimablePod
+from kohort.api.merge import merge
+from kohort.engine.decisions import Requeue
+from kohort.engine.lifecycle.finishing import finish
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Key
+
+GPU = "nvidia.com/gpu"
+FR = FlavorResource("f", CPU)
+Json = Any
+
+
+def used(play: Play, queue: str = "q") -> int:
+    """Cores in use in flavor f."""
+    return play.engine.queues[queue].node.cells[FR].usage // 1000
+
+
+def counts(play: Play, name: str) -> list[int | None]:
+    admission = play.workloads[Key("ns", name)].status.admission
+    return [each.count for each in admission.pod_set_assignments] if admission else []
+
+
+def test_g20_pod_sets_share_what_they_take() -> None:
+    """SCH-506."""
+    play = Play()
+    play.queue("q", groups=[group({"f1": [quota(CPU, 10)], "f2": [quota(CPU, 10)]})])
+    manifest = play.workload("w", 2, "q")
+    (driver,) = manifest["spec"]["podSets"]
+    workers = merge(driver, {"name": "workers"})
+    workers["template"] = {"spec": {"containers": [{"name": "c", "resources": {"requests": {CPU: "9"}}}]}}
+    manifest["spec"]["podSets"] = [merge(driver, {"name": "driver"}), workers]
+    play.put(manifest)
+    play.turn()
+    admission = play.workloads[Key("ns", "w")].status.admission
+    assert admission is not None
+    assert [dict(each.flavors) for each in admission.pod_set_assignments] == [{CPU: "f1"}, {CPU: "f2"}]
+
+
+class TestG37:
+    """Resources that no group covers (SCH-504, SCH-1130)."""
+
+    def test_they_block(self) -> None:
+        play = Play()
+        play.queue("q", 4)
+        play.submit("W1", {CPU: 1, GPU: 1})
+        play.turn()
+        assert play.waiting["W1"].requeue is Requeue.NO_FIT
+        assert play.pending_reason("W1") == (
+            "NoMatchingFlavor",
+            f"couldn't assign flavors to pod set main: resource {GPU} unavailable in ClusterQueue",
+        )
+
+    def test_an_amount_of_zero_does_not(self) -> None:
+        play = Play()
+        play.queue("q", 4)
+        play.submit("W2", {CPU: 1, GPU: 0})
+        assert play.turn().admitted["W2"] == {CPU: "f"}
+
+    def test_they_are_ignored_where_the_configuration_says_so(self) -> None:
+        play = Play(configured({"resources": {"quotaCheckStrategy": "IgnoreUndeclared"}}))
+        play.queue("q", 4)
+        play.submit("W1", {CPU: 1, GPU: 1})
+        assert play.turn().admitted["W1"] == {CPU: "f"}
+        assert used(play) == 1
+
+
+class TestG40:
+    """Quota of pods (SCH-135, SCH-561)."""
+
+    def play(self, **facts: Json) -> Play:
+        play = Play()
+        play.queue("q", groups=[group({"f": [quota(CPU, 10), quota("pods", 3)]})])
+        play.submit("w", 1, count=4, **facts)
+        return play.turn()
+
+    def test_more_pods_than_there_could_ever_be(self) -> None:
+        assert self.play().pending_reason("w")[0] == "ExceedsMaxQuota"
+
+    def test_fewer_pods_where_they_do(self) -> None:
+        play = self.play(min_count=2)
+        assert counts(play, "w") == [3]
+        assert play.admitted["w"] == {CPU: "f", "pods": "f"}
+
+
+def test_g41_reclaimable_pods_make_room() -> None:
+    """SCH-133, SCH-134, SCH-261."""
+    play = Play()
+    play.queue("q", 10)
+    play.running("W1", 1, count=10)
+    play.submit("W2", 4)
+    assert "W2" not in play.turn().admitted
+    first = play.workloads[Key("ns", "W1")]
+    status = msgspec.structs.replace(first.status, reclaimable_pods=(ReclaimablePod(name="main", count=4),))
+    play.show(msgspec.structs.replace(first, status=status))
+    assert used(play) == 6
+    assert play.turn().reserved == ["W2"]
+    assert counts(play, "W1") == [10]
+
+
+class TestG42:
+    """An elastic job grows by slices (SCH-1101, SCH-1103, SCH-1104)."""
+
+    def replacement(self, play: Play, name: str, cores: int, replaces: str) -> None:
+        manifest = play.workload(name, 1, "q", count=cores)
+        manifest["metadata"]["annotations"] = {
+            "kueue.x-k8s.io/elastic-job": "true",
+            "kueue.x-k8s.io/workload-slice-replacement-for": f"ns/{replaces}",
+        }
+        play.put(manifest)
+
+    def grown(self, play: Play) -> Play:
+        play.running("s1", 1, count=3)
+        play.running("other", 6)
+        self.replacement(play, "s2", 4, "s1")
+        assert play.turn().reserved == ["s2"]
+        play.show(finish(play.workloads[Key("ns", "s1")], "WorkloadSliceReplaced", "", play.now))
+        assert used(play) == 10
+        return play
+
+    def test_only_what_is_more_is_asked_for(self) -> None:
+        play = Play()
+        play.queue("q", 10)
+        self.grown(play)
+        assert counts(play, "s2") == [4]
+        self.replacement(play, "s3", 6, "s2")
+        play.turn()
+        assert "s3" not in play.admitted
+        assert "s2" in play.admitted
+
+    def test_the_flavor_of_the_older_slice_is_kept(self) -> None:
+        play = Play()
+        play.queue("q", groups=[group({"f": [quota(CPU, 10)], "f2": [quota(CPU, 10)]})])
+        self.grown(play)
+        self.replacement(play, "s3", 6, "s2")
+        play.turn()
+        assert play.pending_reason("s3") == (
+            "WaitingForQuota",
+            "couldn't assign flavors to pod set main: could not assign f2 flavor since the original workload is"
+            " assigned: f, insufficient unused quota for cpu in flavor f, 2 more needed",
+        )
+
+
+@pytest.mark.parametrize("name", ["ConcurrentAdmission", "MultiKueueOrchestratedPreemption"])
+def test_a_closed_gate_keeps_a_workload_from_preempting(name: str) -> None:
+    """SCH-335, SCH-1120."""
+    play = Play(configured(**{name: True}))
+    play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    play.running("L", 4)
+    manifest = play.workload("H", 4, "q", priority=5)
+    manifest["spec"]["preemptionGates"] = [{"name": "kueue.x-k8s.io/multikueue"}]
+    play.put(manifest)
+    play.turn()
+    assert play.evicted == {}
+    assert play.pending_reason("H") == ("AdmissionGated", "Workload requires preemption, but it's gated")
+
+
+def test_one_workload_at_a_time_until_its_pods_are_ready() -> None:
+    """SCH-1035."""
+    play = Play(configured({"waitForPodsReady": {"blockAdmission": True}}))
+    play.queue("q", 10)
+    play.submit("one", 1)
+    play.submit("two", 1)
+    assert play.turn().reserved == ["one"]
+    assert play.pending_reason("two") == (
+        "WaitingForPodsReady",
+        "waiting for all admitted workloads to be in PodsReady condition",
+    )
+    first = play.workloads[Key("ns", "one")]
+    ready = msgspec.structs.replace(first.status.conditions[0], type="PodsReady")
+    status = msgspec.structs.replace(first.status, conditions=(*first.status.conditions, ready))
+    play.show(msgspec.structs.replace(first, status=status))
+    assert play.turn().reserved == ["two"]
