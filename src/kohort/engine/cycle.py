@@ -18,6 +18,7 @@ from kohort.engine.assignment import Assignment, Mode
 from kohort.engine.decisions import Decision, Evict, Requeue, Reserve, Wait
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.flavors import Rules, Search, assign
+from kohort.engine.laps import Laps
 from kohort.engine.preemption import Needs, Requests, Target, fits
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import Flavor, Key, Progress, Queue, Workload
@@ -104,6 +105,10 @@ class World(Protocol):
     def cycle(self) -> int:
         """Number of the cycle."""
 
+    @property
+    def laps(self) -> Laps:
+        """Where the time of each step is noted."""
+
     def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, /) -> list[Target]:
         """The preemption search in force."""
 
@@ -144,11 +149,16 @@ class _Cycle:
         """What is counted for the length of this cycle only."""
 
     def run(self, heads: list[Head]) -> Outcome:
-        entries = [self._nominate(head) for head in heads]
-        for entry in self._in_order([entry for entry in entries if entry.decision is None]):
-            self._process(entry)
-        for cell, amount in reversed(self.held):
-            cell.free(amount)
+        """The steps of a cycle, after the heads were popped and before they are put back."""
+        lap = self.world.laps.lap
+        with lap("2 nominate"):
+            entries = [self._nominate(head) for head in heads]
+        with lap("3 order and process"):
+            for entry in self._in_order([entry for entry in entries if entry.decision is None]):
+                self._process(entry)
+        with lap("4 give back"):
+            for cell, amount in reversed(self.held):
+                cell.free(amount)
         for entry in entries:
             if entry.decision is not None:
                 self.outcome.waits.append(entry)

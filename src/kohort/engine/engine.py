@@ -25,6 +25,7 @@ from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFa
 from kohort.engine.fair_preemption import find_fair_targets
 from kohort.engine.figures import figures_of, local_queue_usage, queue_usage
 from kohort.engine.forest import Forest, Node
+from kohort.engine.laps import Clock, Laps, stopped
 from kohort.engine.pending import PendingQueue, Place
 from kohort.engine.preemption import Needs, Requests, Target, find_targets
 from kohort.engine.quota import FlavorResource
@@ -50,8 +51,10 @@ class LocalQueue:
 class Engine:
     """All queues and workloads, and what is decided about them."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
+    def __init__(self, settings: Settings | None = None, clock: Clock = stopped) -> None:
         self.settings = settings or Settings()
+        self.laps = Laps(clock)
+        """How long each step of the turns took so far."""
         self.rules = self.settings.cycle
         self.forest = Forest()
         self.flavors: dict[str, Flavor] = {}
@@ -477,11 +480,13 @@ class Engine:
     def _run_once(self, tree: list[Queue], now: datetime) -> tuple[list[Decision], bool]:
         """One cycle of a tree: its decisions, and whether the next one would find anything else."""
         self.cycle += 1
-        heads = [head for queue in tree if (head := self._head(queue, now)) is not None]
+        with self.laps.lap("1 heads"):
+            heads = [head for queue in tree if (head := self._head(queue, now)) is not None]
         outcome = cycle.run(heads, self, now)
         moved = outcome.progressed
-        for entry in outcome.waits:
-            moved = self._requeue(entry, now) or moved
+        with self.laps.lap("5 requeue"):
+            for entry in outcome.waits:
+                moved = self._requeue(entry, now) or moved
         return outcome.decisions, moved
 
     def _head(self, queue: Queue, now: datetime) -> Head | None:
