@@ -3,12 +3,13 @@
 One form for golden tests, counterexamples of property tests, benchmarks and the comparison with the real Kueue. A
 scenario is `{"objects": [manifest …], "steps": [step …]}`; a step is one of
 
-    {"put": manifest}                      create or change an object
+    {"put": manifest}                      create or change an object; a Workload without status keeps the one it has
     {"delete": {"kind", "namespace", "name"}}
     {"cycle": 1}                           run so many single cycles
     {"schedule": {}}                       run cycles until nothing moves
     {"settle": {}}                         jobs of evicted workloads stop: their quota is released
     {"finish": "namespace/name"}           a job ends
+    {"conflict": "namespace/name"}         the next admission or eviction of that workload can't be written
     {"wait": seconds}                      time passes
 """
 
@@ -25,9 +26,10 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.errors import ApiError
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import WorkloadStatus
 from kohort.engine.decisions import Decision, Evict, Reserve, Wait
 from kohort.engine.engine import Engine
-from kohort.engine.events import Gone, Put
+from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.lifecycle.admission import Refusal, Reservation, refuse, reserve
 from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.finishing import finish
@@ -48,6 +50,8 @@ class Stage:
     workloads: dict[Key, Workload] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     """What the last step decided."""
+    conflicts: set[Key] = field(default_factory=set)
+    """Workloads of which the next write fails."""
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.settings)
@@ -81,7 +85,7 @@ class Stage:
             raise ApiError(f"scenarios know no {manifest['apiVersion']} {manifest['kind']}")
         thing: Any = from_json(manifest, kind)
         if isinstance(thing, Workload):
-            self.show(_with_birth(thing, self.now))
+            self.show(_as_stored(thing, self._stored(thing), self.now))
         else:
             self.engine.apply(Put(thing), self.now)
 
@@ -109,8 +113,11 @@ class Stage:
 
     def finish(self, name: str) -> None:
         """A job has ended."""
-        namespace, _, short = name.rpartition("/")
-        self.show(finish(self.workloads[Key(namespace, short)], "Succeeded", "Job finished successfully", self.now))
+        self.show(finish(self.workloads[_key_of(name)], "Succeeded", "Job finished successfully", self.now))
+
+    def conflict(self, name: str) -> None:
+        """Somebody else will have written the workload first."""
+        self.conflicts.add(_key_of(name))
 
     def wait(self, seconds: float) -> None:
         """Time passes."""
@@ -125,9 +132,23 @@ class Stage:
 
     # Decisions
 
+    def _stored(self, workload: Workload) -> Workload | None:
+        return self.workloads.get(Key(workload.metadata.namespace, workload.metadata.name))
+
+    def _fails(self, decision: Decision) -> bool:
+        """Whether the write of a decision meets a conflict; a workload that waits is simply told the next time."""
+        if isinstance(decision, Wait) or decision.workload not in self.conflicts:
+            return False
+        self.conflicts.discard(decision.workload)
+        failed = ReservationFailed if isinstance(decision, Reserve) else EvictionFailed
+        self.engine.apply(failed(decision.workload), self.now)
+        return True
+
     def _carry_out(self, decisions: list[Decision]) -> None:
         self.decisions += decisions
         for decision in decisions:
+            if self._fails(decision):
+                continue
             workload = self.workloads[decision.workload]
             match decision:
                 case Reserve():
@@ -170,19 +191,28 @@ _ACTIONS: dict[str, Callable[[Stage, Any], Any]] = {
     "schedule": Stage.schedule,
     "settle": Stage.settle,
     "finish": Stage.finish,
+    "conflict": Stage.conflict,
     "wait": Stage.wait,
 }
 
 
-def _with_birth(workload: Workload, now: datetime) -> Workload:
-    """What an API server adds on create, where the scenario leaves it out."""
+def _key_of(name: str) -> Key:
+    namespace, _, short = name.rpartition("/")
+    return Key(namespace, short)
+
+
+def _as_stored(workload: Workload, old: Workload | None, now: datetime) -> Workload:
+    """What an API server makes of a write: birth on create; on change, the status that a client did not send."""
     metadata = workload.metadata
+    born = old.metadata if old else metadata
+    changed = old is not None and old.spec != workload.spec
     return msgspec.structs.replace(
         workload,
         metadata=msgspec.structs.replace(
             metadata,
-            uid=metadata.uid or f"uid-{metadata.namespace}-{metadata.name}",
-            creation_timestamp=metadata.creation_timestamp or now,
-            generation=metadata.generation or 1,
+            uid=born.uid or f"uid-{metadata.namespace}-{metadata.name}",
+            creation_timestamp=born.creation_timestamp or now,
+            generation=(born.generation or 1) + changed,
         ),
+        status=old.status if old and workload.status == WorkloadStatus() else workload.status,
     )
