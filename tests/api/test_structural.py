@@ -108,8 +108,8 @@ class TestValidation:
             ({"loose": "a", "weight": "1e2.5"}, [("weight", "FieldValueTypeInvalid"), UNCHECKED]),
             ({"loose": "a", "weight": 10**300}, [("weight", "FieldValueTypeInvalid"), UNCHECKED]),
             ({"loose": "a", "weight": 5.5}, [("weight", "FieldValueTypeInvalid"), UNCHECKED]),
-            ({"loose": "a", "planted": "yesterday"}, [("planted", "FieldValueInvalid")]),
-            ({"loose": "a", "planted": "2026-01-31T12:00:00"}, [("planted", "FieldValueInvalid")]),
+            ({"loose": "a", "planted": "yesterday"}, [("planted", "FieldValueTypeInvalid"), UNCHECKED]),
+            ({"loose": "a", "planted": "2026-01-31T12:00:00"}, [("planted", "FieldValueTypeInvalid"), UNCHECKED]),
             ({"loose": "a", "planted": "2026-01-31T12:00:00Z", "weight": "16Gi", "crown": {"size": 1.0}}, []),
         ],
     )
@@ -126,6 +126,16 @@ class TestValidation:
         changed = {**old, "leaves": [{"name": "x"}, {"name": "long", "size": 1}]}
         assert problems(changed, old) == [], "items of a keyed list are followed by their key"
         assert problems({**old, "loose": "yyy"}, old) == [("loose", "FieldValueNotSupported"), UNCHECKED]
+
+    def test_true_is_not_what_one_was(self) -> None:
+        old = {"loose": "a", "crown": {"size": 1}}
+        assert problems({"loose": "a", "crown": {"size": True}}, old) == [
+            ("crown.size", "FieldValueTypeInvalid"),
+            UNCHECKED,
+        ]
+
+    def test_a_rule_that_stumbles_over_what_was_stored_is_broken(self) -> None:
+        assert problems({"loose": "a", "tags": ["t"]}, ["not", "an", "object"]) == [("<nil>", "FieldValueInvalid")]
 
     def test_a_rule_on_changes_needs_a_former_value(self) -> None:
         value = {"loose": "a", "tags": ["t"]}

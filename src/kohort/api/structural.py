@@ -111,12 +111,25 @@ def validate(value: Json, schema: Schema, old: Json = MISSING) -> list[FieldErro
     return [*errors, *_broken_rules(value, schema, old, _START)]
 
 
+def _is_unchanged(value: Json, old: Json) -> bool:
+    return old is not MISSING and old == value and _same_types(value, old)
+
+
+def _same_types(value: Json, old: Json) -> bool:
+    """Tells true from 1 in values that are equal otherwise."""
+    if isinstance(value, dict):
+        return all(_same_types(member, old[name]) for name, member in value.items())
+    if isinstance(value, list):
+        return all(map(_same_types, value, old))
+    return isinstance(value, bool) == isinstance(old, bool)
+
+
 def _error(trail: Trail, kind: ErrorKind, detail: str, value: Any = NO_VALUE) -> FieldError:
     return FieldError(_path(trail), kind, detail, value, source="schema")
 
 
 def _schema_errors(value: Json, schema: Schema, old: Json, trail: Trail) -> Iterator[FieldError]:
-    if old is not MISSING and old == value:
+    if _is_unchanged(value, old):
         return
     problem = _type_problem(value, schema)
     if problem:
@@ -189,7 +202,7 @@ def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldEr
     elif schema.pattern == QUANTITY_REGEX and not is_quantity(value):
         yield _error(trail, ErrorKind.TYPE_INVALID, "must be a quantity such as 500m, 4 or 16Gi", value)
     elif schema.format == "date-time" and not _is_time(value):
-        yield _error(trail, ErrorKind.INVALID, "must be a time such as 2026-01-31T12:00:00Z", value)
+        yield _error(trail, ErrorKind.TYPE_INVALID, "must be a time such as 2026-01-31T12:00:00Z", value)
     if schema.enum and value not in schema.enum:
         names = ", ".join(f'"{name}"' for name in schema.enum)
         yield _error(trail, ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value)
@@ -272,7 +285,7 @@ _CHECKS: dict[str, Callable[[Any, Schema, Trail], Iterator[FieldError]]] = {
 
 
 def _broken_rules(value: Json, schema: Schema, old: Json, trail: Trail) -> Iterator[FieldError]:
-    if old is not MISSING and old == value:
+    if _is_unchanged(value, old):
         return
     for rule in schema.rules:
         if not _holds(rule, value, old):
@@ -284,7 +297,11 @@ def _broken_rules(value: Json, schema: Schema, old: Json, trail: Trail) -> Itera
 def _holds(rule: Rule, value: Json, old: Json) -> bool:
     if rule.is_transition and old is MISSING:
         return True
-    return rule.holds(value, None if old is MISSING else old)
+    try:
+        return rule.holds(value, None if old is MISSING else old)
+    except (AttributeError, KeyError, TypeError):
+        # The former object may have a shape that today's schema refuses; a rule that can't be evaluated is broken.
+        return False
 
 
 @cache
