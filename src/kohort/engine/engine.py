@@ -273,14 +273,22 @@ class Engine:
         return settled
 
     def _read(self, workload: Workload, thing: v1beta2.Workload) -> None:
-        gates = self.settings.gates
+        """Take over what the object says, and note what follows from it for others."""
         self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
-        workload.object = thing
-        workload.generation = thing.metadata.generation
-        priority = intake.effective_priority(thing, gates)
+        priority = intake.effective_priority(thing, self.settings.gates)
         if workload.has_quota and priority != workload.priority and workload.queue is not None:
             workload.queue.recount(workload, priority)
-        workload.priority = priority
+        self._note_readiness(workload, thing)
+        self.describe(workload, thing)
+        if workload.evicted:
+            self._evicting.discard(workload.uid)
+
+    def describe(self, workload: Workload, thing: v1beta2.Workload) -> None:
+        """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
+        gates = self.settings.gates
+        workload.object = thing
+        workload.generation = thing.metadata.generation
+        workload.priority = intake.effective_priority(thing, gates)
         workload.created = thing.metadata.creation_timestamp
         workload.queued_at = intake.queue_timestamp(thing, self.settings)
         workload.backoff_until = _backoff_until(thing)
@@ -289,11 +297,7 @@ class Engine:
         workload.allowed_flavors = intake.allowed_flavors(thing, gates)
         replaced = intake.replaced_slice(thing, gates)
         workload.replaces = self.workloads.get(replaced) if replaced else None
-        self._note_readiness(workload, thing)
-        evicted = find(thing.status.conditions, "Evicted")
-        workload.evicted = evicted is not None and evicted.status == "True"
-        if workload.evicted:
-            self._evicting.discard(workload.uid)
+        workload.evicted = is_true(thing.status.conditions, "Evicted")
         asked = demands(thing, self.settings.requests, self._surroundings.of(workload.key.namespace), gates)
         workload.pod_sets = tuple(
             PodSet(
@@ -309,7 +313,9 @@ class Engine:
         )
         # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
         is_comparable = gates.enabled(Gate.SchedulingEquivalenceHashing) and workload.replaces is None
-        workload.equivalence = equivalence(thing, priority, asked, workload.allowed_flavors) if is_comparable else ""
+        workload.equivalence = (
+            equivalence(thing, workload.priority, asked, workload.allowed_flavors) if is_comparable else ""
+        )
 
     def _reread(self, namespace: str, now: datetime) -> None:
         """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""
@@ -494,9 +500,9 @@ class Engine:
         workload = pending.pop(now)
         if workload is None:
             return None
-        return Head(workload, queue, pending.is_preemptor(workload), self._obstacle(workload, queue))
+        return Head(workload, queue, pending.is_preemptor(workload), self.obstacle(workload, queue))
 
-    def _obstacle(self, workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
+    def obstacle(self, workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
         """What keeps a head from being nominated (SCH-311, SCH-124)."""
         thing = workload.object
         if thing is not None and any(check.state in ("Retry", "Rejected") for check in thing.status.admission_checks):
@@ -583,10 +589,14 @@ class Engine:
     def issue(self, target: Target) -> bool:
         """Whether an eviction is new (SCH-650)."""
         workload = target.workload
-        if workload.evicted or workload.uid in self._evicting:
+        if self.is_leaving(workload):
             return False
         self._evicting.add(workload.uid)
         return True
+
+    def is_leaving(self, workload: Workload) -> bool:
+        """Whether an eviction of the workload is under way, seen or not (SCH-650)."""
+        return workload.evicted or workload.uid in self._evicting
 
     def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
         """Search for victims by the configured algorithm."""
