@@ -1,0 +1,9 @@
+"""What waits in a ClusterQueue (docs/spec/scheduling.md §2): the active ones in order, the pool, and the one in flight.
+
+Equal workloads of one LocalQueue form a group; groups go to the pool and come back as a whole, whatever their size.
+"""
+
+from kohort.engine.pending.listing import Listing, Position
+from kohort.engine.pending.queue import Counts, PendingQueue, Place
+
+__all__ = ["Counts", "Listing", "PendingQueue", "Place", "Position"]

@@ -1,0 +1,40 @@
+"""The pending workloads of a ClusterQueue in one order, for people who ask when it is their turn (SCH-213)."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from kohort.engine.pending.shelf import rank_of
+from kohort.engine.records import Key, Workload
+
+
+class Position(NamedTuple):
+    """How many workloads come before one, in its ClusterQueue and in its LocalQueue."""
+
+    in_cluster_queue: int
+    in_local_queue: int
+
+
+class Listing:
+    """The order at one moment."""
+
+    def __init__(self, workloads: Iterable[Workload], first: Key | None, usages: Mapping[Key, float]) -> None:
+        self.first = first
+        """The sticky workload, if there is one."""
+        self.usages = usages
+        """Usage per LocalQueue that the order follows; empty where usage does not count."""
+        self.workloads = sorted(
+            workloads,
+            key=lambda workload: (usages.get(workload.local_queue, 0.0), workload.key != first, rank_of(workload)),
+        )
+
+    @cached_property
+    def positions(self) -> Mapping[Key, Position]:
+        """Where each workload stands."""
+        positions = {}
+        seen: dict[Key, int] = {}
+        for index, workload in enumerate(self.workloads):
+            before = seen.get(workload.local_queue, 0)
+            positions[workload.key] = Position(index, before)
+            seen[workload.local_queue] = before + 1
+        return positions

@@ -1,0 +1,290 @@
+"""The pending workloads of one ClusterQueue: the rules by which they are active, in the pool or in flight (SCH-203).
+
+Entering, popping, requeueing and retrying are here as the specification tells them; `shelves` makes them cheap.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from enum import Enum
+from typing import Final, NamedTuple
+
+from kohort.engine.decisions import Requeue
+from kohort.engine.pending.listing import Listing
+from kohort.engine.pending.placement import MAKES_PREEMPTOR, PARKS, SPEAKS_FOR_EQUALS
+from kohort.engine.pending.shelf import Entry
+from kohort.engine.pending.shelves import Shelves, UsageOf
+from kohort.engine.records import NO_END, Key, Queue, Workload
+
+PENDING_EVALUATION: Final = "PendingEvaluation"
+
+
+class Place(Enum):
+    """Where a pending workload is (SCH-203)."""
+
+    ACTIVE = "active"
+    POOL = "inadmissible"
+    IN_FLIGHT = "in flight"
+
+
+class Counts(NamedTuple):
+    """How many workloads are in each place."""
+
+    active: int
+    inadmissible: int
+    in_flight: int
+
+
+class Preemptor(NamedTuple):
+    """The workload that waits for its victims to leave, as it was when it was evaluated (SCH-240)."""
+
+    key: Key
+    generation: int
+
+
+class PendingQueue:
+    """The workloads that wait in a ClusterQueue."""
+
+    def __init__(self, queue: Queue, usage_of: UsageOf | None = None) -> None:
+        self.queue = queue
+        self.pops = 0
+        """How often a head was asked for (SCH-231)."""
+        self._usage_of = usage_of
+        self._entries: dict[Key, Entry] = {}
+        self._shelves = Shelves(usage_of)
+        self._flight: Entry | None = None
+        self._preemptor: Preemptor | None = None
+        self._failed: dict[str, str] = {}
+        """Equivalence to the QuotaReserved reason with which one of that kind failed (SCH-251)."""
+        self._retried_at = -1
+        """Value of `pops` when the pool was last retried."""
+        self._early: dict[Key, Entry] = {}
+        """Active workloads that got a backoff while active: they keep their place (SCH-222), but not in the pool."""
+        self._listing: Listing | None = None
+
+    def order_by(self, usage_of: UsageOf | None) -> None:
+        """Put LocalQueues that used less first from now on, or stop doing so (SCH-212a, SCH-809)."""
+        self._usage_of = usage_of
+        self._shelves.order_by(usage_of)
+        self._listing = None
+
+    # Entering and leaving
+
+    def push(self, workload: Workload, now: datetime) -> None:
+        """Take in a workload that is new here, or one about which something that matters changed (SCH-222)."""
+        self.update(workload, now, changed=True)
+
+    def update(self, workload: Workload, now: datetime, *, changed: bool) -> None:
+        """Take over a workload's new state; `changed` says whether anything of SCH-221 differs from before.
+
+        In flight it is ignored, as the requeue reads the object anew (SCH-220). An active workload keeps its place but
+        for the order. One in the pool stays there unless something changed, or its generation was never evaluated.
+        """
+        entry = self._entries.get(workload.key)
+        if entry is not None and entry is self._flight:
+            return
+        self._listing = None
+        if entry is None:
+            self._enter(self._new_entry(workload), now)
+            return
+        entry.workload = workload
+        if entry.is_active:
+            self._keep_active(entry, now)
+        elif changed or entry.evaluated not in (None, workload.generation):
+            self._enter(entry, now)
+        else:
+            self._keep_in_pool(entry, now)
+
+    def remove(self, workload: Workload) -> None:
+        """The workload left the queues: reserved, finished, deactivated, on hold, moved or deleted (SCH-240)."""
+        self._leave(workload.key)
+        if self._preemptor is not None and self._preemptor.key == workload.key:
+            self._preemptor = None
+
+    def assume(self, workload: Workload) -> None:
+        """The cycle reserved quota for the workload in flight: it waits no longer (SCH-350).
+
+        It is still remembered as preemptor until `remove`, because the write may fail and bring it back (SCH-352).
+        """
+        if self._flight is not None and self._flight.workload.key == workload.key:
+            self._leave(workload.key)
+
+    def _leave(self, key: Key) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            return
+        self._listing = None
+        self._early.pop(key, None)
+        self._shelves.drop(entry)
+        if entry is self._flight:
+            self._flight = None
+
+    def _new_entry(self, workload: Workload) -> Entry:
+        entry = self._entries[workload.key] = Entry(workload)
+        return entry
+
+    def _enter(self, entry: Entry, now: datetime) -> None:
+        """SCH-222."""
+        if _backs_off(entry.workload, now) or self._is_known_to_fail(entry.workload):
+            self._put_in_pool(entry, now)
+        else:
+            self._shelves.make_active(entry)
+
+    def _is_known_to_fail(self, workload: Workload) -> bool:
+        return workload.equivalence in self._failed and not self.queue.policies.is_strict
+
+    def _put_in_pool(self, entry: Entry, now: datetime) -> None:
+        until = entry.workload.backoff_until
+        if until is not None and until > now:
+            self._shelves.put_to_sleep(entry, until)
+        else:
+            self._shelves.put_in_pool(entry)
+
+    def _keep_in_pool(self, entry: Entry, now: datetime) -> None:
+        if self._shelves.sleeps(entry):
+            self._shelves.put_to_sleep(entry, entry.workload.backoff_until or now)
+        else:
+            self._put_in_pool(entry, now)
+
+    def _keep_active(self, entry: Entry, now: datetime) -> None:
+        self._early.pop(entry.workload.key, None)
+        if _backs_off(entry.workload, now):
+            self._early[entry.workload.key] = entry
+        self._shelves.make_active(entry)
+
+    # Popping
+
+    def pop(self, now: datetime) -> Workload | None:
+        """Send the head in flight (SCH-230, SCH-231); none as long as another one is in flight (SCH-203)."""
+        if self._flight is not None:
+            return None
+        self.pops += 1
+        self.wake(now)
+        entry = self._shelves.first(self._sticky())
+        if entry is None:
+            return None
+        self._shelves.take(entry)
+        self._early.pop(entry.workload.key, None)
+        entry.evaluated = entry.workload.generation
+        self._flight = entry
+        return entry.workload
+
+    def is_preemptor(self, workload: Workload) -> bool:
+        """Whether the workload, as it is now, is the one that waits for its victims to leave (SCH-241)."""
+        return self._preemptor == (workload.key, workload.generation)
+
+    def _sticky(self) -> Entry | None:
+        """The workload that goes before all others (SCH-240)."""
+        if self._preemptor is None or self.queue.policies.is_strict:
+            return None
+        return self._entries.get(self._preemptor.key)
+
+    # Requeueing
+
+    def requeue(self, workload: Workload, reason: Requeue, now: datetime, status_reason: str = "") -> None:
+        """Put a workload back that was not admitted (SCH-236 to SCH-251).
+
+        `status_reason` is the reason of QuotaReserved=False that it got; equivalent workloads get it too (SCH-253).
+        A workload that came back by itself meanwhile stays where it is, unless it may be active at once.
+        """
+        entry = self._entries.get(workload.key) or self._new_entry(workload)
+        if reason in MAKES_PREEMPTOR:
+            evaluated = workload.generation if entry.evaluated is None else entry.evaluated
+            self._preemptor = Preemptor(workload.key, evaluated)
+        self._listing = None
+        if entry is self._flight:
+            self._flight = None
+        parks = self._parks(workload, reason)
+        if not parks and not _backs_off(workload, now):
+            entry.workload = workload
+            self._shelves.make_active(entry)
+        elif entry.shelf is not None:
+            self.update(workload, now, changed=False)
+        else:
+            entry.workload = workload
+            self._put_in_pool(entry, now)
+            if parks and reason in SPEAKS_FOR_EQUALS:
+                self._bypass_equals(workload.equivalence, now, status_reason)
+
+    def _parks(self, workload: Workload, reason: Requeue) -> bool:
+        """SCH-236, with the exceptions of SCH-237."""
+        parks = PARKS[reason].strict if self.queue.policies.is_strict else PARKS[reason].best_effort
+        has_more = workload.progress is not None and workload.progress.has_more
+        return parks and not has_more and self._retried_at < self.pops
+
+    def _bypass_equals(self, kind: str, now: datetime, status_reason: str) -> None:
+        """Remember the failure and put all equal workloads in the pool, at a cost that does not grow with them."""
+        if not kind or self.queue.policies.is_strict:
+            return
+        self._failed[kind] = status_reason or PENDING_EVALUATION
+        for entry in [each for each in self._early.values() if each.workload.equivalence == kind]:
+            self._put_in_pool(entry, now)
+            del self._early[entry.workload.key]
+        self._shelves.park(kind)
+
+    def bypass_reason(self, workload: Workload) -> str:
+        """Reason for a workload of the pool that is not looked at because an equal one failed; else empty (SCH-253)."""
+        if self.place_of(workload) is not Place.POOL:
+            return ""
+        return self._failed.get(workload.equivalence, "")
+
+    # Retrying
+
+    def retry(self, now: datetime, belongs: Callable[[str], bool]) -> int:
+        """Make the pool active again, except where backoff or namespace forbid it (SCH-260, SCH-252).
+
+        `belongs` says whether workloads of a namespace may be in this ClusterQueue. Returns how many moved.
+        """
+        self._retried_at = self.pops
+        self._failed.clear()
+        for entry in self._shelves.take_due(now):
+            self._shelves.put_in_pool(entry)
+        return self._shelves.recall(belongs)
+
+    def wake_at(self) -> datetime | None:
+        """When the next backoff ends; None where none has an end of its own."""
+        due = self._shelves.next_waking()
+        return None if due == NO_END else due
+
+    def wake(self, now: datetime) -> int:
+        """Let workloads enter anew whose backoff has ended; how many that were (SCH-222, SCH-223)."""
+        due = self._shelves.take_due(now)
+        for entry in due:
+            self._enter(entry, now)
+        return len(due)
+
+    # Questions
+
+    @property
+    def counts(self) -> Counts:
+        """How many workloads are in each place."""
+        in_flight = 0 if self._flight is None else 1
+        active = self._shelves.active
+        return Counts(active, len(self._entries) - active - in_flight, in_flight)
+
+    def place_of(self, workload: Workload) -> Place | None:
+        """Where the workload is; None where it is not pending here."""
+        entry = self._entries.get(workload.key)
+        if entry is None:
+            return None
+        if entry is self._flight:
+            return Place.IN_FLIGHT
+        return Place.ACTIVE if entry.is_active else Place.POOL
+
+    def listing(self) -> Listing:
+        """Everybody in the order of SCH-212; sorted when asked for, and kept until something changes (SCH-213)."""
+        sticky = self._sticky()
+        first = sticky.workload.key if sticky else None
+        kept = self._listing
+        if kept is None or kept.first != first or kept.usages != self._usages(kept.usages):
+            workloads = [entry.workload for entry in self._entries.values()]
+            usages = self._usages({workload.local_queue for workload in workloads})
+            kept = self._listing = Listing(workloads, first, usages)
+        return kept
+
+    def _usages(self, local_queues: Iterable[Key]) -> dict[Key, float]:
+        return {} if self._usage_of is None else {each: self._usage_of(each) for each in local_queues}
+
+
+def _backs_off(workload: Workload, now: datetime) -> bool:
+    """SCH-223."""
+    return workload.backoff_until is not None and workload.backoff_until > now

@@ -1,0 +1,161 @@
+"""Pending workloads in order, on heaps from which the members can also leave in the middle.
+
+Who leaves is only crossed out: its item is skipped when it comes up, and swept away once such items prevail.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from kohort.engine.records import Key, Workload
+
+Item = tuple[int, datetime, str, int, "Entry"]
+"""What decides the order, a number that no other item has, and who it is about."""
+Rank = tuple[int, datetime, str]
+
+SPARE: Final = 32
+"""Crossed-out items not worth a sweep."""
+DAWN: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def rank_of(workload: Workload) -> Rank:
+    """Higher priority, then earlier timestamp, then lower UID (SCH-212 c to e)."""
+    return -workload.priority, workload.queued_at or DAWN, workload.uid
+
+
+class Entry:
+    """A pending workload, and the shelf on which it stands; none while it is in flight."""
+
+    __slots__ = ("evaluated", "group", "item", "shelf", "workload")
+
+    def __init__(self, workload: Workload) -> None:
+        self.workload = workload
+        self.shelf: Shelf | None = None
+        self.group: Group | None = None
+        """Its group, kept in flight because it mostly comes back to it."""
+        self.item: Item | None = None
+        """The item that counts; older ones in any heap are crossed out."""
+        self.evaluated: int | None = None
+        """Generation when it was last popped (SCH-231)."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it can be popped."""
+        return self.shelf is not None and self.shelf.is_active
+
+
+class Shelf:
+    """Entries in the order of their items."""
+
+    __slots__ = ("is_active", "items", "size")
+
+    def __init__(self) -> None:
+        self.is_active = False
+        self.items: list[Item] = []
+        self.size = 0
+
+    def add(self, item: Item) -> None:
+        """Put the entry of the item here."""
+        entry = item[4]
+        entry.item, entry.shelf = item, self
+        heappush(self.items, item)
+        self.size += 1
+
+    def cross_out(self, entry: Entry) -> None:
+        """The entry no longer stands here."""
+        entry.item = entry.shelf = None
+        self.size -= 1
+        if len(self.items) > 2 * self.size + SPARE:
+            self.items = [item for item in self.items if item[4].item is item]
+            heapify(self.items)
+
+    def head(self) -> Item | None:
+        """The first item that counts."""
+        items = self.items
+        while items and items[0][4].item is not items[0]:
+            heappop(items)
+        return items[0] if items else None
+
+    def absorb(self, other: "Shelf") -> None:
+        """Take everything over from a shelf that should be the smaller one."""
+        for item in other.items:
+            if item[4].item is item:
+                self.add(item)
+        other.items, other.size = [], 0
+
+
+class Group:
+    """Equal workloads of one LocalQueue: which of them are active and which are in the pool."""
+
+    __slots__ = ("active", "kind", "local_queue", "pool")
+
+    def __init__(self, kind: str | Key, local_queue: Key) -> None:
+        self.kind = kind
+        self.local_queue = local_queue
+        self.active = Shelf()
+        self.active.is_active = True
+        self.pool = Shelf()
+
+    def park(self) -> int:
+        """Everything goes to the pool; the cost is that of the smaller shelf. How many went."""
+        moved = self.active.size
+        if self.pool.size < self.active.size:
+            self._swap()
+        self.pool.absorb(self.active)
+        return moved
+
+    def recall(self) -> int:
+        """Everything becomes active again, at the same cost. How many did."""
+        moved = self.pool.size
+        if self.active.size < self.pool.size:
+            self._swap()
+        self.active.absorb(self.pool)
+        return moved
+
+    def _swap(self) -> None:
+        self.active, self.pool = self.pool, self.active
+        self.active.is_active, self.pool.is_active = True, False
+
+
+class Frontier:
+    """The heads of active shelves, among which the next workload is found.
+
+    The head of every active shelf is offered whenever it changes; what is no longer active is skipped. So the first
+    item here that is active comes before all others, whether or not it is still the head of its shelf.
+    """
+
+    __slots__ = ("items", "limit")
+
+    def __init__(self) -> None:
+        self.items: list[Item] = []
+        self.limit = SPARE
+
+    def offer(self, item: Item) -> None:
+        """A shelf has a new head."""
+        heappush(self.items, item)
+        if len(self.items) > self.limit:
+            self.items = _heads_among(self.items)
+            heapify(self.items)
+            self.limit = 2 * len(self.items) + SPARE
+
+    def first(self) -> Item | None:
+        """The first workload that is active."""
+        items = self.items
+        while items and not _counts(items[0]):
+            heappop(items)
+        return items[0] if items else None
+
+
+def _counts(item: Item) -> bool:
+    return item[4].item is item and item[4].is_active
+
+
+def _heads_among(items: Iterable[Item]) -> list[Item]:
+    heads = {id(item): item for item in items if _counts(item) and _is_head(item)}
+    return list(heads.values())
+
+
+def _is_head(item: Item) -> bool:
+    shelf = item[4].shelf
+    return shelf is not None and shelf.head() is item

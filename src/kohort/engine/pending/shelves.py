@@ -1,0 +1,204 @@
+"""All shelves of a ClusterQueue: who is active, who is in the pool, who sleeps until a backoff ends, and who is first.
+
+This is the machinery only. When something moves from one place to another is the matter of `queue`.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from kohort.engine.pending.shelf import Entry, Frontier, Group, Item, Shelf, rank_of
+from kohort.engine.records import Key, Workload
+
+UsageOf = Callable[[Key], float]
+"""Past usage of a LocalQueue (SCH-804)."""
+EVERYONE: Final = Key("", "")
+"""The lane of all workloads where the usage of their LocalQueues does not count."""
+
+
+class Shelves:
+    """Where the pending workloads of a ClusterQueue stand."""
+
+    def __init__(self, usage_of: UsageOf | None) -> None:
+        self.active = 0
+        """How many can be popped."""
+        self._usage_of = usage_of
+        self._groups: dict[str | Key, dict[Key, Group]] = {}
+        self._pooled: dict[Group, None] = {}
+        """Groups with someone in the pool."""
+        self._asleep = Shelf()
+        self._frontiers: dict[Key, Frontier] = {}
+        """One per LocalQueue where their usage counts; else just one."""
+        self._numbers = 0
+
+    def order_by(self, usage_of: UsageOf | None) -> None:
+        """Order by the usage of LocalQueues from now on, or no longer (SCH-809)."""
+        self._usage_of = usage_of
+        self._frontiers.clear()
+        for equal in self._groups.values():
+            for group in equal.values():
+                self._offer_head(group)
+
+    # Placing: whoever is placed leaves where it stood.
+
+    def make_active(self, entry: Entry) -> None:
+        """Let the workload be popped in its turn."""
+        group = self._join(entry)
+        item = self._item(entry)
+        group.active.add(item)
+        self.active += 1
+        if group.active.head() is item:
+            self._offer_head(group)
+
+    def put_in_pool(self, entry: Entry) -> None:
+        """Let the workload wait for the next retry."""
+        group = self._join(entry)
+        group.pool.add(self._item(entry))
+        self._pooled[group] = None
+
+    def put_to_sleep(self, entry: Entry, until: datetime) -> None:
+        """Let the workload wait in the pool until then; retries pass it over."""
+        self.drop(entry)
+        self._asleep.add((0, until, entry.workload.uid, self._next_number(), entry))
+
+    def take(self, entry: Entry) -> None:
+        """Take the workload off its shelf, if it stands on one."""
+        shelf = entry.shelf
+        if shelf is None:
+            return
+        was_first = shelf.is_active and shelf.head() is entry.item
+        shelf.cross_out(entry)
+        if shelf.is_active:
+            self.active -= 1
+        if was_first and entry.group is not None:
+            self._offer_head(entry.group)
+
+    def drop(self, entry: Entry) -> None:
+        """Take the workload away; it will not come back to its group."""
+        self.take(entry)
+        if entry.group is not None:
+            self._tidy(entry.group)
+            entry.group = None
+
+    def _join(self, entry: Entry) -> Group:
+        self.take(entry)
+        workload, old = entry.workload, entry.group
+        group = self._group_of(workload)
+        if old is not None and old is not group:
+            self._tidy(old)
+        entry.group = group
+        return group
+
+    # Moving groups
+
+    def park(self, kind: str) -> None:
+        """Put all active workloads of that equivalence in the pool."""
+        for group in self._groups.get(kind, {}).values():
+            self.active -= group.park()
+            self._pooled[group] = None
+
+    def recall(self, belongs: Callable[[str], bool]) -> int:
+        """Make the pool active again, except in namespaces that do not belong here; how many that were."""
+        pooled, self._pooled = self._pooled, {}
+        answers: dict[str, bool] = {}
+        before = self.active
+        for group in pooled:
+            namespace = group.local_queue.namespace
+            if namespace not in answers:
+                answers[namespace] = belongs(namespace)
+            if answers[namespace]:
+                self.active += group.recall()
+                self._offer_head(group)
+            else:
+                self._pooled[group] = None
+        return self.active - before
+
+    # Sleepers
+
+    def sleeps(self, entry: Entry) -> bool:
+        """Whether the workload waits for a time."""
+        return entry.shelf is self._asleep
+
+    def next_waking(self) -> datetime | None:
+        """When the first sleeper is due."""
+        item = self._asleep.head()
+        return item[1] if item else None
+
+    def take_due(self, now: datetime) -> list[Entry]:
+        """Take the sleepers off their shelf that are due, the longest due first."""
+        due = []
+        while (item := self._asleep.head()) is not None and item[1] <= now:
+            self.take(item[4])
+            due.append(item[4])
+        return due
+
+    # Order
+
+    def first(self, sticky: Entry | None) -> Entry | None:
+        """The head (SCH-212): least usage of the LocalQueue, then the sticky one, then by rank."""
+        best = self._first_of_lanes()
+        if best is None:
+            return None
+        usage, item = best
+        group = sticky.group if sticky is not None and sticky.is_active else None
+        return sticky if group is not None and self._usage(self._lane(group)) == usage else item[4]
+
+    def _first_of_lanes(self) -> tuple[float, Item] | None:
+        best = None
+        empty = []
+        for lane, frontier in self._frontiers.items():
+            item = frontier.first()
+            if item is None:
+                empty.append(lane)
+                continue
+            candidate = self._usage(lane), item
+            if best is None or candidate < best:
+                best = candidate
+        for lane in empty:
+            del self._frontiers[lane]
+        return best
+
+    def _usage(self, lane: Key) -> float:
+        return 0.0 if self._usage_of is None else self._usage_of(lane)
+
+    def _lane(self, group: Group) -> Key:
+        return EVERYONE if self._usage_of is None else group.local_queue
+
+    def _offer_head(self, group: Group) -> None:
+        item = group.active.head()
+        if item is None:
+            return
+        lane = self._lane(group)
+        frontier = self._frontiers.get(lane)
+        if frontier is None:
+            frontier = self._frontiers[lane] = Frontier()
+        frontier.offer(item)
+
+    # Groups
+
+    def _item(self, entry: Entry) -> Item:
+        return (*rank_of(entry.workload), self._next_number(), entry)
+
+    def _next_number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _group_of(self, workload: Workload) -> Group:
+        kind = workload.equivalence or workload.key
+        equal = self._groups.setdefault(kind, {})
+        group = equal.get(workload.local_queue)
+        if group is None:
+            group = equal[workload.local_queue] = Group(kind, workload.local_queue)
+        return group
+
+    def _tidy(self, group: Group) -> None:
+        """Forget a group, or that it is in the pool, when nobody is left there."""
+        if group.pool.size:
+            return
+        self._pooled.pop(group, None)
+        equal = self._groups.get(group.kind, {})
+        if group.active.size or equal.get(group.local_queue) is not group:
+            return
+        del equal[group.local_queue]
+        if not equal:
+            del self._groups[group.kind]

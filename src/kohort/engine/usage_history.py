@@ -1,0 +1,188 @@
+"""What LocalQueues used lately, for admission fair sharing (docs/spec/scheduling.md §8).
+
+Amounts are whole billionths of a unit: exactly the nine decimals to which the rules round down, so nothing drifts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from math import fsum, inf
+
+from kohort.api.amounts import CPU
+from kohort.api.config.common import AdmissionFairSharing
+from kohort.api.kueue.v1beta2.queues import AdmissionFairSharingStatus
+from kohort.api.markers import ResourceList
+from kohort.api.quantity import NANO, Quantity
+from kohort.api.times import Nanoseconds, from_timedelta, parse_duration
+from kohort.engine.records import Key
+
+Amounts = Mapping[str, int]
+"""Amounts per resource in internal units."""
+Nanos = dict[str, int]
+"""Amounts per resource in billionths of a unit; of a core for `cpu`."""
+
+_NANOS_PER_MILLI = NANO // 1000
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRules:
+    """How fast usage is forgotten, how often it is sampled, and what a unit of a resource counts."""
+
+    half_life: Nanoseconds = 0
+    interval: Nanoseconds = 0
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+
+def rules_of(settings: AdmissionFairSharing) -> HistoryRules:
+    """The configuration in the form in which it is used."""
+    half_life = parse_duration(settings.usage_half_life_time)
+    return HistoryRules(half_life, parse_duration(settings.usage_sampling_interval), settings.resource_weights)
+
+
+def decay(elapsed: Nanoseconds, half_life: Nanoseconds) -> float:
+    """The part of past usage that is forgotten in a time; nothing where there is no half-life (SCH-801)."""
+    return 1.0 - 0.5 ** (elapsed / half_life) if half_life else 0.0
+
+
+def scaled(amounts: Mapping[str, int], factor: float) -> Nanos:
+    """Products with the factor as it is written in decimals, rounded down to the billionth (SCH-803)."""
+    numerator, denominator = Decimal(repr(factor)).as_integer_ratio()
+    return {resource: amount * numerator // denominator for resource, amount in amounts.items()}
+
+
+def to_nanos(amounts: Amounts) -> Nanos:
+    """Amounts in internal units as billionths; `cpu` is counted in thousandths there (SCH-101)."""
+    return {name: amount * (_NANOS_PER_MILLI if name == CPU else NANO) for name, amount in amounts.items()}
+
+
+def _add(total: Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
+    for resource, amount in amounts.items():
+        total[resource] = total.get(resource, 0) + sign * amount
+
+
+class Ledger:
+    """The account of one LocalQueue (SCH-802)."""
+
+    __slots__ = ("consumed", "owed", "penalties", "updated_at", "usage")
+
+    def __init__(self, consumed: Nanos, now: datetime) -> None:
+        self.consumed = consumed
+        self.penalties: dict[Key, Nanos] = {}
+        """Per workload that was reserved and not admitted yet."""
+        self.owed: Nanos = {}
+        """Sum of the penalties."""
+        self.updated_at = now
+        self.usage: float | None = None
+        """The last answer, as long as nothing changed; whatever the weight of the LocalQueue."""
+
+    def sample(self, admitted: Amounts, now: datetime, half_life: Nanoseconds) -> None:
+        """Forget a part of the past and count the present in its place (SCH-803)."""
+        consumed: Nanos = {}
+        if half_life:
+            forgotten = decay(max(0, from_timedelta(now - self.updated_at)), half_life)
+            consumed = scaled(self.consumed, 1.0 - forgotten)
+            _add(consumed, scaled(to_nanos(admitted), forgotten))
+        self.consumed, self.updated_at, self.usage = consumed, now, None
+
+    def charge(self, workload: Key, penalty: Nanos) -> None:
+        """Record a penalty in place of any former one of the workload (SCH-805)."""
+        self.drop(workload)
+        self.penalties[workload] = penalty
+        _add(self.owed, penalty)
+        self.usage = None
+
+    def drop(self, workload: Key) -> Nanos | None:
+        """Take the workload's penalty out, if there is one."""
+        penalty = self.penalties.pop(workload, None)
+        if penalty is not None:
+            _add(self.owed, penalty, -1)
+            self.usage = None
+        return penalty
+
+    def weighed(self, weights: Mapping[str, float]) -> float:
+        """Everything consumed and owed, in units of the resources times their weights (SCH-804)."""
+        if self.usage is None:
+            total = dict(self.consumed)
+            _add(total, self.owed)
+            self.usage = fsum(weights.get(name, 1.0) * (amount / NANO) for name, amount in total.items())
+        return self.usage
+
+
+class UsageHistory:
+    """The accounts of all LocalQueues whose ClusterQueues order by past usage."""
+
+    def __init__(self, rules: HistoryRules) -> None:
+        self.rules = rules
+        self._entry_part = decay(rules.interval, rules.half_life)
+        self._ledgers: dict[Key, Ledger] = {}
+        self._weights: dict[Key, float] = {}
+
+    def set_weight(self, local_queue: Key, weight: float) -> None:
+        """Take over `spec.fairSharing.weight` of a LocalQueue; 1 until told otherwise (SCH-804)."""
+        self._weights[local_queue] = weight
+
+    def seed(self, local_queue: Key, consumed: ResourceList, now: datetime) -> None:
+        """Open the account with what the status says, unless it is open already (SCH-807)."""
+        if local_queue not in self._ledgers:
+            nanos = {name: Quantity.parse(quantity).nanos for name, quantity in consumed.items()}
+            self._ledgers[local_queue] = Ledger(nanos, now)
+
+    def forget(self, local_queue: Key) -> None:
+        """The LocalQueue is gone."""
+        self._ledgers.pop(local_queue, None)
+        self._weights.pop(local_queue, None)
+
+    def sample(self, local_queue: Key, admitted: Amounts, now: datetime) -> bool:
+        """Bring the account up to date if it is time or a penalty is pending; whether it was (SCH-803).
+
+        `admitted` is what the admitted workloads of the LocalQueue use, over all flavors.
+        """
+        ledger = self._ledger(local_queue, now)
+        is_time = from_timedelta(now - ledger.updated_at) >= self.rules.interval
+        if is_time or ledger.penalties:
+            ledger.sample(admitted, now, self.rules.half_life)
+            return True
+        return False
+
+    def charge(self, local_queue: Key, workload: Key, requests: Amounts, now: datetime) -> None:
+        """Count a workload that just got its reservation with what one interval would add (SCH-805)."""
+        self._ledger(local_queue, now).charge(workload, scaled(to_nanos(requests), self._entry_part))
+
+    def settle(self, local_queue: Key, workload: Key, admitted: Amounts, now: datetime) -> bool:
+        """The workload was admitted: its penalty becomes consumption; whether there was one (SCH-806)."""
+        ledger = self._ledger(local_queue, now)
+        penalty = ledger.drop(workload)
+        if penalty is None:
+            return False
+        ledger.sample(admitted, now, self.rules.half_life)
+        _add(ledger.consumed, penalty)
+        return True
+
+    def drop(self, local_queue: Key, workload: Key) -> None:
+        """The workload's penalty lapses: write failed, deleted, moved, finished or inactive (SCH-806)."""
+        ledger = self._ledgers.get(local_queue)
+        if ledger is not None:
+            ledger.drop(workload)
+
+    def usage_of(self, local_queue: Key) -> float:
+        """What decides whose turn it is (SCH-804)."""
+        weight = self._weights.get(local_queue, 1.0)
+        if weight <= 0:
+            return inf
+        ledger = self._ledgers.get(local_queue)
+        return 0.0 if ledger is None else ledger.weighed(self.rules.weights) / weight
+
+    def status_of(self, local_queue: Key) -> AdmissionFairSharingStatus | None:
+        """The account as the LocalQueue's status shows it; None where there is none (SCH-807)."""
+        ledger = self._ledgers.get(local_queue)
+        if ledger is None:
+            return None
+        consumed: ResourceList = {name: str(Quantity(amount)) for name, amount in sorted(ledger.consumed.items())}
+        return AdmissionFairSharingStatus(consumed_resources=consumed, last_update=ledger.updated_at)
+
+    def _ledger(self, local_queue: Key, now: datetime) -> Ledger:
+        ledger = self._ledgers.get(local_queue)
+        if ledger is None:
+            ledger = self._ledgers[local_queue] = Ledger({}, now)
+        return ledger
