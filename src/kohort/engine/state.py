@@ -1,0 +1,413 @@
+"""What the engine knows: objects come in as events and are kept as records, queues and sums.
+
+Nothing is decided here. What happened since the last turn is noted as stirred queues and retries, so that a turn looks
+only where something could have changed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kohort.api.conditions import find, is_true
+from kohort.api.core.namespaces import LimitRange, Namespace
+from kohort.api.core.nodes import RuntimeClass
+from kohort.api.gates import Gate
+from kohort.api.kueue import v1beta2
+from kohort.api.selectors import compile_selector
+from kohort.engine import intake
+from kohort.engine.eligibility import Eligibility
+from kohort.engine.equivalence import equivalence
+from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
+from kohort.engine.forest import Forest, Node
+from kohort.engine.pending import PendingQueue
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import NO_END, Flavor, Key, PodSet, Queue, Workload
+from kohort.engine.requests.demand import demands
+from kohort.engine.requests.usage import admitted_usage
+from kohort.engine.settings import Settings
+from kohort.engine.surroundings import Surroundings
+
+
+@dataclass(slots=True)
+class LocalQueue:
+    """A LocalQueue: the way from a namespace to a ClusterQueue."""
+
+    cluster_queue: str = ""
+    is_stopped: bool = False
+    workloads: dict[Key, Workload] = field(default_factory=dict)
+    """Workloads that name this queue, whether it exists or not."""
+
+
+class State:
+    """All queues, flavors and workloads as they are now."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.rules = self.settings.cycle
+        self.forest = Forest()
+        self.flavors: dict[str, Flavor] = {}
+        self.eligibility = Eligibility()
+        self.queues: dict[str, Queue] = {}
+        self.pending: dict[str, PendingQueue] = {}
+        self.local_queues: dict[Key, LocalQueue] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        self.checks: dict[str, bool] = {}
+        """Whether each AdmissionCheck is active."""
+        self.workloads: dict[Key, Workload] = {}
+        self.cycle = 0
+        self._specs: dict[str, v1beta2.ClusterQueue] = {}
+        self._assumed: set[Key] = set()
+        """Admissions that were decided and not yet seen in an object."""
+        self._evicting: set[str] = set()
+        """UIDs of victims whose eviction was issued and not yet seen (SCH-650)."""
+        self._stirred: set[str] = set()
+        """Queues where something happened since the last turn."""
+        self._retries: set[str] = set()
+        """Queues whose tree may have room again (SCH-260)."""
+        self._surroundings = Surroundings()
+
+    # Events
+
+    def apply(self, event: Event, now: datetime) -> None:
+        """Take in what happened."""
+        match event:
+            case Put(object=thing):
+                self._put(thing, now)
+            case Gone(kind=kind, key=key):
+                self._gone(kind, key, now)
+            case ReservationFailed(workload=key):
+                self._take_back(key, now)
+            case EvictionFailed(workload=key):
+                if key in self.workloads:
+                    self._evicting.discard(self.workloads[key].uid)
+
+    def _put(self, thing: object, now: datetime) -> None:
+        match thing:
+            case v1beta2.Workload():
+                self._put_workload(thing, now)
+            case v1beta2.ClusterQueue():
+                self._put_queue(thing, now)
+            case v1beta2.Cohort():
+                self._put_cohort(thing)
+            case v1beta2.LocalQueue():
+                self._put_local_queue(thing, now)
+            case v1beta2.ResourceFlavor():
+                self.flavors[thing.metadata.name] = intake.flavor_of(thing)
+                self._revisit_queues(flavor=thing.metadata.name)
+            case v1beta2.AdmissionCheck():
+                active = find(thing.status.conditions, "Active")
+                self.checks[thing.metadata.name] = active is not None and active.status == "True"
+                self._revisit_queues(check=thing.metadata.name)
+            case Namespace():
+                self.namespaces[thing.metadata.name] = thing.metadata.labels
+                self._retries.update(self.queues)
+            case LimitRange():
+                self._surroundings.put_limit_range(thing)
+                self._reread(thing.metadata.namespace, now)
+            case RuntimeClass():
+                self._surroundings.put_runtime_class(thing)
+                self._reread("", now)
+
+    def _gone(self, kind: str, key: Key, now: datetime) -> None:
+        match kind:
+            case "Workload":
+                self._remove_workload(key)
+            case "ClusterQueue":
+                self._remove_queue(key.name)
+            case "Cohort":
+                self._stir_tree_of(self.forest.cohorts[key.name])
+                self.forest.remove_cohort(key.name)
+            case "LocalQueue":
+                self._leave_local_queue(key)
+            case "ResourceFlavor":
+                self.flavors.pop(key.name, None)
+                self._revisit_queues(flavor=key.name)
+            case "AdmissionCheck":
+                self.checks.pop(key.name, None)
+                self._revisit_queues(check=key.name)
+            case "Namespace":
+                self.namespaces.pop(key.name, None)
+            case "LimitRange":
+                self._surroundings.remove_limit_range(key)
+                self._reread(key.namespace, now)
+            case "RuntimeClass":
+                self._surroundings.remove_runtime_class(key.name)
+                self._reread("", now)
+
+    # Queues and cohorts
+
+    def _put_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
+        name, spec = thing.metadata.name, thing.spec
+        self._specs[name] = thing
+        node = self.forest.set_queue(
+            name, spec.cohort_name, intake.quotas_of(spec.resource_groups), intake.weight_of(spec.fair_sharing)
+        )
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, node)
+            self.pending[name] = PendingQueue(queue)
+        queue.policies = intake.policies_of(spec)
+        queue.set_groups(intake.groups_of(spec.resource_groups))
+        queue.namespaces = compile_selector(spec.namespace_selector)
+        self._refresh_activity(queue)
+        self._retries.add(name)
+        for local_queue in self.local_queues.values():
+            if local_queue.cluster_queue == name:
+                self._enqueue_all(local_queue, now)
+
+    def _remove_queue(self, name: str) -> None:
+        queue = self.queues.pop(name)
+        del self._specs[name], self.pending[name]
+        self._stir_tree_of(queue.node)
+        self._retries.discard(name)
+        self._stirred.discard(name)
+        self.forest.remove_queue(name)
+
+    def _put_cohort(self, thing: v1beta2.Cohort) -> None:
+        spec = thing.spec
+        node = self.forest.set_cohort(
+            thing.metadata.name,
+            spec.parent_name,
+            intake.quotas_of(spec.resource_groups),
+            intake.weight_of(spec.fair_sharing),
+        )
+        self._stir_tree_of(node)
+        for queue in self.queues.values():
+            self._refresh_activity(queue)
+
+    def _stir_tree_of(self, node: Node) -> None:
+        """Capacity of the tree may have changed: everything parked in it gets another look (SCH-261)."""
+        self._retries.update(name for name in self._names_in_tree(node))
+
+    def _names_in_tree(self, node: Node) -> list[str]:
+        if self.forest.is_cyclic(node):
+            return []
+        parent = node.parent
+        top = parent.root() if parent else node
+        return [leaf.name for leaf in top.all_queues()] if hasattr(top, "all_queues") else [top.name]
+
+    def _revisit_queues(self, flavor: str = "", check: str = "") -> None:
+        """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""
+        for name, thing in self._specs.items():
+            uses_flavor = any(each.name == flavor for group in thing.spec.resource_groups for each in group.flavors)
+            uses_check = check in _check_names(thing)
+            if uses_flavor or uses_check:
+                self._refresh_activity(self.queues[name])
+                self._retries.add(name)
+
+    def _refresh_activity(self, queue: Queue) -> None:
+        """SCH-1051, SCH-402."""
+        thing = self._specs[queue.name]
+        flavors = {flavor for group in queue.groups for flavor in group.flavors}
+        queue.is_active = (
+            thing.spec.stop_policy == "None"
+            and thing.metadata.deletion_timestamp is None
+            and flavors <= self.flavors.keys()
+            and all(self.checks.get(check, False) for check in _check_names(thing))
+            and not self.forest.is_cyclic(queue.node)
+        )
+        if queue.is_active:
+            self._stirred.add(queue.name)
+
+    # Local queues
+
+    def _put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
+        key = Key(thing.metadata.namespace, thing.metadata.name)
+        local_queue = self.local_queues.setdefault(key, LocalQueue())
+        for workload in local_queue.workloads.values():
+            self._dequeue(workload)
+        local_queue.cluster_queue = thing.spec.cluster_queue or ""
+        local_queue.is_stopped = thing.spec.stop_policy != "None"
+        self._enqueue_all(local_queue, now)
+
+    def _leave_local_queue(self, key: Key) -> None:
+        local_queue = self.local_queues[key]
+        for workload in local_queue.workloads.values():
+            self._dequeue(workload)
+        local_queue.cluster_queue = ""
+
+    def _enqueue_all(self, local_queue: LocalQueue, now: datetime) -> None:
+        for workload in local_queue.workloads.values():
+            self._enqueue(workload, now)
+
+    # Workloads
+
+    def _put_workload(self, thing: v1beta2.Workload, now: datetime) -> None:
+        key = Key(thing.metadata.namespace, thing.metadata.name)
+        workload = self.workloads.get(key)
+        if workload is None:
+            workload = self.workloads[key] = Workload(key, thing.metadata.uid)
+        if key in self._assumed and not self._confirms(workload, thing):
+            return
+        matters = intake.matters_in_the_pool(workload.object, thing)
+        self._read(workload, thing)
+        if intake.holds_quota(thing):
+            self._hold(workload, thing, now)
+            return
+        self._release(workload)
+        self._evicting.discard(workload.uid)
+        if not intake.is_admissible(thing, self.settings.gates):
+            self._dequeue(workload)
+        elif matters or workload.queue is None:
+            self._enqueue(workload, now)
+        else:
+            self.pending[workload.queue.name].update(workload, now, changed=False)
+
+    def _confirms(self, workload: Workload, thing: v1beta2.Workload) -> bool:
+        """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
+        settled = intake.holds_quota(thing) or intake.is_finished(thing) or not thing.spec.active
+        if settled:
+            self._assumed.discard(workload.key)
+        return settled
+
+    def _read(self, workload: Workload, thing: v1beta2.Workload) -> None:
+        """Take over what the object says, and note what follows from it for others."""
+        self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
+        priority = intake.effective_priority(thing, self.settings.gates)
+        if workload.has_quota and priority != workload.priority and workload.queue is not None:
+            workload.queue.recount(workload, priority)
+        self._note_readiness(workload, thing)
+        self.describe(workload, thing)
+        if workload.evicted:
+            self._evicting.discard(workload.uid)
+
+    def describe(self, workload: Workload, thing: v1beta2.Workload) -> None:
+        """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
+        gates = self.settings.gates
+        workload.object = thing
+        workload.generation = thing.metadata.generation
+        workload.priority = intake.effective_priority(thing, gates)
+        workload.created = thing.metadata.creation_timestamp
+        workload.queued_at = intake.queue_timestamp(thing, self.settings)
+        workload.backoff_until = _backoff_until(thing)
+        workload.is_admitted = is_true(thing.status.conditions, "Admitted")
+        workload.has_closed_gate = intake.has_closed_gate(thing)
+        workload.allowed_flavors = intake.allowed_flavors(thing, gates)
+        replaced = intake.replaced_slice(thing, gates)
+        workload.replaces = self.workloads.get(replaced) if replaced else None
+        workload.evicted = is_true(thing.status.conditions, "Evicted")
+        asked = demands(thing, self.settings.requests, self._surroundings.of(workload.key.namespace), gates)
+        workload.pod_sets = tuple(
+            PodSet(
+                each.name,
+                each.count,
+                each.spec_count,
+                each.min_count,
+                each.per_pod,
+                pod_set.pod_template,
+                (pod_set.topology_request.pod_set_group_name or "") if pod_set.topology_request else "",
+            )
+            for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
+        )
+        # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
+        is_comparable = gates.enabled(Gate.SchedulingEquivalenceHashing) and workload.replaces is None
+        workload.equivalence = (
+            equivalence(thing, workload.priority, asked, workload.allowed_flavors) if is_comparable else ""
+        )
+
+    def _reread(self, namespace: str, now: datetime) -> None:
+        """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""
+        for workload in list(self.workloads.values()):
+            if workload.object is not None and not workload.has_quota and namespace in ("", workload.key.namespace):
+                self._read(workload, workload.object)
+                self._enqueue(workload, now)
+
+    def _note_readiness(self, workload: Workload, thing: v1beta2.Workload) -> None:
+        """Pods that became ready may be what everybody waits for (SCH-1035)."""
+        ready = is_true(thing.status.conditions, "PodsReady")
+        if ready and not workload.pods_ready and self.settings.waits_for_pods:
+            self._stirred.update(self.queues)
+        workload.pods_ready = ready
+
+    def _join_local_queue(self, workload: Workload, key: Key) -> None:
+        if workload.local_queue != key or workload.object is None:
+            former = self.local_queues.get(workload.local_queue)
+            if former is not None:
+                former.workloads.pop(workload.key, None)
+            workload.local_queue = key
+            self.local_queues.setdefault(key, LocalQueue()).workloads[workload.key] = workload
+
+    def _hold(self, workload: Workload, thing: v1beta2.Workload, now: datetime) -> None:
+        """Count what the object says it holds."""
+        self._dequeue(workload)
+        admission = thing.status.admission
+        queue = self.queues.get(admission.cluster_queue) if admission else None
+        reserved = find(thing.status.conditions, "QuotaReserved")
+        usage: dict[FlavorResource, int] = {}
+        by_pod_set = admitted_usage(thing, self.settings.gates)
+        for pod_set in by_pod_set:
+            for resource, amount in pod_set.amounts.items():
+                if resource in pod_set.flavors:
+                    fr = FlavorResource(pod_set.flavors[resource], resource)
+                    usage[fr] = usage.get(fr, 0) + amount
+        since = reserved.last_transition_time if reserved else now
+        if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
+            self._release(workload)
+            if queue is None:
+                return
+            workload.usage = usage
+            queue.add_holder(workload)
+        workload.reserved_at, workload.held_by_pod_set = since, by_pod_set
+
+    def _release(self, workload: Workload) -> None:
+        """Give its quota back, and let others of the tree have another look."""
+        if workload.has_quota and workload.queue is not None:
+            workload.queue.drop_holder(workload)
+            self._stir_tree_of(workload.queue.node)
+        workload.usage, workload.reserved_at, workload.held_by_pod_set = {}, None, ()
+
+    def _remove_workload(self, key: Key) -> None:
+        workload = self.workloads.pop(key, None)
+        if workload is None:
+            return
+        self._assumed.discard(key)
+        self._evicting.discard(workload.uid)
+        self._release(workload)
+        self._dequeue(workload)
+        local_queue = self.local_queues.get(workload.local_queue)
+        if local_queue is not None:
+            local_queue.workloads.pop(key, None)
+
+    def _take_back(self, key: Key, now: datetime) -> None:
+        """SCH-352."""
+        workload = self.workloads.get(key)
+        if workload is None or key not in self._assumed:
+            return
+        self._assumed.discard(key)
+        self._release(workload)
+        self._enqueue(workload, now)
+
+    def _enqueue(self, workload: Workload, now: datetime) -> None:
+        """Let it wait in the ClusterQueue that its LocalQueue leads to (SCH-202)."""
+        thing = workload.object
+        if thing is None or workload.has_quota or not intake.is_admissible(thing, self.settings.gates):
+            return
+        local_queue = self.local_queues.get(workload.local_queue)
+        stopped = local_queue is None or local_queue.is_stopped
+        queue = None if local_queue is None or stopped else self.queues.get(local_queue.cluster_queue)
+        if workload.queue is not queue:
+            self._dequeue(workload)
+        if queue is not None:
+            workload.queue = queue
+            self.pending[queue.name].push(workload, now)
+            self._stirred.add(queue.name)
+
+    def _dequeue(self, workload: Workload) -> None:
+        if workload.queue is not None and not workload.has_quota:
+            pending = self.pending.get(workload.queue.name)
+            if pending is not None:
+                pending.remove(workload)
+            workload.queue = None
+
+
+def _check_names(thing: v1beta2.ClusterQueue) -> list[str]:
+    strategy = thing.spec.admission_checks_strategy
+    return [check.name for check in strategy.admission_checks] if strategy else []
+
+
+def _backoff_until(thing: v1beta2.Workload) -> datetime | None:
+    """SCH-223."""
+    requeued = find(thing.status.conditions, "Requeued")
+    if requeued is not None and requeued.status == "False":
+        return NO_END
+    return thing.status.requeue_state.requeue_at if thing.status.requeue_state else None
