@@ -85,7 +85,9 @@ class Play(Stage):
         """A pending workload of so many cores; `count` pods of `size` each if a count is given."""
         self.put(self.workload(name, size, queue, **facts))
 
-    def running(self, name: str, size: Json, queue: str = "q", flavor: str = "f", **facts: Json) -> None:
+    def running(
+        self, name: str, size: Json, queue: str = "q", flavor: str = "f", cluster_queue: str = "", **facts: Json
+    ) -> None:
         """An admitted workload; later lines are newer, unless `at` says otherwise."""
         manifest = self.workload(name, size, queue, **facts)
         (pod_set,) = manifest["spec"]["podSets"]
@@ -100,7 +102,7 @@ class Play(Stage):
         }
         time = manifest["metadata"]["creationTimestamp"]
         manifest["status"] = {
-            "admission": {"clusterQueue": queue, "podSetAssignments": [assignment]},
+            "admission": {"clusterQueue": cluster_queue or queue, "podSetAssignments": [assignment]},
             "conditions": [_true("QuotaReserved", time), _true("Admitted", time)],
         }
         self.put(manifest)

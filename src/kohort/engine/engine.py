@@ -8,7 +8,13 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
 
-from kohort.api.kueue.v1beta2.queues import ClusterQueueStatus, CohortStatus, FairSharingStatus, LocalQueueStatus
+from kohort.api.kueue.v1beta2.queues import (
+    ClusterQueueStatus,
+    CohortStatus,
+    FairSharingStatus,
+    LocalQueueFairSharingStatus,
+    LocalQueueStatus,
+)
 from kohort.engine import cycle
 from kohort.engine.cycle import Entry, Head
 from kohort.engine.decisions import Decision, Requeue, Wait
@@ -56,9 +62,19 @@ class Engine(State):
     def _prepare(self, now: datetime) -> list[list[Queue]]:
         """Bring sums and pools up to date; the trees in which something happened."""
         self.forest.refresh()
+        self._sample_usage(now)
         self._retry_pools(now)
         stirred, self._stirred = self._stirred, set()
         return list(self._trees(stirred))
+
+    def _sample_usage(self, now: datetime) -> None:
+        """Bring the accounts of LocalQueues up to date where it is time (SCH-803)."""
+        if self.history is None:
+            return
+        for key, local_queue in self.local_queues.items():
+            queue = self.queues.get(local_queue.cluster_queue)
+            if queue is not None and queue.orders_by_usage and queue.is_active and not local_queue.is_stopped:
+                self.history.sample(key, self._admitted_by(key), now)
 
     def wake_at(self) -> datetime | None:
         """When a backoff ends next, so that the caller can come back (SCH-223)."""
@@ -179,7 +195,15 @@ class Engine(State):
             admitted_workloads=figures.admitted,
             flavors_reservation=local_queue_usage(queue, figures.reservation) if queue else (),
             flavors_usage=local_queue_usage(queue, figures.usage) if queue else (),
+            fair_sharing=self._history_status(key),
         )
+
+    def _history_status(self, key: Key) -> LocalQueueFairSharingStatus | None:
+        """SCH-807; a LocalQueue has no share of its own."""
+        account = self.history.status_of(key) if self.history else None
+        if account is None:
+            return None
+        return LocalQueueFairSharingStatus(weighted_share=0, admission_fair_sharing_status=account)
 
     def cohort_status(self, name: str) -> CohortStatus:
         """What a Cohort's status says (API-118)."""
@@ -196,6 +220,8 @@ class Engine(State):
         """Count an admission before it is written (SCH-350)."""
         self.pending[queue.name].assume(workload)
         self._assumed.add(workload.key)
+        if self.history is not None and queue.orders_by_usage:
+            self.history.charge(workload.local_queue, workload.key, _by_resource(usage), now)
         workload.usage, workload.reserved_at, workload.progress = dict(usage), now, None
         workload.evicted = False
         workload.pods_ready = False
@@ -234,4 +260,13 @@ class Engine(State):
 
     def usage_of(self, workload: Workload) -> float | None:
         """Past usage of the workload's LocalQueue, where admission fair sharing applies."""
-        return None
+        if self.history is None or workload.queue is None or not workload.queue.orders_by_usage:
+            return None
+        return self.history.usage_of(workload.local_queue)
+
+
+def _by_resource(usage: Mapping[FlavorResource, int]) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for fr, amount in usage.items():
+        totals[fr.resource] = totals.get(fr.resource, 0) + amount
+    return totals

@@ -189,6 +189,7 @@ class Queue:
         "name",
         "namespaces",
         "node",
+        "orders_by_usage",
         "policies",
         "priorities",
     )
@@ -201,6 +202,8 @@ class Queue:
         self.group_of: dict[str, FlavorGroup] = {}
         self.namespaces: Selector | None = None
         self.is_active = True
+        self.orders_by_usage = False
+        """Whether LocalQueues that used less lately go first (SCH-808)."""
         self.holders: dict[Key, Workload] = {}
         """Workloads that hold quota here."""
         self.priorities: dict[int, int] = {}

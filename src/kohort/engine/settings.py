@@ -9,6 +9,7 @@ from kohort.engine.fair_preemption import FairRules
 from kohort.engine.flavors import Rules
 from kohort.engine.requests.rules import RequestRules
 from kohort.engine.tournament import TournamentRules
+from kohort.engine.usage_history import HistoryRules, rules_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Settings:
     """Whether one workload at a time is admitted, until its pods are ready (SCH-1035)."""
     eviction_timestamps: bool = True
     """Whether a workload evicted for slow pods queues by the time of its eviction (SCH-211)."""
+    history: HistoryRules | None = None
+    """Given when LocalQueues that used less lately may go first (SCH-801)."""
 
     @staticmethod
     def of(configuration: Configuration, gates: FeatureGates) -> "Settings":
@@ -47,7 +50,13 @@ class Settings:
             RequestRules.of(resources) if resources else RequestRules(),
             waits_for_pods=configuration.waits_for_pods_ready(gates) and bool(readiness and readiness.block_admission),
             eviction_timestamps=requeuing is None or requeuing.timestamp != "Creation",
+            history=_history_rules(configuration, gates),
         )
+
+
+def _history_rules(configuration: Configuration, gates: FeatureGates) -> HistoryRules | None:
+    sharing = configuration.admission_fair_sharing
+    return None if sharing is None or not gates.enabled(Gate.AdmissionFairSharing) else rules_of(sharing)
 
 
 def _cycle_rules(gates: FeatureGates, *, preempts_by_share: bool, ignores_undeclared: bool) -> CycleRules:

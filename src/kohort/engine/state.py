@@ -26,6 +26,7 @@ from kohort.engine.requests.demand import demands
 from kohort.engine.requests.usage import admitted_usage
 from kohort.engine.settings import Settings
 from kohort.engine.surroundings import Surroundings
+from kohort.engine.usage_history import UsageHistory
 
 
 @dataclass(slots=True)
@@ -65,6 +66,8 @@ class State:
         self._retries: set[str] = set()
         """Queues whose tree may have room again (SCH-260)."""
         self._surroundings = Surroundings()
+        self.history = UsageHistory(self.settings.history) if self.settings.history else None
+        """What LocalQueues used lately, where that is asked for."""
 
     # Events
 
@@ -149,6 +152,10 @@ class State:
         queue.policies = intake.policies_of(spec)
         queue.set_groups(intake.groups_of(spec.resource_groups))
         queue.namespaces = compile_selector(spec.namespace_selector)
+        scope = spec.admission_scope
+        by_usage = scope is not None and scope.admission_mode == "UsageBasedAdmissionFairSharing"
+        queue.orders_by_usage = by_usage and self.history is not None
+        self.pending[name].order_by(self.history.usage_of if self.history and by_usage else None)
         self._refresh_activity(queue)
         self._retries.add(name)
         for local_queue in self.local_queues.values():
@@ -218,13 +225,25 @@ class State:
             self._dequeue(workload)
         local_queue.cluster_queue = thing.spec.cluster_queue or ""
         local_queue.is_stopped = thing.spec.stop_policy != "None"
+        self._open_account(key, thing, now)
         self._enqueue_all(local_queue, now)
+
+    def _open_account(self, key: Key, thing: v1beta2.LocalQueue, now: datetime) -> None:
+        """SCH-804, SCH-807."""
+        if self.history is None:
+            return
+        self.history.set_weight(key, intake.weight_of(thing.spec.fair_sharing))
+        sharing = thing.status.fair_sharing
+        if sharing is not None and sharing.admission_fair_sharing_status is not None:
+            self.history.seed(key, sharing.admission_fair_sharing_status.consumed_resources, now)
 
     def _leave_local_queue(self, key: Key) -> None:
         local_queue = self.local_queues[key]
         for workload in local_queue.workloads.values():
             self._dequeue(workload)
         local_queue.cluster_queue = ""
+        if self.history is not None:
+            self.history.forget(key)
 
     def _enqueue_all(self, local_queue: LocalQueue, now: datetime) -> None:
         for workload in local_queue.workloads.values():
@@ -240,10 +259,15 @@ class State:
         if key in self._assumed and not self._confirms(workload, thing):
             return
         matters = intake.matters_in_the_pool(workload.object, thing)
+        was_admitted = workload.is_admitted
         self._read(workload, thing)
         if intake.holds_quota(thing):
             self._hold(workload, thing, now)
+            if workload.is_admitted and not was_admitted:
+                self._settle_penalty(workload, now)
             return
+        if intake.is_finished(thing) or not thing.spec.active:
+            self._drop_penalty(workload)
         self._release(workload)
         self._evicting.discard(workload.uid)
         if not intake.is_admissible(thing, self.settings.gates):
@@ -321,6 +345,7 @@ class State:
 
     def _join_local_queue(self, workload: Workload, key: Key) -> None:
         if workload.local_queue != key or workload.object is None:
+            self._drop_penalty(workload)
             former = self.local_queues.get(workload.local_queue)
             if former is not None:
                 former.workloads.pop(workload.key, None)
@@ -362,6 +387,7 @@ class State:
             return
         self._assumed.discard(key)
         self._evicting.discard(workload.uid)
+        self._drop_penalty(workload)
         self._release(workload)
         self._dequeue(workload)
         local_queue = self.local_queues.get(workload.local_queue)
@@ -374,8 +400,33 @@ class State:
         if workload is None or key not in self._assumed:
             return
         self._assumed.discard(key)
+        self._drop_penalty(workload)
         self._release(workload)
         self._enqueue(workload, now)
+
+    # Past usage
+
+    def _settle_penalty(self, workload: Workload, now: datetime) -> None:
+        """SCH-806."""
+        if self.history is not None and workload.queue is not None and workload.queue.orders_by_usage:
+            local_queue = workload.local_queue
+            self.history.settle(local_queue, workload.key, self._admitted_by(local_queue), now)
+
+    def _drop_penalty(self, workload: Workload) -> None:
+        """SCH-806."""
+        if self.history is not None:
+            self.history.drop(workload.local_queue, workload.key)
+
+    def _admitted_by(self, key: Key) -> dict[str, int]:
+        """What admitted workloads of a LocalQueue use, over all flavors (SCH-803)."""
+        totals: dict[str, int] = {}
+        for workload in self.local_queues[key].workloads.values():
+            if workload.has_quota and workload.is_admitted:
+                for fr, amount in workload.usage.items():
+                    totals[fr.resource] = totals.get(fr.resource, 0) + amount
+        return totals
+
+    # Waiting
 
     def _enqueue(self, workload: Workload, now: datetime) -> None:
         """Let it wait in the ClusterQueue that its LocalQueue leads to (SCH-202)."""

@@ -1,0 +1,91 @@
+"""Golden scenario G31: LocalQueues that used less lately go first (SCH-212, SCH-804, SCH-805)."""
+
+from typing import Any
+
+import pytest
+
+from engine.play import CPU, Play, configured
+from kohort.api.quantity import NANO, Quantity
+from kohort.engine.records import Key
+
+Json = Any
+USAGE_BASED = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+SHARING = {"usageHalfLifeTime": "10m", "usageSamplingInterval": "5m", "resourceWeights": {CPU: 1}}
+
+
+def local_queue(play: Play, name: str, consumed: Json = 0, weight: Json = None) -> None:
+    account = {"consumedResources": {CPU: str(consumed)}, "lastUpdate": play.now.isoformat()}
+    play.put(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "LocalQueue",
+            "metadata": {"name": name, "namespace": "ns"},
+            "spec": {"clusterQueue": "q", **({"fairSharing": {"weight": weight}} if weight is not None else {})},
+            "status": {"fairSharing": {"weightedShare": 0, "admissionFairSharingStatus": account}},
+        }
+    )
+
+
+@pytest.fixture
+def play() -> Play:
+    play = Play(configured({"admissionFairSharing": SHARING}))
+    play.queue("q", 100, cohort=None, admissionScope=USAGE_BASED)
+    return play
+
+
+def order(play: Play) -> list[str]:
+    """Who gets quota, one cycle after the other."""
+    served: list[str] = []
+    while True:
+        names = play.once().reserved
+        if not names:
+            return served
+        served += names
+
+
+def test_usage_comes_before_priority(play: Play) -> None:
+    local_queue(play, "A", 10)
+    local_queue(play, "B", 2)
+    play.submit("a", 1, "A", priority=100)
+    play.submit("b", 1, "B")
+    assert order(play) == ["b", "a"]
+
+
+def test_a_heavier_queue_may_use_more(play: Play) -> None:
+    local_queue(play, "A", 10, weight=10)
+    local_queue(play, "B", 2)
+    play.submit("b", 1, "B")
+    play.submit("a", 1, "A")
+    assert order(play) == ["a", "b"]
+
+
+def test_each_admission_costs_at_once(play: Play) -> None:
+    local_queue(play, "A", 0)
+    local_queue(play, "B", 2)
+    for name in ("A1", "A2"):
+        play.submit(name, 8, "A")
+    play.submit("B1", 1, "B")
+    assert order(play) == ["A1", "B1", "A2"]
+
+
+def test_a_weight_of_zero_goes_last(play: Play) -> None:
+    local_queue(play, "A", 0, weight=0)
+    local_queue(play, "B", 100)
+    play.submit("a", 1, "A", priority=9)
+    play.submit("b", 1, "B")
+    assert order(play) == ["b", "a"]
+
+
+@pytest.mark.parametrize(("minutes", "consumed"), [(5, 8.2426406), (10, 7)])
+def test_usage_is_sampled_and_forgotten(play: Play, minutes: int, consumed: float) -> None:
+    """SCH-803, SCH-807: consumed 10, running 4 cores."""
+    local_queue(play, "A", 10)
+    play.running("r", 4, "A", cluster_queue="q")
+    play.wait(minutes * 60)
+    play.turn()
+    status = play.engine.local_queue_status(Key("ns", "A")).fair_sharing
+    assert status is not None
+    account = status.admission_fair_sharing_status
+    assert account is not None
+    assert Quantity.parse(account.consumed_resources[CPU]).nanos / NANO == pytest.approx(consumed)
+    assert account.last_update == play.now
