@@ -4,7 +4,7 @@ Holds all state, changes it in place and asks nobody for the time. A turn of the
 until nothing more can move, so that the depth of a queue costs no waiting.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -15,9 +15,12 @@ from kohort.api.kueue.v1beta2.queues import (
     LocalQueueFairSharingStatus,
     LocalQueueStatus,
 )
+from kohort.api.kueue.v1beta2.workload import PodSet
+from kohort.api.kueue.v1beta2.workload import Workload as WorkloadObject
 from kohort.engine import cycle
 from kohort.engine.cycle import Entry, Head
 from kohort.engine.decisions import Decision, Requeue, Wait
+from kohort.engine.explain import Explanation, explain, would_fit
 from kohort.engine.fair_preemption import find_fair_targets
 from kohort.engine.figures import figures_of, local_queue_usage, queue_usage
 from kohort.engine.forest import Node
@@ -213,6 +216,16 @@ class Engine(State):
         if self.settings.fair is None:
             return None
         return FairSharingStatus(weighted_share=share_of(node).weighted)
+
+    # Questions
+
+    def explain(self, workload: Key, now: datetime) -> Explanation:
+        """Why the workload is where it is, and what would let it in; nothing is changed by asking."""
+        return explain(self, workload, now)
+
+    def would_fit(self, asked: WorkloadObject | Sequence[PodSet], queue: Key | str, now: datetime) -> Explanation:
+        """What would become of a workload that was never submitted: in a LocalQueue, or in a ClusterQueue by name."""
+        return would_fit(self, asked, queue, now)
 
     # What a cycle asks
 

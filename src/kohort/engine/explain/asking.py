@@ -1,0 +1,137 @@
+"""Asking the engine about a workload, submitted or not, without disturbing it.
+
+Only sums of quotas that are out of date are set first, as the next turn would do before anything else.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from msgspec import structs
+
+from kohort.api.errors import ApiError
+from kohort.api.kueue import v1beta2
+from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
+from kohort.engine.explain.evaluation import evaluate
+from kohort.engine.explain.model import Evaluation, Explanation, Standing, State
+from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, settled_state, waiting_state, way_of
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.facts import LocalQueueFacts
+from kohort.engine.lifecycle.pending_reason import Cause
+from kohort.engine.pending import Listing, Position
+from kohort.engine.pending.shelf import Rank, rank_of
+from kohort.engine.records import NO_END, Key, Queue, Workload
+
+if TYPE_CHECKING:
+    from kohort.engine.engine import Engine
+
+NAMED_AHEAD: Final = 3
+"""How many of those ahead are told by name."""
+EVALUATED: Final = frozenset({State.QUEUED, State.INADMISSIBLE, State.BACKING_OFF, State.MISCONFIGURED})
+"""States in which a cycle would have something to say."""
+
+
+def explain(engine: "Engine", key: Key, now: datetime) -> Explanation:
+    """Why the workload is where it is."""
+    workload = engine.workloads.get(key)
+    if workload is None or workload.object is None:
+        return Explanation(key, State.UNKNOWN, Key(key.namespace, ""))
+    settled = settled_state(engine, workload, workload.object)
+    if settled is not None:
+        return _settled(workload, settled)
+    return _waiting(engine, workload, workload.object, way_of(engine, workload.local_queue), now)
+
+
+def would_fit(
+    engine: "Engine", asked: v1beta2.Workload | Sequence[PodSet], queue: Key | str, now: datetime
+) -> Explanation:
+    """What would become of a workload, or of pod sets, if submitted now: to a LocalQueue, or to a ClusterQueue by name.
+
+    Without a namespace, nothing is said of namespaces.
+    """
+    thing = _as_submitted(asked, queue, now)
+    workload = Workload(Key(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
+    workload.local_queue = Key(thing.metadata.namespace, thing.spec.queue_name or "")
+    try:
+        engine.describe(workload, thing)
+    except ApiError as error:
+        refusal = Explanation(workload.key, State.NOT_SUBMITTED, workload.local_queue)
+        return replace(refusal, reason=reasons.MISCONFIGURED, message=str(error))
+    way = LocalQueueFacts(queue) if isinstance(queue, str) else way_of(engine, queue)
+    return replace(_waiting(engine, workload, thing, way, now), state=State.NOT_SUBMITTED)
+
+
+def _as_submitted(asked: v1beta2.Workload | Sequence[PodSet], queue: Key | str, now: datetime) -> v1beta2.Workload:
+    """The workload as the API server would hold it, in the queue asked for."""
+    thing = asked if isinstance(asked, v1beta2.Workload) else v1beta2.Workload(spec=WorkloadSpec(pod_sets=tuple(asked)))
+    metadata, spec = thing.metadata, thing.spec
+    if isinstance(queue, Key):
+        metadata = structs.replace(metadata, namespace=queue.namespace)
+        spec = structs.replace(spec, queue_name=queue.name)
+    metadata = structs.replace(metadata, creation_timestamp=metadata.creation_timestamp or now)
+    return structs.replace(thing, metadata=metadata, spec=spec)
+
+
+def _settled(workload: Workload, state: State) -> Explanation:
+    return Explanation(
+        workload.key,
+        state,
+        workload.local_queue,
+        workload.queue.name if workload.queue is not None else "",
+        workload.priority,
+        holds=dict(workload.usage) if state.holds_quota else None,
+    )
+
+
+def _waiting(
+    engine: "Engine", workload: Workload, thing: v1beta2.Workload, way: LocalQueueFacts | None, now: datetime
+) -> Explanation:
+    engine.forest.refresh()
+    state = waiting_state(engine, workload, thing, way, now)
+    queue = queue_on(engine, way)
+    evaluation = evaluate(engine, workload, queue, now) if queue is not None and state in EVALUATED else None
+    cause = cause_of(engine, workload, thing, way) if evaluation is None else _cause(engine, evaluation)
+    return Explanation(
+        workload.key,
+        state,
+        workload.local_queue,
+        way.cluster_queue if way is not None else "",
+        workload.priority,
+        cause.reason,
+        cause.message,
+        until=workload.backoff_until if state is State.BACKING_OFF and workload.backoff_until != NO_END else None,
+        standing=_standing(engine, workload, queue) if queue is not None and evaluation is not None else None,
+        evaluation=evaluation,
+    )
+
+
+def _cause(engine: "Engine", evaluation: Evaluation) -> Cause:
+    """What the condition would say after a turn; whoever fits just waits for one."""
+    if evaluation.is_admitted:
+        return NOT_LOOKED_AT
+    return Cause(reasons.of_scheduler(evaluation.reason, engine.settings.gates), evaluation.message)
+
+
+def _standing(engine: "Engine", workload: Workload, queue: Queue) -> Standing:
+    """Where it stands in the order, or would if it were submitted now (SCH-212, SCH-213)."""
+    listing = engine.pending[queue.name].listing()
+    position = listing.positions.get(workload.key) or _position_in(listing, workload)
+    first = listing.workloads[: min(position.in_cluster_queue, NAMED_AHEAD)]
+    return Standing(
+        position.in_cluster_queue,
+        position.in_local_queue,
+        tuple(each.key for each in first),
+        queue.policies.is_strict,
+    )
+
+
+def _position_in(listing: Listing, workload: Workload) -> Position:
+    """The position that a workload would get which is not listed."""
+
+    def rank(each: Workload) -> tuple[float, bool, Rank]:
+        return listing.usages.get(each.local_queue, 0.0), each.key != listing.first, rank_of(each)
+
+    ahead = listing.workloads[: bisect_left(listing.workloads, rank(workload), key=rank)]
+    return Position(len(ahead), sum(each.local_queue == workload.local_queue for each in ahead))

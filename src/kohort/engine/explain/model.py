@@ -1,0 +1,194 @@
+"""What can be said of a workload at one moment, as data: its state, its place in the queue, what stands in its way.
+
+Frozen and without ties to the engine, so that an answer stays what it was while the engine moves on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from kohort.engine.assignment import FlavorAttempt, Mode
+from kohort.engine.decisions import Requeue
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Key
+from kohort.engine.shortage import Shortage
+
+
+class State(Enum):
+    """Where a workload stands in its life."""
+
+    UNKNOWN = "Unknown"
+    """There is no such workload."""
+    NOT_SUBMITTED = "NotSubmitted"
+    FINISHED = "Finished"
+    ADMITTED = "Admitted"
+    RESERVED = "QuotaReserved"
+    """It holds quota, and waits for its admission checks."""
+    LEAVING = "Leaving"
+    """It is evicted, and holds quota until its job has stopped."""
+    DEACTIVATED = "Deactivated"
+    ON_HOLD = "OnHold"
+    NO_QUEUE = "NoQueue"
+    """Its LocalQueue or the ClusterQueue behind it does not exist."""
+    STOPPED = "Stopped"
+    """Its LocalQueue or ClusterQueue takes no work."""
+    MISCONFIGURED = "Misconfigured"
+    """Its namespace is not selected, or its requests break a rule."""
+    GATED = "Gated"
+    REPLACING_PODS = "ReplacingPods"
+    BACKING_OFF = "BackingOff"
+    INADMISSIBLE = "Inadmissible"
+    """It was found not to fit, and gets another look when room may have appeared."""
+    QUEUED = "Queued"
+
+    @property
+    def holds_quota(self) -> bool:
+        """Whether quota is set aside for it."""
+        return self in (State.ADMITTED, State.RESERVED, State.LEAVING)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Who comes first (SCH-212)."""
+
+    ahead: int
+    """How many come before it in its ClusterQueue."""
+    ahead_locally: int
+    """How many of these are of its LocalQueue."""
+    first: tuple[Key, ...]
+    """The first few of those ahead, in order."""
+    is_strict: bool
+    """Whether nobody passes the first one (SCH-238)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorTrial:
+    """A flavor that was tried, and what it lacks."""
+
+    attempt: FlavorAttempt
+    shortages: tuple[Shortage, ...]
+    """All limits that are too tight, per resource the tightest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSetTrial:
+    """What was tried for a pod set."""
+
+    name: str
+    count: int
+    asked: int
+    """Pods of the whole set; more than `count` where fewer would do, or where some are done."""
+    mode: Mode
+    flavors: Mapping[str, str]
+    """The flavor that each resource would get."""
+    trials: tuple[FlavorTrial, ...]
+    """In the order in which they were tried."""
+    reasons: tuple[str, ...] = ()
+    """What its condition would say (SCH-546)."""
+
+
+class Help(Enum):
+    """What preemption can do for a workload."""
+
+    NOT_NEEDED = "NotNeeded"
+    POSSIBLE = "Possible"
+    """There are victims who would go if it were its turn now."""
+    UNDER_WAY = "UnderWay"
+    """Its victims are on their way out."""
+    GATED = "Gated"
+    """A preemption gate is closed (SCH-335)."""
+    POINTLESS = "Pointless"
+    """No flavor can be used, or none could ever hold it."""
+    OFF = "Off"
+    """The policies of its queue say Never."""
+    NOBODY = "Nobody"
+    """Nobody who might have to go uses what it needs."""
+    PRIORITY = "Priority"
+    """Those who use what it needs rank too high to go."""
+    WITHIN_NOMINAL = "WithinNominal"
+    """Those who use what it needs borrow nothing, or would not any more."""
+    BORROWING = "Borrowing"
+    """It would have to borrow, and its queue does not preempt for that."""
+    SHARE = "Share"
+    """It would get more than its fair share."""
+    TOO_LITTLE = "TooLittle"
+    """All who might have to go do not hold enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Victim:
+    """A workload that has to go so that another fits."""
+
+    workload: Key
+    queue: str
+    priority: int
+    reason: str
+    """InClusterQueue, InCohortReclamation …"""
+    is_leaving: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Holders:
+    """Workloads that use what is needed, and what the policy says of them."""
+
+    policy: str
+    allowed: int = 0
+    """How many may be preempted."""
+    spared: int = 0
+    """How many may not, because of their priority."""
+    lowest_priority: int | None = None
+    """Among the spared."""
+    sheltered: tuple[str, ...] = ()
+    """Queues that use it and borrow nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """What preemption can do, and for whom or why not."""
+
+    help: Help
+    victims: tuple[Victim, ...] = ()
+    own: Holders | None = None
+    """Holders of its own queue; given where they were looked at."""
+    cohort: Holders | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a cycle would find if it were the workload's turn now."""
+
+    mode: Mode
+    borrow: int
+    """The highest borrowing level (SCH-441)."""
+    pod_sets: tuple[PodSetTrial, ...]
+    preemption: Preemption
+    reason: str
+    """Reason of QuotaReserved=False; empty where it would be admitted."""
+    message: str
+    requeue: Requeue
+
+    @property
+    def is_admitted(self) -> bool:
+        """Whether it would be admitted at once."""
+        return not self.reason
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Everything that can be said of a workload at one moment."""
+
+    workload: Key
+    state: State
+    local_queue: Key
+    cluster_queue: str = ""
+    """Where it waits or holds quota; empty where it gets to no queue."""
+    priority: int = 0
+    reason: str = ""
+    """Reason of QuotaReserved=False, as the state is now (SCH-362); empty where it holds quota."""
+    message: str = ""
+    until: datetime | None = None
+    """End of its backoff; None also where only an event ends it."""
+    holds: Mapping[FlavorResource, int] | None = None
+    standing: Standing | None = None
+    evaluation: Evaluation | None = None

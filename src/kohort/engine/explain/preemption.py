@@ -1,0 +1,147 @@
+"""Whether preemption can help a workload, whom it would hit, and if it can't, which of its rules says no.
+
+Where nobody is found, the holders of what is needed are counted by what the policies say of them, and those who may
+go are taken out together to see whether their room, or the right to it, is what is missing.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from kohort.engine.assignment import Assignment, FlavorAttempt, Mode
+from kohort.engine.explain.model import Help, Holders, Preemption, Victim
+from kohort.engine.forest import CohortNode, QueueNode
+from kohort.engine.preemption import Needs, fits, fits_within_nominal, is_within_nominal, passes, uses
+from kohort.engine.records import Queue, Workload
+
+if TYPE_CHECKING:
+    from kohort.engine.engine import Engine
+
+NEVER: Final = "Never"
+
+
+def explain_preemption(engine: "Engine", workload: Workload, queue: Queue, assignment: Assignment) -> Preemption:
+    """What preemption can do for what was found (§6, §7)."""
+    if assignment.mode is Mode.FIT:
+        return Preemption(Help.NOT_NEEDED)
+    if assignment.targets:
+        return _with_victims(engine, workload, assignment)
+    if not any(_is_open(attempt) for attempt in _attempts(assignment)):
+        return Preemption(Help.POINTLESS)
+    if queue.policies.within_queue == NEVER and (queue.node.parent is None or queue.policies.reclaim == NEVER):
+        return Preemption(Help.OFF)
+    if assignment.mode is Mode.NO_FIT:
+        return Preemption(Help.BORROWING)
+    return _Census(engine, workload, queue, assignment).result()
+
+
+def _with_victims(engine: "Engine", workload: Workload, assignment: Assignment) -> Preemption:
+    victims = tuple(
+        Victim(
+            target.workload.key,
+            target.workload.queue.name if target.workload.queue else "",
+            target.workload.priority,
+            target.reason,
+            engine.is_leaving(target.workload),
+        )
+        for target in assignment.targets
+    )
+    if engine.rules.honours_gates and workload.has_closed_gate:
+        return Preemption(Help.GATED, victims)
+    return Preemption(Help.UNDER_WAY if all(each.is_leaving for each in victims) else Help.POSSIBLE, victims)
+
+
+def _attempts(assignment: Assignment) -> Iterator[FlavorAttempt]:
+    """All flavors tried for the pod sets that find no place."""
+    for pod_set in assignment.pod_sets:
+        if pod_set.mode is not Mode.FIT:
+            yield from (attempt for group in pod_set.attempts for attempt in group)
+
+
+def _is_open(attempt: FlavorAttempt) -> bool:
+    """Whether the flavor would do if only less of it were in use."""
+    return not attempt.obstacle and not any(verdict.exceeds_maximum for verdict in attempt.verdicts)
+
+
+class _Census:
+    """The holders of what is needed: how many may go, and why the others stay (SCH-602 to SCH-613, SCH-720)."""
+
+    def __init__(self, engine: "Engine", workload: Workload, queue: Queue, assignment: Assignment) -> None:
+        self.engine = engine
+        self.workload = workload
+        self.queue = queue
+        self.needs: Needs = assignment.needs
+        self.requests = assignment.usage
+        self.allowed: list[Workload] = []
+
+    def result(self) -> Preemption:
+        own = self._count(self.queue.policies.within_queue, [self.queue], ())
+        cohort = self._of_cohort()
+        return Preemption(self._help(own, cohort), own=own, cohort=cohort)
+
+    def _of_cohort(self) -> Holders | None:
+        if self.queue.node.parent is None:
+            return None
+        lenders: list[Queue] = []
+        sheltered: list[str] = []
+        for leaf in self.queue.node.parent.root().all_queues():
+            other = self.engine.queue_at(leaf)
+            if other is None or leaf is self.queue.node or not self._is_used(leaf):
+                continue
+            if self._is_sheltered(leaf):
+                sheltered.append(leaf.name)
+            else:
+                lenders.append(other)
+        return self._count(self.queue.policies.reclaim, lenders, sheltered)
+
+    def _is_used(self, leaf: QueueNode) -> bool:
+        return any(fr in leaf.cells and leaf.cells[fr].usage > 0 for fr in self.needs)
+
+    def _is_sheltered(self, leaf: QueueNode) -> bool:
+        """Whether the queue, or by the classical rules a cohort round it, borrows nothing of what is needed."""
+        if is_within_nominal(leaf, self.needs):
+            return True
+        return self.engine.settings.fair is None and any(
+            is_within_nominal(cohort, self.needs) for cohort in self._cohorts_apart(leaf)
+        )
+
+    def _cohorts_apart(self, leaf: QueueNode) -> Iterator[CohortNode]:
+        """Cohorts above the other queue and not above this one."""
+        shared = {cohort.name for cohort in self.queue.node.ancestors()}
+        return (cohort for cohort in leaf.ancestors() if cohort.name not in shared)
+
+    def _count(self, policy: str, queues: Iterable[Queue], sheltered: Iterable[str]) -> Holders:
+        allowed, spared = 0, []
+        for queue in queues:
+            for holder in queue.holders.values():
+                if not uses(holder, self.needs):
+                    continue
+                if policy != NEVER and passes(policy, self.workload, holder):
+                    self.allowed.append(holder)
+                    allowed += 1
+                else:
+                    spared.append(holder.priority)
+        return Holders(policy, allowed, len(spared), min(spared, default=None), tuple(sorted(sheltered)))
+
+    def _help(self, own: Holders, cohort: Holders | None) -> Help:
+        kinds = [own] if cohort is None else [own, cohort]
+        if any(kind.allowed for kind in kinds):
+            return self._help_of_all()
+        if any(kind.spared and kind.policy != NEVER for kind in kinds):
+            return Help.PRIORITY
+        if cohort is not None and cohort.sheltered and cohort.policy != NEVER:
+            return Help.WITHIN_NOMINAL
+        return Help.OFF if any(kind.spared or kind.sheltered for kind in kinds) else Help.NOBODY
+
+    def _help_of_all(self) -> Help:
+        """Why those who may go do not help: their room is too little, or the rules do not give it away."""
+        for holder in self.allowed:
+            holder.release()
+        enough = fits(self.queue, self.requests)
+        within_nominal = fits_within_nominal(self.queue, self.requests)
+        for holder in self.allowed:
+            holder.hold()
+        if not enough:
+            return Help.TOO_LITTLE
+        if self.engine.settings.fair is not None:
+            return Help.SHARE
+        return Help.WITHIN_NOMINAL if within_nominal else Help.BORROWING

@@ -1,0 +1,119 @@
+"""In which state a workload is, and what its condition says there (SCH-363)."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kohort.api.conditions import find, is_true
+from kohort.api.gates import Gate
+from kohort.api.kueue import v1beta2
+from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
+from kohort.engine import intake
+from kohort.engine.explain.model import State
+from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
+from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE, Cause, waiting_cause
+from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
+from kohort.engine.lifecycle.states import QUOTA_RESERVED, is_on_hold
+from kohort.engine.pending import Place
+from kohort.engine.records import Key, Queue, Workload
+
+if TYPE_CHECKING:
+    from kohort.engine.engine import Engine
+
+NOT_LOOKED_AT = Cause(PENDING_EVALUATION, PENDING_MESSAGE)
+
+
+def way_of(engine: "Engine", local_queue: Key) -> LocalQueueFacts | None:
+    """What a LocalQueue leads to; None where it does not exist."""
+    local = engine.local_queues.get(local_queue)
+    if local is None or not local.cluster_queue:
+        return None
+    return LocalQueueFacts(local.cluster_queue, "Hold" if local.is_stopped else "None")
+
+
+def queue_on(engine: "Engine", way: LocalQueueFacts | None) -> Queue | None:
+    """The ClusterQueue at the end of the way, if it exists."""
+    return engine.queues.get(way.cluster_queue) if way is not None else None
+
+
+def settled_state(engine: "Engine", workload: Workload, thing: v1beta2.Workload) -> State | None:
+    """The state of a workload that has ended or holds quota; None for one that waits."""
+    if intake.is_finished(thing):
+        return State.FINISHED
+    if not workload.has_quota:
+        return None
+    if engine.is_leaving(workload):
+        return State.LEAVING
+    return State.ADMITTED if workload.is_admitted else State.RESERVED
+
+
+def waiting_state(
+    engine: "Engine", workload: Workload, thing: v1beta2.Workload, way: LocalQueueFacts | None, now: datetime
+) -> State:
+    """The first state that applies to a workload that waits, or would wait."""
+    queue = queue_on(engine, way)
+    outside = _state_outside(thing, way, queue)
+    if outside is not None or queue is None:
+        return outside or State.NO_QUEUE
+    return _state_in_queue(engine, workload, thing, queue, now)
+
+
+def _state_outside(thing: v1beta2.Workload, way: LocalQueueFacts | None, queue: Queue | None) -> State | None:
+    """What keeps a workload out whatever its queue holds."""
+    if not thing.spec.active:
+        return State.DEACTIVATED
+    if is_on_hold(thing):
+        return State.ON_HOLD
+    if way is None or (queue is None and not way.is_stopped):
+        return State.NO_QUEUE
+    return State.STOPPED if way.is_stopped or queue is None or not queue.is_active else None
+
+
+def _state_in_queue(
+    engine: "Engine", workload: Workload, thing: v1beta2.Workload, queue: Queue, now: datetime
+) -> State:
+    if admission_gate(engine, thing):
+        return State.GATED
+    if is_true(thing.status.conditions, "WaitingForReplacementPods"):
+        return State.REPLACING_PODS
+    if _misconfiguration(engine, workload, queue):
+        return State.MISCONFIGURED
+    if workload.backoff_until is not None and workload.backoff_until > now:
+        return State.BACKING_OFF
+    parked = engine.pending[queue.name].place_of(workload) is Place.POOL
+    return State.INADMISSIBLE if parked else State.QUEUED
+
+
+def admission_gate(engine: "Engine", thing: v1beta2.Workload) -> str:
+    """What holds a workload back by annotation; empty where nothing does (SCH-201)."""
+    if not engine.settings.gates.enabled(Gate.AdmissionGatedBy):
+        return ""
+    return thing.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
+
+
+def _misconfiguration(engine: "Engine", workload: Workload, queue: Queue) -> str:
+    obstacle = engine.obstacle(workload, queue) if workload.key.namespace else None
+    return obstacle[1] if obstacle is not None and obstacle[0] == MISCONFIGURED else ""
+
+
+def cause_of(engine: "Engine", workload: Workload, thing: v1beta2.Workload, way: LocalQueueFacts | None) -> Cause:
+    """Why a workload waits at which no cycle looks, in the words of its condition, be they written or not yet."""
+    cause = waiting_cause(thing, _facts(engine, workload, way))
+    if cause is not None:
+        return cause
+    written = find(thing.status.conditions, QUOTA_RESERVED)
+    if written is None or written.status == "True":
+        return NOT_LOOKED_AT
+    return Cause(written.reason, written.message)
+
+
+def _facts(engine: "Engine", workload: Workload, way: LocalQueueFacts | None) -> Facts:
+    queue = queue_on(engine, way)
+    if queue is None:
+        return Facts(local_queue=way, gates=engine.settings.gates)
+    return Facts(
+        local_queue=way,
+        cluster_queue=ClusterQueueFacts(is_active=queue.is_active),
+        namespace_problem=_misconfiguration(engine, workload, queue),
+        bypass_reason=engine.pending[queue.name].bypass_reason(workload),
+        gates=engine.settings.gates,
+    )

@@ -1,0 +1,213 @@
+"""An explanation in words and numbers for people: a few short lines, of which the first says why it waits."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from kohort.api.amounts import format_amount
+from kohort.engine.assignment import Mode
+from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, Help, PodSetTrial, Preemption, State
+from kohort.engine.explain.remedies import is_hopeless
+from kohort.engine.quota import FlavorResource
+from kohort.engine.shortage import Shortage
+
+NAMED: Final = 3
+"""How many names a line lists before it only counts."""
+
+
+def lines(explanation: Explanation) -> list[str]:
+    """The explanation as text, the answer first."""
+    found = [f"{_subject(explanation)} {_answer(explanation)}."]
+    evaluation = explanation.evaluation
+    if evaluation is not None and evaluation.pod_sets:
+        found += [*_standing(explanation), *_flavors(evaluation), *_preemption(explanation, evaluation)]
+    return found
+
+
+def _subject(explanation: Explanation) -> str:
+    return str(explanation.workload) if explanation.workload.name else "This"
+
+
+# The answer
+
+
+def _answer(explanation: Explanation) -> str:
+    held = _amounts(explanation.holds or {})
+    match explanation.state:
+        case State.UNKNOWN:
+            return "does not exist"
+        case State.FINISHED:
+            return "has finished"
+        case State.ADMITTED:
+            return f"is admitted to queue {explanation.cluster_queue} with {held}"
+        case State.RESERVED:
+            return f"has {held} in queue {explanation.cluster_queue} and waits for its admission checks"
+        case State.LEAVING:
+            return f"was evicted and holds {held} in queue {explanation.cluster_queue} until its job has stopped"
+        case State.BACKING_OFF if explanation.until is None:
+            return "backs off until it is requeued"
+        case State.BACKING_OFF:
+            return f"backs off until {explanation.until:%Y-%m-%d %H:%M:%S %Z}"
+    evaluation = explanation.evaluation
+    if evaluation is None or not evaluation.pod_sets:
+        return f"{_waits(explanation)}: {explanation.message}"
+    return _fit(explanation, evaluation) if evaluation.mode is Mode.FIT else _lack(explanation, evaluation)
+
+
+def _waits(explanation: Explanation) -> str:
+    return "would wait" if explanation.state is State.NOT_SUBMITTED else "waits"
+
+
+def _fit(explanation: Explanation, evaluation: Evaluation) -> str:
+    queue = explanation.cluster_queue
+    if not evaluation.is_admitted:
+        return f"fits in queue {queue}, but {_waits(explanation)}: {evaluation.message}"
+    standing = explanation.standing
+    flavors = ", ".join(sorted({flavor for pod_set in evaluation.pod_sets for flavor in pod_set.flavors.values()}))
+    size = _size(evaluation)
+    if standing is None or not standing.ahead:
+        return f"fits in queue {queue}{size}, in flavor {flavors}, and goes next"
+    if standing.is_strict:
+        return f"fits in queue {queue}{size}, but the queue is strict and {standing.first[0]} goes first"
+    return f"fits in queue {queue}{size}, in flavor {flavors}, with {standing.ahead} ahead of it"
+
+
+def _size(evaluation: Evaluation) -> str:
+    """The pod sets that would start with fewer pods than they ask for (SCH-560)."""
+    fewer = [f"{each.count} of {each.asked} pods" for each in evaluation.pod_sets if each.count < each.asked]
+    return f" with {' and '.join(fewer)}" if fewer else ""
+
+
+def _lack(explanation: Explanation, evaluation: Evaluation) -> str:
+    preemption = evaluation.preemption
+    names = _names([str(victim.workload) for victim in preemption.victims])
+    waits = _waits(explanation)
+    match preemption.help:
+        case Help.UNDER_WAY:
+            return f"{waits} for {names} to stop, preempted to make room"
+        case Help.POSSIBLE:
+            return f"{waits} to preempt {names}"
+        case Help.GATED:
+            return f"{waits}, as it would preempt {names} and its preemption gate is closed"
+    pod_set = next(each for each in evaluation.pod_sets if each.mode is not Mode.FIT)
+    trial = _nearest(pod_set)
+    if trial is None:
+        return f"{waits}: {', '.join(pod_set.reasons)}"
+    if trial.attempt.obstacle:
+        return f"can't use any flavor of queue {explanation.cluster_queue}: {trial.attempt.obstacle}"
+    if is_hopeless(trial):
+        return f"asks for more than it could ever get: {_shortages(trial)}"
+    return f"{waits} for {_missing(trial)} in flavor {trial.attempt.flavor}: {_causes(trial)}"
+
+
+def _nearest(pod_set: PodSetTrial) -> FlavorTrial | None:
+    """The flavor to speak of: the one it would get, else the first that lacks only room, else the first of all."""
+    chosen = set(pod_set.flavors.values())
+    lacking = [trial for trial in pod_set.trials if trial.attempt.mode is not Mode.FIT]
+    return min(
+        lacking,
+        key=lambda trial: (trial.attempt.flavor not in chosen, bool(trial.attempt.obstacle), is_hopeless(trial)),
+        default=None,
+    )
+
+
+def _missing(trial: FlavorTrial) -> str:
+    """How much more of each resource is needed, as its condition says (SCH-522)."""
+    needed = [
+        f"{format_amount(verdict.resource, verdict.shortage)} more {verdict.resource}"
+        for verdict in trial.attempt.verdicts
+        if verdict.mode is not Mode.FIT
+    ]
+    return " and ".join(needed)
+
+
+def _causes(trial: FlavorTrial) -> str:
+    return "; ".join(f"{shortage.cause}{shortage.keeping}" for shortage in _tightest(trial))
+
+
+def _shortages(trial: FlavorTrial) -> str:
+    return "; ".join(shortage.text for shortage in _tightest(trial))
+
+
+def _tightest(trial: FlavorTrial) -> list[Shortage]:
+    """The tightest limit of each resource; several per resource would be a wall of text."""
+    first: dict[FlavorResource, Shortage] = {}
+    for shortage in trial.shortages:
+        first.setdefault(shortage.fr, shortage)
+    return list(first.values())
+
+
+# The details
+
+
+def _standing(explanation: Explanation) -> Iterator[str]:
+    standing = explanation.standing
+    if standing is None or not standing.ahead:
+        return
+    names = _names([str(key) for key in standing.first], standing.ahead)
+    strictly = ", where nobody passes the first" if standing.is_strict else ""
+    locally = f", {standing.ahead_locally} of them in LocalQueue {explanation.local_queue.name}"
+    local = locally if explanation.local_queue.name and standing.ahead_locally < standing.ahead else ""
+    yield f"{standing.ahead} ahead in queue {explanation.cluster_queue}{strictly}{local}: {names}."
+
+
+def _flavors(evaluation: Evaluation) -> Iterator[str]:
+    """What each flavor lacks, where several were tried."""
+    for pod_set in evaluation.pod_sets:
+        if pod_set.mode is not Mode.FIT and len(pod_set.trials) > 1:
+            yield f"Flavors tried for pod set {pod_set.name}: {'; '.join(map(_trial, pod_set.trials))}."
+
+
+def _trial(trial: FlavorTrial) -> str:
+    attempt = trial.attempt
+    if attempt.obstacle:
+        return f"{attempt.flavor} ({attempt.obstacle})"
+    if attempt.mode is Mode.FIT:
+        return f"{attempt.flavor} (fits)"
+    return f"{attempt.flavor} ({_shortages(trial)})"
+
+
+def _preemption(explanation: Explanation, evaluation: Evaluation) -> Iterator[str]:
+    preemption = evaluation.preemption
+    why = _WHY_NOT.get(preemption.help)
+    if why is not None:
+        told = why.format(queue=explanation.cluster_queue) + _priorities(explanation, preemption)
+        yield f"Preemption can't help: {told}."
+
+
+_WHY_NOT: Final[Mapping[Help, str]] = {
+    Help.OFF: "the policies of queue {queue} forbid it",
+    Help.NOBODY: "nobody who may be preempted uses what it needs",
+    Help.PRIORITY: "those who use what it needs rank too high",
+    Help.WITHIN_NOMINAL: "those who use what it needs are within their own quota",
+    Help.BORROWING: "it would have to borrow, and queue {queue} does not preempt for that",
+    Help.SHARE: "queue {queue} would get more than its fair share",
+    Help.TOO_LITTLE: "those who may be preempted do not hold enough",
+}
+
+
+def _priorities(explanation: Explanation, preemption: Preemption) -> str:
+    """How many are spared for their priority, and how high it is."""
+    kinds = [
+        kind for kind in (preemption.own, preemption.cohort) if kind is not None and kind.lowest_priority is not None
+    ]
+    if preemption.help is not Help.PRIORITY or not kinds:
+        return ""
+    spared = sum(kind.spared for kind in kinds)
+    lowest = min(kind.lowest_priority for kind in kinds if kind.lowest_priority is not None)
+    return f" ({spared} of priority {lowest} or more, its own is {explanation.priority})"
+
+
+# Pieces
+
+
+def _amounts(usage: Mapping[FlavorResource, int]) -> str:
+    told = [
+        f"{format_amount(fr.resource, amount)} {fr.resource} of {fr.flavor}" for fr, amount in sorted(usage.items())
+    ]
+    return ", ".join(told) or "nothing"
+
+
+def _names(names: Sequence[str], total: int | None = None) -> str:
+    """The first few names and how many more there are."""
+    more = (len(names) if total is None else total) - len(names[:NAMED])
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,199 @@
+"""What stands in the way of an amount of quota: at which node of the cohort tree, which limit, and by how much.
+
+Availability is a minimum over the limits on the way to the root (SCH-431); told apart, each limit that is too tight
+becomes one `Shortage`, and the tightest comes first.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from kohort.api.amounts import add, format_amount, subtract
+from kohort.engine.forest import CohortNode, Node, QueueNode
+from kohort.engine.quota import Cell, FlavorResource
+
+NAMED_KEEPERS: Final = 3
+"""How many of those who keep quota back are told by name, those who keep most."""
+
+
+class Limit(Enum):
+    """What binds."""
+
+    NOMINAL = "Nominal"
+    """A queue without cohort has no more than its own."""
+    BORROWING_LIMIT = "BorrowingLimit"
+    LENDING_LIMIT = "LendingLimit"
+    """There is room in the cohort, but others lend less than they have."""
+    COHORT_CAPACITY = "CohortCapacity"
+    MAXIMUM = "Maximum"
+    """More than the queue could hold if nobody used anything (SCH-412)."""
+
+
+class Place(NamedTuple):
+    """A node of the tree, by name."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """A node that keeps quota from its cohort by a lending limit (SCH-411)."""
+
+    place: Place
+    lends: int
+    has: int
+    keeps: int
+    """What of the rest others could use: all of it one day, or now what it does not use itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """One limit that is too tight for a request, in internal units."""
+
+    fr: FlavorResource
+    limit: Limit
+    place: Place
+    """The node whose limit it is."""
+    own: int
+    """What the node has without borrowing."""
+    allowed: int
+    """What the limit lets the node use."""
+    in_use: int
+    missing: int
+    """How much more would have to be allowed, or fall out of use."""
+    keepers: tuple[Keeper, ...] = ()
+    """Who keeps most quota back."""
+    kept: int = 0
+    """What all keepers together keep so."""
+
+    @property
+    def text(self) -> str:
+        """The shortage in words and units that people know."""
+        return f"{self.cause}, {self.shown(self.missing)} more needed{self.keeping}"
+
+    def shown(self, amount: int) -> str:
+        """An amount of this resource as people write it (SCH-104)."""
+        return format_amount(self.fr.resource, amount)
+
+    @property
+    def cause(self) -> str:
+        """What there is, without what is missing."""
+        allowed, in_use = self.shown(self.allowed), self.shown(self.in_use)
+        if self.limit is Limit.MAXIMUM:
+            return f"{allowed} {self.fr.resource} is the most that {self.place} could ever give"
+        if self.limit is Limit.BORROWING_LIMIT:
+            extra = subtract(self.allowed, self.own)
+            borrowing = f"may borrow {self.shown(extra)}" if extra else "may not borrow"
+            return f"{self.place} has {self.shown(self.own)} and {borrowing}, {in_use} in use"
+        return f"{self.place} has {allowed}, {in_use} in use"
+
+    @property
+    def keeping(self) -> str:
+        """Who keeps quota back, as a clause to follow; empty where nobody does."""
+        told = [
+            f"{keeper.place} lends only {self.shown(keeper.lends)} of its {self.shown(keeper.has)}"
+            for keeper in self.keepers
+        ]
+        return f"; {', '.join(told)}" if told else ""
+
+
+def shortages(queue: QueueNode, fr: FlavorResource, amount: int) -> tuple[Shortage, ...]:
+    """Every limit between a queue and the root that keeps the amount from being used now, the tightest first.
+
+    The first one misses exactly what the request exceeds availability by (SCH-431); the others would bind next.
+    """
+    if amount > queue.cells[fr].potential:
+        return (_beyond_maximum(queue, fr, amount),)
+    return tuple(sorted(_too_tight(queue, fr, amount), key=lambda each: -each.missing))
+
+
+def _too_tight(queue: QueueNode, fr: FlavorResource, amount: int) -> Iterator[Shortage]:
+    """The limits that are short, from the queue up; quota that a node keeps to itself serves those below it first."""
+    path: list[Node] = []
+    for node in (queue, *queue.ancestors()):
+        path.append(node)
+        cell = node.cells[fr]
+        allowed = _allowed(cell)
+        if allowed is not None and amount > allowed - cell.usage:
+            yield _shortage(path, fr, allowed, amount - (allowed - cell.usage))
+        amount -= cell.local_available
+
+
+def _allowed(cell: Cell) -> int | None:
+    """What a node may use in all; None where only the nodes above it set bounds."""
+    if cell.parent is None:
+        return cell.subtree
+    return None if cell.borrowing_limit is None else add(cell.subtree, cell.borrowing_limit)
+
+
+def _shortage(path: list[Node], fr: FlavorResource, allowed: int, missing: int) -> Shortage:
+    node = path[-1]
+    cell = node.cells[fr]
+    keepers, kept = _keepers(path, fr, _idle)
+    if cell.parent is not None:
+        limit = Limit.BORROWING_LIMIT
+    elif isinstance(node, QueueNode):
+        limit = Limit.NOMINAL
+    else:
+        limit = Limit.LENDING_LIMIT if kept >= missing else Limit.COHORT_CAPACITY
+    return Shortage(fr, limit, place_of(node), cell.subtree, allowed, cell.usage, missing, keepers, kept)
+
+
+def _beyond_maximum(queue: QueueNode, fr: FlavorResource, amount: int) -> Shortage:
+    """Told of the node that bounds what the queue could ever hold (SCH-412)."""
+    most = queue.cells[fr].potential
+    path: list[Node] = []
+    for node in (queue, *queue.ancestors()):
+        path.append(node)
+        cell = node.cells[fr]
+        if cell.parent is None or cell.potential < add(cell.local, cell.parent.potential):
+            break
+    keepers, kept = _keepers(path, fr, _local)
+    own = path[-1].cells[fr].subtree
+    return Shortage(fr, Limit.MAXIMUM, place_of(path[-1]), own, most, 0, amount - most, keepers, kept)
+
+
+# Who keeps quota back
+
+
+def _idle(cell: Cell) -> int:
+    return cell.local_available
+
+
+def _local(cell: Cell) -> int:
+    return cell.local
+
+
+def _keepers(path: list[Node], fr: FlavorResource, kept_by: Callable[[Cell], int]) -> tuple[tuple[Keeper, ...], int]:
+    """Who beside the path keeps how much from the nodes on it: the chief ones, and the sum over all."""
+    found: list[Keeper] = []
+    for below, cohort in pairwise(path):
+        if isinstance(cohort, CohortNode):
+            found += _keepers_below(cohort, below, fr, kept_by)
+    found.sort(key=lambda keeper: (-keeper.keeps, keeper.place))
+    return tuple(found[:NAMED_KEEPERS]), sum(keeper.keeps for keeper in found)
+
+
+def _keepers_below(
+    cohort: CohortNode, besides: Node, fr: FlavorResource, kept_by: Callable[[Cell], int]
+) -> Iterator[Keeper]:
+    """Below a cohort with a lending limit of its own nobody else matters: what they gave, it would keep."""
+    for member in cohort.members():
+        cell = member.cells.get(fr)
+        if member is besides or cell is None:
+            continue
+        if cell.lending_limit is None and isinstance(member, CohortNode):
+            yield from _keepers_below(member, besides, fr, kept_by)
+        elif kept_by(cell) > 0:
+            yield Keeper(place_of(member), subtract(cell.subtree, cell.local), cell.subtree, kept_by(cell))
+
+
+def place_of(node: Node) -> Place:
+    """A node by name."""
+    return Place("cohort" if isinstance(node, CohortNode) else "queue", node.name)
