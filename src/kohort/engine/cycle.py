@@ -15,7 +15,7 @@ from kohort.api.errors import ApiError
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.engine import partial
 from kohort.engine.assignment import Assignment, Mode
-from kohort.engine.decisions import Decision, Evict, Requeue, Reserve, Wait
+from kohort.engine.decisions import Decision, Evict, Migrate, Requeue, Reserve, Wait
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.flavors import Rules, Search, assign
 from kohort.engine.laps import Laps
@@ -24,6 +24,7 @@ from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import Flavor, Key, Progress, Queue, Workload
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.tournament import Contender, TournamentRules, winner
+from kohort.engine.variants import BETTER_IS_ADMITTED, WORSE_THAN_ACCEPTABLE, Variants, held_rank, rank
 
 WAITING_FOR_QUOTA = "WaitingForQuota"
 WAITING_FOR_PREEMPTED = "WaitingForPreemptedWorkloads"
@@ -104,6 +105,10 @@ class World(Protocol):
     @property
     def cycle(self) -> int:
         """Number of the cycle."""
+
+    @property
+    def variants(self) -> Variants:
+        """Which workloads are variants of the same parent."""
 
     @property
     def laps(self) -> Laps:
@@ -259,7 +264,11 @@ class _Cycle:
     # Processing
 
     def _process(self, entry: Entry) -> None:
-        """SCH-331 to SCH-339; the first step that applies ends it."""
+        """SCH-330 to SCH-339; the first step that applies ends it."""
+        sibling = self.world.variants.admitted_sibling(entry.workload)
+        if sibling is not None and held_rank(entry.queue, sibling) < self._rank(entry):
+            self._wait(entry, "PendingEvaluation", BETTER_IS_ADMITTED, Requeue.FAILED_AFTER_NOMINATION)
+            return
         if self.world.rules.recomputes_on_overlap and self._overlaps(entry.assignment.targets):
             self._recompute(entry)
         mode = entry.assignment.mode
@@ -281,6 +290,8 @@ class _Cycle:
             self._skip(entry, NO_LONGER_FITS)
         elif mode is Mode.FIT and self.world.waits_for_pods():
             self._wait(entry, "WaitingForPodsReady", WAITING_FOR_PODS, Requeue.FAILED_AFTER_NOMINATION)
+        elif mode is Mode.FIT and sibling is not None:
+            self._migrate(entry, sibling)
         elif mode is Mode.FIT:
             self._admit(entry)
         else:
@@ -353,6 +364,25 @@ class _Cycle:
         cells = queue.node.cells
         usage = {fr: _reservable(cells[fr], amount, assignment.borrow) for fr, amount in assignment.usage.items()}
         self._hold(queue, usage)
+
+    def _rank(self, entry: Entry) -> int:
+        """Place of the flavor that a variant is bound to."""
+        return rank(entry.queue, entry.workload.allowed_flavors or {fr.flavor for fr in entry.assignment.usage})
+
+    def _migrate(self, entry: Entry, sibling: Workload) -> None:
+        """A better flavor has room: the variant that runs in a worse one makes way (SCH-1113)."""
+        worst = entry.queue.last_acceptable_flavor
+        if worst and self._rank(entry) > rank(entry.queue, (worst,)):
+            self._wait(entry, WAITING_FOR_QUOTA, WORSE_THAN_ACCEPTABLE, Requeue.GENERIC)
+            entry.workload.progress = None
+            return
+        self._hold(entry.queue, entry.assignment.usage)
+        if self.world.issue(Target(sibling, "FlavorMigration")):
+            self.outcome.decisions.append(Migrate(sibling.key, entry.workload.key))
+            self.outcome.progressed = True
+        message = f"{entry.assignment.message}. Pending the migration of 1 workload(s)"
+        self._wait(entry, WAITING_FOR_PREEMPTED, message, Requeue.PENDING_MIGRATION)
+        entry.workload.progress = None
 
     def _preempt(self, entry: Entry) -> None:
         targets = entry.assignment.targets

@@ -46,6 +46,14 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class Migrate:
+    """The workload gives its quota back so that a variant of it can use a better flavor (SCH-1113)."""
+
+    workload: Key
+    successor: Key
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """The workload was looked at and stays pending (SCH-360)."""
 
@@ -58,4 +66,4 @@ class Wait:
     """What was tried; None where no flavor was looked at."""
 
 
-Decision = Reserve | Evict | Wait
+Decision = Reserve | Evict | Migrate | Wait

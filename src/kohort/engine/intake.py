@@ -11,6 +11,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import (
     ADMISSION_GATED_BY_ANNOTATION,
     ALLOWED_FLAVORS_ANNOTATION,
+    CONCURRENT_ADMISSION_PARENT_LABEL,
     PRIORITY_BOOST_ANNOTATION,
     SLICE_REPLACEMENT_ANNOTATION,
 )
@@ -105,9 +106,21 @@ def is_finished(workload: v1beta2.Workload) -> bool:
 
 
 def holds_quota(workload: v1beta2.Workload) -> bool:
-    """Whether the workload has an active reservation (SCH-420)."""
+    """Whether the workload has an active reservation (SCH-420); a parent's is that of its variant (SCH-1110)."""
     reserved = workload.status.admission is not None and is_true(workload.status.conditions, "QuotaReserved")
-    return reserved and workload.spec.active and not is_finished(workload)
+    return reserved and workload.spec.active and not is_finished(workload) and not is_parent(workload)
+
+
+def is_parent(workload: v1beta2.Workload) -> bool:
+    """Whether variants stand for the workload; it is never queued nor counted itself (SCH-204, SCH-1110)."""
+    return workload.metadata.labels.get(CONCURRENT_ADMISSION_PARENT_LABEL) == "true"
+
+
+def parent_of(workload: v1beta2.Workload, gates: FeatureGates) -> str:
+    """UID of the workload that this one is a variant of; empty where it is none."""
+    if not gates.enabled(Gate.ConcurrentAdmission) or ALLOWED_FLAVORS_ANNOTATION not in workload.metadata.annotations:
+        return ""
+    return next((owner.uid for owner in workload.metadata.owner_references if owner.kind == "Workload"), "")
 
 
 def is_admissible(workload: v1beta2.Workload, gates: FeatureGates) -> bool:
@@ -122,6 +135,7 @@ def is_admissible(workload: v1beta2.Workload, gates: FeatureGates) -> bool:
     return not (
         gated
         or is_finished(workload)
+        or is_parent(workload)
         or not workload.spec.active
         or is_reserved
         or on_hold

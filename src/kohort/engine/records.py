@@ -186,6 +186,7 @@ class Queue:
         "groups",
         "holders",
         "is_active",
+        "last_acceptable_flavor",
         "name",
         "namespaces",
         "node",
@@ -202,6 +203,8 @@ class Queue:
         self.group_of: dict[str, FlavorGroup] = {}
         self.namespaces: Selector | None = None
         self.is_active = True
+        self.last_acceptable_flavor = ""
+        """The worst flavor to which variants may migrate (SCH-1113)."""
         self.orders_by_usage = False
         """Whether LocalQueues that used less lately go first (SCH-808)."""
         self.holders: dict[Key, Workload] = {}

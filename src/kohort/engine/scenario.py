@@ -27,11 +27,11 @@ from kohort.api.errors import ApiError
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
-from kohort.engine.decisions import Decision, Evict, Reserve, Wait
+from kohort.engine.decisions import Decision, Evict, Migrate, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.lifecycle.admission import Refusal, Reservation, refuse, reserve
-from kohort.engine.lifecycle.eviction import release
+from kohort.engine.lifecycle.eviction import Eviction, evict, release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
 from kohort.engine.records import Key
@@ -156,6 +156,8 @@ class Stage:
                     self.show(reserve(workload, reservation, self.settings.gates, self.now).workload)
                 case Evict():
                     self.show(preempt(workload, self._preemption(decision), self.now).workload)
+                case Migrate():
+                    self.show(evict(workload, self._migration(decision), self.now).workload)
                 case Wait():
                     refusal = Refusal(decision.reason, decision.message)
                     self.show(refuse(workload, refusal, self.settings.gates, self.now).workload)
@@ -163,6 +165,11 @@ class Stage:
     def _preemption(self, decision: Evict) -> Preemption:
         preemptor = Side(self.workloads[decision.preemptor].metadata.uid, path=decision.preemptor_path)
         return Preemption(decision.reason, preemptor, Side(path=decision.victim_path))  # type: ignore[arg-type]
+
+    def _migration(self, decision: Migrate) -> Eviction:
+        uid = self.workloads[decision.successor].metadata.uid
+        message = f"Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor"
+        return Eviction("FlavorMigration", message)
 
     # Questions
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from kohort.api.conditions import find, is_true
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
+from kohort.api.errors import ApiError
 from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.selectors import compile_selector
@@ -27,6 +28,7 @@ from kohort.engine.requests.usage import admitted_usage
 from kohort.engine.settings import Settings
 from kohort.engine.surroundings import Surroundings
 from kohort.engine.usage_history import UsageHistory
+from kohort.engine.variants import Variants
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ class State:
         self._retries: set[str] = set()
         """Queues whose tree may have room again (SCH-260)."""
         self._surroundings = Surroundings()
+        self.variants = Variants()
         self.history = UsageHistory(self.settings.history) if self.settings.history else None
         """What LocalQueues used lately, where that is asked for."""
 
@@ -152,6 +155,9 @@ class State:
         queue.policies = intake.policies_of(spec)
         queue.set_groups(intake.groups_of(spec.resource_groups))
         queue.namespaces = compile_selector(spec.namespace_selector)
+        policy = spec.concurrent_admission_policy
+        constraints = policy.migration.constraints if policy else None
+        queue.last_acceptable_flavor = (constraints.last_acceptable_flavor_name or "") if constraints else ""
         scope = spec.admission_scope
         by_usage = scope is not None and scope.admission_mode == "UsageBasedAdmissionFairSharing"
         queue.orders_by_usage = by_usage and self.history is not None
@@ -291,6 +297,7 @@ class State:
         if workload.has_quota and priority != workload.priority and workload.queue is not None:
             workload.queue.recount(workload, priority)
         self._note_readiness(workload, thing)
+        self.variants.note(workload, intake.parent_of(thing, self.settings.gates))
         self.describe(workload, thing)
         if workload.evicted:
             self._evicting.discard(workload.uid)
@@ -310,7 +317,12 @@ class State:
         replaced = intake.replaced_slice(thing, gates)
         workload.replaces = self.workloads.get(replaced) if replaced else None
         workload.evicted = is_true(thing.status.conditions, "Evicted")
-        asked = demands(thing, self.settings.requests, self._surroundings.of(workload.key.namespace), gates)
+        try:
+            asked = demands(thing, self.settings.requests, self._surroundings.of(workload.key.namespace), gates)
+        except ApiError:
+            # An unreadable template is told as the workload's obstacle when its turn comes; others go on.
+            workload.pod_sets, workload.equivalence = (), ""
+            return
         workload.pod_sets = tuple(
             PodSet(
                 each.name,
@@ -387,6 +399,7 @@ class State:
             return
         self._assumed.discard(key)
         self._evicting.discard(workload.uid)
+        self.variants.forget(workload)
         self._drop_penalty(workload)
         self._release(workload)
         self._dequeue(workload)
