@@ -143,6 +143,11 @@ class Forest:
             cohort = cohort.parent
         return False
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all sums are as the quotas and edges make them."""
+        return not self._stale
+
     def refresh(self) -> bool:
         """Set the sums of every tree that changed; True if there was one."""
         stale, self._stale = self._stale, {}
