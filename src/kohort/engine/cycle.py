@@ -19,6 +19,7 @@ from kohort.engine.decisions import Decision, Evict, Migrate, Requeue, Reserve, 
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.flavors import Rules, Search, assign
 from kohort.engine.laps import Laps
+from kohort.engine.placement import Placement
 from kohort.engine.preemption import Needs, Requests, Target, fits
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import Flavor, Key, Progress, Queue, Workload
@@ -111,6 +112,10 @@ class World(Protocol):
         """Which workloads are variants of the same parent."""
 
     @property
+    def placement(self) -> Placement:
+        """Finds places for pods."""
+
+    @property
     def laps(self) -> Laps:
         """Where the time of each step is noted."""
 
@@ -198,7 +203,12 @@ class _Cycle:
         return assignment.mode is Mode.FIT or bool(assignment.targets)
 
     def _assigned(self, head: Head, counts: list[int] | None) -> Assignment:
-        assignment = assign(self._search(head, counts, head.workload.progress), self.world.cycle)
+        return self._placed(head, self._search(head, counts, head.workload.progress))
+
+    def _placed(self, head: Head, search: Search) -> Assignment:
+        """Flavors, then places, then victims where there is no room."""
+        assignment = assign(search, self.world.cycle)
+        assignment = self.world.placement.place(head.workload, head.queue, assignment)
         if assignment.mode.needs_preemption:
             assignment.targets = self._targets(head, assignment)
         return assignment
@@ -309,9 +319,7 @@ class _Cycle:
         }
         counts = [pod_set.count for pod_set in entry.assignment.pod_sets]
         with self._victims_away():
-            assignment = assign(self._search(entry.head, counts, None, only), self.world.cycle)
-            if assignment.mode.needs_preemption:
-                assignment.targets = self._targets(entry.head, assignment)
+            assignment = self._placed(entry.head, self._search(entry.head, counts, None, only))
         assignment.deferred = assignment.mode is Mode.FIT
         entry.assignment = assignment
 
