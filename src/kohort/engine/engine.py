@@ -26,6 +26,7 @@ from kohort.engine.figures import figures_of, local_queue_usage, queue_usage
 from kohort.engine.forest import Node
 from kohort.engine.laps import Clock, Laps, stopped
 from kohort.engine.pending import Place
+from kohort.engine.placement import Anywhere, Placement
 from kohort.engine.preemption import Needs, Requests, Target, find_targets
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Key, Queue, Workload
@@ -40,6 +41,7 @@ class Engine(State):
 
     def __init__(self, settings: Settings | None = None, clock: Clock = stopped) -> None:
         super().__init__(settings)
+        self.placement: Placement = Anywhere()
         self.laps = Laps(clock)
         """How long each step of the turns took so far."""
 
