@@ -23,7 +23,10 @@ C = TypeVar("C", bound=AnyCondition)
 
 def find(conditions: Iterable[C], type_: str) -> C | None:
     """The condition of that type, if there is one."""
-    return next((each for each in conditions if each.type == type_), None)
+    for each in conditions:
+        if each.type == type_:
+            return each
+    return None
 
 
 def is_true(conditions: Iterable[AnyCondition], type_: str) -> bool:

@@ -150,13 +150,18 @@ def matters_in_the_pool(old: v1beta2.Workload | None, new: v1beta2.Workload) -> 
     before, after = old.status, new.status
     return (
         old.metadata.generation != new.metadata.generation
-        or (old.spec is not new.spec and to_json(old.spec) != to_json(new.spec))
+        or (old.spec != new.spec and to_json(old.spec) != to_json(new.spec))
         or old.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
         != new.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
         or before.reclaimable_pods != after.reclaimable_pods
         or any(find(before.conditions, type_) != find(after.conditions, type_) for type_ in ("Evicted", "Requeued"))
         or _open_gates(old) != _open_gates(new)
     )
+
+
+def asks_the_same(old: v1beta2.Workload | None, new: v1beta2.Workload) -> bool:
+    """Whether a workload's demand need not be counted again: nothing that it is made of differs (SCH-133)."""
+    return old is not None and old.status.reclaimable_pods == new.status.reclaimable_pods and old.spec == new.spec
 
 
 def allowed_flavors(workload: v1beta2.Workload, gates: FeatureGates) -> frozenset[str] | None:

@@ -15,6 +15,7 @@ from kohort.api.selectors import Selector
 from kohort.engine.forest import QueueNode
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.requests.demand import PodSetDemand
+from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.usage import PodSetUsage
 
 NO_END: Final = datetime.max.replace(tzinfo=UTC)
@@ -82,6 +83,7 @@ class Workload:
         "allowed_flavors",
         "backoff_until",
         "created",
+        "environment",
         "equivalence",
         "evicted",
         "generation",
@@ -122,6 +124,8 @@ class Workload:
         """Before when it may not be tried again (SCH-223): `requeueAt`, or NO_END while `Requeued` is False."""
         self.generation = 0
         self.pod_sets: tuple[PodSet, ...] = ()
+        self.environment: Environment | None = None
+        """The surroundings under which `pod_sets` were counted."""
         self.equivalence = ""
         """Equal for workloads that no decision can tell apart (SCH-250)."""
         self.progress: Progress | None = None

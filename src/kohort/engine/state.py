@@ -24,6 +24,7 @@ from kohort.engine.pending import PendingQueue
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import NO_END, Flavor, Key, PodSet, Queue, Workload
 from kohort.engine.requests.demand import demands
+from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.usage import admitted_usage
 from kohort.engine.settings import Settings
 from kohort.engine.surroundings import Surroundings
@@ -305,7 +306,8 @@ class State:
     def describe(self, workload: Workload, thing: v1beta2.Workload) -> None:
         """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
         gates = self.settings.gates
-        workload.object = thing
+        before, workload.object = workload.object, thing
+        counted_for = (workload.priority, workload.allowed_flavors, workload.replaces, workload.environment)
         workload.generation = thing.metadata.generation
         workload.priority = intake.effective_priority(thing, gates)
         workload.created = thing.metadata.creation_timestamp
@@ -317,8 +319,16 @@ class State:
         replaced = intake.replaced_slice(thing, gates)
         workload.replaces = self.workloads.get(replaced) if replaced else None
         workload.evicted = is_true(thing.status.conditions, "Evicted")
+        workload.environment = self._surroundings.of(workload.key.namespace)
+        counts_for = (workload.priority, workload.allowed_flavors, workload.replaces, workload.environment)
+        if counted_for != counts_for or not intake.asks_the_same(before, thing):
+            self._count_demand(workload, thing, workload.environment)
+
+    def _count_demand(self, workload: Workload, thing: v1beta2.Workload, environment: Environment) -> None:
+        """What the workload asks for, and whom it is equal to: the dear part of reading, done only if it may differ."""
+        gates = self.settings.gates
         try:
-            asked = demands(thing, self.settings.requests, self._surroundings.of(workload.key.namespace), gates)
+            asked = demands(thing, self.settings.requests, environment, gates)
         except ApiError:
             # An unreadable template is told as the workload's obstacle when its turn comes; others go on.
             workload.pod_sets, workload.equivalence = (), ""
