@@ -46,6 +46,7 @@ class _Rehearsal:
         self.rules = engine.rules
         self.cycle = engine.cycle
         self.variants = engine.variants
+        self.placement = engine.placement
         self.find_targets = engine.find_targets
         self.laps = Laps()
 
