@@ -1,0 +1,252 @@
+"""A recorded run replays to the same decisions, and a damaged log is answered with the line to look at."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.play import Play, configured
+from engine.scenario_strategies import scenarios
+from kohort.api.core.namespaces import LimitRange, Namespace
+from kohort.api.core.nodes import RuntimeClass
+from kohort.api.errors import DocumentError
+from kohort.api.kueue import v1beta2
+from kohort.api.meta import ObjectMeta
+from kohort.engine.decisions import Decision, Evict, Migrate, Requeue, Reserve, Wait
+from kohort.engine.engine import Engine
+from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
+from kohort.engine.record import (
+    Applied,
+    Decided,
+    Recorder,
+    Turn,
+    Turned,
+    packed,
+    read_decisions,
+    read_events,
+    replay,
+    unpacked,
+)
+from kohort.engine.records import Key
+from kohort.engine.scenario import DAWN, Stage
+from kohort.engine.settings import Settings
+
+Json = Any
+HEADER = b'{"log":"kohort-events","version":1}\n'
+TURN = b'{"do":"turn","t":"2026-01-01T00:00:00Z","turn":"schedule"}\n'
+W = Key("ns", "w")
+
+
+class Tape:
+    """An engine under record, and what was written."""
+
+    def __init__(self, rules: Settings | None = None, engine: Engine | None = None) -> None:
+        self.events: list[bytes] = []
+        self.decisions: list[bytes] = []
+        self.recorder = Recorder(engine or Engine(rules), self.events.append, self.decisions.append)
+
+
+def recorded(scenario: Json) -> tuple[Tape, Settings]:
+    rules = configured(scenario["configuration"], **scenario["gates"])
+    tape = Tape(rules)
+    stage = Stage(rules)
+    stage.engine = tape.recorder  # type: ignore[assignment]
+    stage.play(scenario)
+    return tape, rules
+
+
+@given(scenarios(), st.sampled_from(["run.jsonl", "run.jsonl.gz"]))
+@settings(max_examples=30)
+def test_a_recorded_run_replays_to_the_same_decisions_byte_for_byte(scenario: Json, file: str) -> None:
+    tape, rules = recorded(scenario)
+    log = read_events(unpacked(packed(tape.events, file), file), file)
+    assert log.warning == ""
+    assert replay(log.entries, rules) == tape.decisions
+    again = Tape(rules)
+    for step in log.entries:
+        again.recorder.take(step)
+    assert again.events == tape.events
+
+
+class TestEveryStep:
+    """What goes into a log comes out of it."""
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            *(Put(kind(metadata=ObjectMeta(name="x", labels={"a": "b"}))) for kind in (Namespace, LimitRange)),
+            Put(RuntimeClass(metadata=ObjectMeta(name="x"))),
+            *(
+                Put(kind(metadata=ObjectMeta(name="x", generation=3)))
+                for kind in (v1beta2.AdmissionCheck, v1beta2.ClusterQueue, v1beta2.Cohort, v1beta2.LocalQueue)
+            ),
+            Put(v1beta2.ResourceFlavor(metadata=ObjectMeta(name="x"))),
+            Put(v1beta2.Workload(metadata=ObjectMeta(name="x", namespace="ns"))),
+            Gone("Cohort", Key("", "x")),
+            ReservationFailed(W),
+            EvictionFailed(W),
+        ],
+        ids=lambda event: type(getattr(event, "object", event)).__name__,
+    )
+    def test_events(self, event: Event) -> None:
+        tape = Tape(engine=Deaf())
+        tape.recorder.apply(event, DAWN)
+        (entry,) = read_events(tape.events).entries
+        assert isinstance(entry, Applied)
+        assert entry.at == DAWN
+        if isinstance(event, Put):
+            assert isinstance(entry.event, Put)
+            assert type(entry.event.object) is type(event.object)
+            assert entry.event.object.metadata == event.object.metadata
+        else:
+            assert entry.event == event
+
+    def test_turns_to_the_microsecond(self) -> None:
+        tape = Tape()
+        late = DAWN + timedelta(microseconds=1)
+        tape.recorder.schedule(DAWN)
+        tape.recorder.run_cycle(late)
+        assert read_events(tape.events).entries == (Turned(DAWN, Turn.SCHEDULE), Turned(late, Turn.CYCLE))
+
+    def test_decisions(self) -> None:
+        play = Play()
+        play.queue("q", 4)
+        play.submit("w", 2)
+        (reserve,) = play.turn().decisions
+        assert isinstance(reserve, Reserve)
+        decisions: list[Decision] = [
+            replace(reserve, considered="f(Fit;borrow=1)", borrow=1),
+            Evict(W, "InClusterQueue", Key("ns", "p"), "/R/q", "/R/b"),
+            Migrate(W, Key("ns", "v")),
+            Wait(W, "WaitingForQuota", "2 more needed", Requeue.NO_FIT),
+            Wait(W, "PendingEvaluation", "", Requeue.GENERIC),
+        ]
+        tape = Tape(engine=Deaf(decisions))
+        tape.recorder.schedule(DAWN)
+        assert read_decisions(tape.decisions).entries == tuple(Decided(DAWN, 1, each) for each in decisions)
+
+    def test_a_template_written_on_several_lines_takes_one(self) -> None:
+        template = msgspec.Raw(b'{\n  "spec": {\n    "containers": []\n  }\n}')
+        pod_set = v1beta2.workload.PodSet(template=template)
+        tape = Tape(engine=Deaf())
+        tape.recorder.apply(Put(v1beta2.Workload(spec=v1beta2.workload.WorkloadSpec(pod_sets=(pod_set,)))), DAWN)
+        assert [line.count(b"\n") for line in tape.events] == [1, 1]
+
+
+class Deaf(Engine):
+    """An engine that hears nothing and decides what it was told to."""
+
+    def __init__(self, decisions: list[Decision] | None = None) -> None:
+        super().__init__()
+        self.decisions = decisions or []
+
+    def apply(self, event: Event, now: datetime) -> None:
+        pass
+
+    def schedule(self, now: datetime) -> list[Decision]:
+        return self.decisions
+
+
+class Fragile(Engine):
+    def apply(self, event: Event, now: datetime) -> None:
+        raise ZeroDivisionError
+
+
+def test_an_event_on_which_the_engine_breaks_is_in_the_log() -> None:
+    tape = Tape(engine=Fragile())
+    with pytest.raises(ZeroDivisionError):
+        tape.recorder.apply(ReservationFailed(W), DAWN)
+    assert read_events(tape.events).entries == (Applied(DAWN, ReservationFailed(W)),)
+
+
+def test_a_log_survives_its_file(tmp_path: Path) -> None:
+    for name in ("log.jsonl", "log.jsonl.gz"):
+        file = tmp_path / name
+        file.write_bytes(packed([HEADER, TURN], name))
+        assert unpacked(file.read_bytes(), name) == [HEADER, TURN]
+
+
+def test_a_compressed_log_may_be_written_in_several_goes() -> None:
+    content = packed([HEADER], "log.gz") + packed([TURN, TURN], "log.gz")
+    assert unpacked(content, "log.gz") == [HEADER, TURN, TURN]
+
+
+class TestACrash:
+    """The last line may break off anywhere."""
+
+    @given(st.integers(1, len(TURN) - 2))
+    def test_all_but_the_last_line_is_there(self, cut: int) -> None:
+        log = read_events([HEADER, TURN, TURN[:cut]], "run.jsonl")
+        assert len(log.entries) == 1
+        assert "run.jsonl:3" in log.warning
+
+    def test_only_the_end_of_the_line_is_missing(self) -> None:
+        log = read_events([HEADER, TURN.rstrip()])
+        assert (len(log.entries), log.warning) == (1, "")
+
+    def test_the_header_breaks_off(self) -> None:
+        log = read_events([HEADER[:9]])
+        assert log.entries == ()
+        assert log.warning
+
+    @given(st.integers(20, 200))
+    def test_a_compressed_file_breaks_off(self, cut: int) -> None:
+        steps = [TURN.replace(b"00Z", b"%02dZ" % second) for second in range(50)]
+        content = packed([HEADER, *steps], "log.gz")
+        lines = unpacked(content[:cut], "log.gz")
+        assert b"".join([HEADER, *steps]).startswith(b"".join(lines))
+
+    def test_a_line_that_breaks_off_before_another_is_damage(self) -> None:
+        with pytest.raises(DocumentError, match="log:2: "):
+            read_events([HEADER, TURN[:20], TURN], "log")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"{oops}\n", "not valid JSON"),
+        (b"\n", "not valid JSON"),
+        (b'{"do":"sing","t":"2026-01-01T00:00:00Z"}\n', "Invalid value 'sing'"),
+        (b'{"do":"turn","t":"2026-01-01T00:00:00Z"}\n', "missing required field `turn`"),
+        (b'{"do":"turn","t":"2026-01-01T00:00:00","turn":"cycle"}\n', "timezone"),
+        (b'{"do":"turn","t":"2026-01-01T00:00:00Z","turn":"cycle","x":1}\n', "unknown field `x`"),
+        (b'{"do":"gone","t":"2026-01-01T00:00:00Z","kind":"Cohort","key":["a"]}\n', "length 2"),
+        (b'{"do":"put","t":"2026-01-01T00:00:00Z","object":{"kind":"Cohort"}}\n', "apiVersion"),
+        (
+            b'{"do":"put","t":"2026-01-01T00:00:00Z","object":{"apiVersion":"v1","kind":"Pod"}}\n',
+            "never told of v1 Pod, only of AdmissionCheck, ClusterQueue",
+        ),
+        (
+            b'{"do":"put","t":"2026-01-01T00:00:00Z","object":{"apiVersion":"v1","kind":"Namespace","metadata":3}}\n',
+            "metadata",
+        ),
+    ],
+)
+def test_a_damaged_line_is_named_with_its_file_and_number(line: bytes, problem: str) -> None:
+    with pytest.raises(DocumentError, match=r"run\.jsonl:3: ") as caught:
+        read_events([HEADER, TURN, line, TURN], "run.jsonl")
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lines", "problem"),
+    [
+        ([], "empty"),
+        ([TURN], "unknown field"),
+        ([b'{"log":"kohort-decisions","version":1}\n'], "not of kohort-events"),
+        ([b'{"log":"kohort-events","version":2}\n'], "version 2 of the log is not known"),
+    ],
+)
+def test_a_log_must_begin_with_its_header(lines: list[bytes], problem: str) -> None:
+    with pytest.raises(DocumentError, match=problem):
+        read_events(lines)
+
+
+def test_a_file_that_is_no_gzip_is_refused_by_name() -> None:
+    with pytest.raises(DocumentError, match=r"^run\.gz: not compressed by gzip"):
+        unpacked(HEADER, "run.gz")
