@@ -128,6 +128,7 @@ class TestSize:
     def test_groups_of_those_who_left_are_forgotten(self) -> None:
         queue = best_effort()
         for number in range(50):
+            queue.push(workload(f"w{number}", kind=f"former-{number}"), NOW)
             queue.push(one := workload(f"w{number}", kind=f"kind-{number}"), NOW)
             fail(queue, Requeue.NO_FIT)
             queue.remove(one)

@@ -152,6 +152,14 @@ class TestWaking:
         assert queue.place_of(known) is Place.POOL
         assert queue.wake_at() is None
 
+    def test_a_backoff_that_was_lifted_ends_at_once(self) -> None:
+        """SCH-221, SCH-223: it stays in the pool as nothing else changed, but not until the next retry"""
+        queue = best_effort(workload("w", backoff_until=at(150)))
+        queue.update(lifted := workload("w"), NOW, changed=False)
+        assert queue.place_of(lifted) is Place.POOL
+        assert queue.wake_at() == NOW
+        assert queue.wake(NOW) == 1
+
     def test_popping_wakes_who_is_due(self) -> None:
         """SCH-222"""
         queue = best_effort(workload("w", backoff_until=at(150)))

@@ -23,10 +23,9 @@ class Listing:
         """The sticky workload, if there is one."""
         self.usages = usages
         """Usage per LocalQueue that the order follows; empty where usage does not count."""
-        self.workloads = sorted(
-            workloads,
-            key=lambda workload: (usages.get(workload.local_queue, 0.0), workload.key != first, rank_of(workload)),
-        )
+        self.workloads = sorted(workloads, key=rank_of)
+        # Sorting is stable: what comes first in the order is sorted by last.
+        self.workloads.sort(key=lambda workload: (usages.get(workload.local_queue, 0.0), workload.key != first))
 
     @cached_property
     def positions(self) -> Mapping[Key, Position]:

@@ -213,7 +213,7 @@ class PendingQueue:
 
     def _bypass_equals(self, kind: str, now: datetime, status_reason: str) -> None:
         """Remember the failure and put all equal workloads in the pool, at a cost that does not grow with them."""
-        if not kind or self.queue.policies.is_strict:
+        if not kind:
             return
         self._failed[kind] = status_reason or PENDING_EVALUATION
         for entry in [each for each in self._early.values() if each.workload.equivalence == kind]:

@@ -3,7 +3,7 @@
 Who leaves is only crossed out: its item is skipped when it comes up, and swept away once such items prevail.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from typing import Final
@@ -16,6 +16,8 @@ Rank = tuple[int, datetime, str]
 
 SPARE: Final = 32
 """Crossed-out items not worth a sweep."""
+MANY: Final = 8
+"""One new item in so many makes ordering all anew cheaper than putting each in its place."""
 DAWN: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -131,13 +133,20 @@ class Frontier:
         self.items: list[Item] = []
         self.limit = SPARE
 
-    def offer(self, item: Item) -> None:
-        """A shelf has a new head."""
-        heappush(self.items, item)
+    def offer(self, heads: Sequence[Item]) -> None:
+        """Shelves have new heads."""
+        if len(heads) > SPARE and len(heads) > len(self.items) // MANY:
+            self._start_over(heads)
+            return
+        for item in heads:
+            heappush(self.items, item)
         if len(self.items) > self.limit:
-            self.items = _heads_among(self.items)
-            heapify(self.items)
-            self.limit = 2 * len(self.items) + SPARE
+            self._start_over(())
+
+    def _start_over(self, more: Sequence[Item]) -> None:
+        self.items = [*_heads_among(self.items), *more]
+        heapify(self.items)
+        self.limit = 2 * len(self.items) + SPARE
 
     def first(self) -> Item | None:
         """The first workload that is active."""

@@ -3,12 +3,15 @@
 This is the machinery only. When something moves from one place to another is the matter of `queue`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from kohort.engine.pending.shelf import Entry, Frontier, Group, Item, Shelf, rank_of
 from kohort.engine.records import Key, Workload
+
+Outer = TypeVar("Outer")
+Inner = TypeVar("Inner")
 
 UsageOf = Callable[[Key], float]
 """Past usage of a LocalQueue (SCH-804)."""
@@ -24,8 +27,8 @@ class Shelves:
         """How many can be popped."""
         self._usage_of = usage_of
         self._groups: dict[str | Key, dict[Key, Group]] = {}
-        self._pooled: dict[Group, None] = {}
-        """Groups with someone in the pool."""
+        self._pooled: dict[str, dict[Group, None]] = {}
+        """Groups with someone in the pool, by namespace."""
         self._asleep = Shelf()
         self._frontiers: dict[Key, Frontier] = {}
         """One per LocalQueue where their usage counts; else just one."""
@@ -35,9 +38,7 @@ class Shelves:
         """Order by the usage of LocalQueues from now on, or no longer (SCH-809)."""
         self._usage_of = usage_of
         self._frontiers.clear()
-        for equal in self._groups.values():
-            for group in equal.values():
-                self._offer_head(group)
+        self._offer_heads(group for equal in self._groups.values() for group in equal.values())
 
     # Placing: whoever is placed leaves where it stood.
 
@@ -48,13 +49,13 @@ class Shelves:
         group.active.add(item)
         self.active += 1
         if group.active.head() is item:
-            self._offer_head(group)
+            self._offer_heads([group])
 
     def put_in_pool(self, entry: Entry) -> None:
         """Let the workload wait for the next retry."""
         group = self._join(entry)
         group.pool.add(self._item(entry))
-        self._pooled[group] = None
+        self._note_pooled(group)
 
     def put_to_sleep(self, entry: Entry, until: datetime) -> None:
         """Let the workload wait in the pool until then; retries pass it over."""
@@ -71,7 +72,7 @@ class Shelves:
         if shelf.is_active:
             self.active -= 1
         if was_first and entry.group is not None:
-            self._offer_head(entry.group)
+            self._offer_heads([entry.group])
 
     def drop(self, entry: Entry) -> None:
         """Take the workload away; it will not come back to its group."""
@@ -82,8 +83,7 @@ class Shelves:
 
     def _join(self, entry: Entry) -> Group:
         self.take(entry)
-        workload, old = entry.workload, entry.group
-        group = self._group_of(workload)
+        old, group = entry.group, self._group_of(entry.workload)
         if old is not None and old is not group:
             self._tidy(old)
         entry.group = group
@@ -95,23 +95,17 @@ class Shelves:
         """Put all active workloads of that equivalence in the pool."""
         for group in self._groups.get(kind, {}).values():
             self.active -= group.park()
-            self._pooled[group] = None
+            self._note_pooled(group)
 
     def recall(self, belongs: Callable[[str], bool]) -> int:
         """Make the pool active again, except in namespaces that do not belong here; how many that were."""
-        pooled, self._pooled = self._pooled, {}
-        answers: dict[str, bool] = {}
-        before = self.active
-        for group in pooled:
-            namespace = group.local_queue.namespace
-            if namespace not in answers:
-                answers[namespace] = belongs(namespace)
-            if answers[namespace]:
-                self.active += group.recall()
-                self._offer_head(group)
-            else:
-                self._pooled[group] = None
-        return self.active - before
+        groups: list[Group] = []
+        for namespace in [each for each in self._pooled if belongs(each)]:
+            groups.extend(self._pooled.pop(namespace))
+        moved = sum([group.recall() for group in groups])
+        self.active += moved
+        self._offer_heads(groups)
+        return moved
 
     # Sleepers
 
@@ -141,38 +135,39 @@ class Shelves:
             return None
         usage, item = best
         group = sticky.group if sticky is not None and sticky.is_active else None
-        return sticky if group is not None and self._usage(self._lane(group)) == usage else item[4]
+        if group is None or (self._usage_of is not None and self._usage_of(group.local_queue) != usage):
+            return item[4]
+        return sticky
 
     def _first_of_lanes(self) -> tuple[float, Item] | None:
         best = None
         empty = []
+        usage_of = self._usage_of
         for lane, frontier in self._frontiers.items():
             item = frontier.first()
             if item is None:
                 empty.append(lane)
                 continue
-            candidate = self._usage(lane), item
+            candidate = usage_of(lane) if usage_of else 0.0, item
             if best is None or candidate < best:
                 best = candidate
         for lane in empty:
             del self._frontiers[lane]
         return best
 
-    def _usage(self, lane: Key) -> float:
-        return 0.0 if self._usage_of is None else self._usage_of(lane)
-
     def _lane(self, group: Group) -> Key:
         return EVERYONE if self._usage_of is None else group.local_queue
 
-    def _offer_head(self, group: Group) -> None:
-        item = group.active.head()
-        if item is None:
-            return
-        lane = self._lane(group)
-        frontier = self._frontiers.get(lane)
-        if frontier is None:
-            frontier = self._frontiers[lane] = Frontier()
-        frontier.offer(item)
+    def _offer_heads(self, groups: Iterable[Group]) -> None:
+        heads: dict[Key, list[Item]] = {}
+        for group in groups:
+            item = group.active.head()
+            if item is not None:
+                heads.setdefault(self._lane(group), []).append(item)
+        for lane, items in heads.items():
+            if lane not in self._frontiers:
+                self._frontiers[lane] = Frontier()
+            self._frontiers[lane].offer(items)
 
     # Groups
 
@@ -191,14 +186,22 @@ class Shelves:
             group = equal[workload.local_queue] = Group(kind, workload.local_queue)
         return group
 
+    def _note_pooled(self, group: Group) -> None:
+        self._pooled.setdefault(group.local_queue.namespace, {})[group] = None
+
     def _tidy(self, group: Group) -> None:
         """Forget a group, or that it is in the pool, when nobody is left there."""
         if group.pool.size:
             return
-        self._pooled.pop(group, None)
-        equal = self._groups.get(group.kind, {})
-        if group.active.size or equal.get(group.local_queue) is not group:
-            return
-        del equal[group.local_queue]
-        if not equal:
-            del self._groups[group.kind]
+        _remove(self._pooled, group.local_queue.namespace, group)
+        if not group.active.size and self._groups.get(group.kind, {}).get(group.local_queue) is group:
+            _remove(self._groups, group.kind, group.local_queue)
+
+
+def _remove(nested: dict[Outer, dict[Inner, Any]], outer: Outer, inner: Inner) -> None:
+    """Take a member out of a dict of dicts, along with a dict that this leaves empty."""
+    members = nested.get(outer)
+    if members is not None:
+        members.pop(inner, None)
+        if not members:
+            del nested[outer]
