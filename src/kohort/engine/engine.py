@@ -7,6 +7,7 @@ until nothing more can move, so that the depth of a queue costs no waiting.
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from typing import Final, NamedTuple
 
 from kohort.api.kueue.v1beta2.queues import (
     ClusterQueueStatus,
@@ -35,6 +36,21 @@ from kohort.engine.settings import Settings
 from kohort.engine.shares import share_of
 from kohort.engine.state import State
 
+MOST_SCANS: Final = 100
+"""Cycles in a row that do nothing but search flavors, before a turn ends."""
+
+Scan = frozenset[tuple[Key, tuple[tuple[tuple[str, str], int], ...]]]
+"""How far each search for flavors came (SCH-550); empty when all are at their end."""
+
+
+class Round(NamedTuple):
+    """What one cycle of a tree came to."""
+
+    decisions: list[Decision]
+    moved: bool
+    """Whether somebody was admitted, evicted or parked, so that the next cycle finds something else."""
+    scan: Scan
+
 
 class Engine(State):
     """All queues and workloads, and what is decided about them."""
@@ -58,9 +74,9 @@ class Engine(State):
         """Run a single cycle over every tree, for whoever wants to watch the steps of a turn."""
         decisions: list[Decision] = []
         for tree in self._prepare(now):
-            made, moved = self._run_once(tree, now)
-            decisions += made
-            if moved:
+            made = self._run_once(tree, now)
+            decisions += made.decisions
+            if made.moved or made.scan:
                 self._stirred.update(queue.name for queue in tree)
         return decisions
 
@@ -116,10 +132,14 @@ class Engine(State):
         """Repeat cycles until one moves nothing; of several answers to one workload the last counts."""
         done: list[Decision] = []
         waits: dict[Key, Wait] = {}
-        moved = True
-        while moved:
-            decisions, moved = self._run_once(tree, now)
-            for decision in decisions:
+        scans: set[Scan] = set()
+        goes_on = True
+        while goes_on:
+            made = self._run_once(tree, now)
+            goes_on = made.moved or _leads_on(made.scan, scans)
+            if made.moved:
+                scans.clear()
+            for decision in made.decisions:
                 if isinstance(decision, Wait):
                     waits[decision.workload] = decision
                 else:
@@ -127,17 +147,15 @@ class Engine(State):
                     done.append(decision)
         return [*done, *waits.values()]
 
-    def _run_once(self, tree: list[Queue], now: datetime) -> tuple[list[Decision], bool]:
-        """One cycle of a tree: its decisions, and whether the next one would find anything else."""
+    def _run_once(self, tree: list[Queue], now: datetime) -> "Round":
+        """One cycle of a tree."""
         self.cycle += 1
         with self.laps.lap("1 heads"):
             heads = [head for queue in tree if (head := self._head(queue, now)) is not None]
         outcome = cycle.run(heads, self, now)
-        moved = outcome.progressed
         with self.laps.lap("5 requeue"):
-            for entry in outcome.waits:
-                moved = self._requeue(entry, now) or moved
-        return outcome.decisions, moved
+            parked = [self._requeue(entry, now) for entry in outcome.waits]
+        return Round(outcome.decisions, outcome.progressed or any(parked), self._scan(outcome.waits))
 
     def _head(self, queue: Queue, now: datetime) -> Head | None:
         pending = self.pending[queue.name]
@@ -162,15 +180,19 @@ class Engine(State):
         return ("Misconfigured", problem, Requeue.GENERIC) if problem else None
 
     def _requeue(self, entry: Entry, now: datetime) -> bool:
-        """Put an entry back; whether the next cycle would find something else to look at."""
+        """Put an entry back; whether it makes room for the next one of its queue."""
         if entry.decision is None:
             return False
         pending = self.pending[entry.queue.name]
         pending.requeue(entry.workload, entry.decision.requeue, now, entry.decision.reason)
-        progress = entry.workload.progress
-        if progress is not None and progress.has_more and progress.cycle == self.cycle:
-            return True
         return pending.place_of(entry.workload) is Place.POOL
+
+    def _scan(self, entries: list[Entry]) -> "Scan":
+        """How far everybody's search for flavors came, if somebody's goes on in the next cycle (SCH-552)."""
+        found = [(entry.workload.key, entry.workload.progress) for entry in entries]
+        if not any(each is not None and each.has_more and each.cycle == self.cycle for _, each in found):
+            return frozenset()
+        return frozenset((key, tuple(each.tried.items()) if each else ()) for key, each in found)
 
     # Figures
 
@@ -278,6 +300,14 @@ class Engine(State):
         if self.history is None or workload.queue is None or not workload.queue.orders_by_usage:
             return None
         return self.history.usage_of(workload.local_queue)
+
+
+def _leads_on(scan: Scan, before: set[Scan]) -> bool:
+    """Whether going on with a search for flavors leads anywhere: it starts over at the end, and must not for ever."""
+    if not scan or scan in before or len(before) == MOST_SCANS:
+        return False
+    before.add(scan)
+    return True
 
 
 def _by_resource(usage: Mapping[FlavorResource, int]) -> dict[str, int]:

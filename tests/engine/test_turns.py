@@ -1,0 +1,37 @@
+"""A turn comes to an end, and nothing that happened is forgotten: what random scenarios once found to be otherwise."""
+
+from typing import Any
+
+from engine.play import CPU, Play, group, quota
+
+Json = Any
+TAINTED: Json = {"nodeTaints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}
+BEARS: Json = {"tolerations": [{"key": "k", "operator": "Exists"}]}
+
+
+def pod_set(name: str, cpu: int, **pod: Json) -> Json:
+    container = {"name": "c", "resources": {"requests": {CPU: str(cpu)}}}
+    return {"name": name, "count": 1, "template": {"spec": {"containers": [container], **pod}}}
+
+
+def submit_sets(play: Play, name: str, queue: str, *pod_sets: Json) -> None:
+    """A workload of several pod sets."""
+    play.submit(name, 1, queue)
+    manifest = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {"queueName": queue, "podSets": list(pod_sets)},
+    }
+    play.put(manifest)
+
+
+class TestEndlessSearches:
+    """A search for flavors that ends without a place begins again; no turn may wait for its end (SCH-237, SCH-550)."""
+
+    def test_pod_sets_that_search_in_turns(self) -> None:
+        play = Play()
+        play.flavor("f2", **TAINTED)
+        play.queue("q", groups=[group({"f1": [quota(CPU, 2)], "f2": [quota(CPU, 2)]})])
+        submit_sets(play, "w", "q", pod_set("x", 2, **BEARS), pod_set("y", 2), pod_set("z", 2))
+        assert play.turn().reserved == []
