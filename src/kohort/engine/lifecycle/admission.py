@@ -1,0 +1,185 @@
+"""Reserving quota, becoming admitted, and losing the reservation (SCH-901 to SCH-906, API-84 to API-88).
+
+Admitted turns True when everything is there. It turns False only with the reservation: a check that is added to a queue
+later, or reset by an eviction, does not stop a job that runs (MK-7).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment, PodSetRequest
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.events import Change, Event, normal, warning
+from kohort.engine.lifecycle.states import (
+    ADMITTED,
+    BLOCKED_ON_PREEMPTION_GATES,
+    EVICTED,
+    PREEMPTED,
+    QUOTA_RESERVED,
+    REQUEUED,
+    State,
+    condition,
+    false,
+    is_admitted,
+    is_finished,
+    is_reserved,
+    mark,
+    put,
+    true,
+    withdraw,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """What the scheduler decided for a Workload that fits."""
+
+    admission: Admission
+    required_checks: frozenset[str]
+    """Admission checks that the assigned flavors ask for (SCH-904)."""
+    flavors_considered: str = ""
+    """Flavors that were tried and passed over, in the words of SCH-354."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the scheduler decided for a Workload that must wait."""
+
+    reason: str
+    message: str
+    requests: tuple[PodSetRequest, ...] = ()
+    """What was asked for, per pod set."""
+
+
+def reserve(workload: Workload, reservation: Reservation, gates: FeatureGates, now: datetime) -> Change:
+    """Give the Workload its quota, and admit it at once where nothing is left to wait for (SCH-351, API-85, API-86)."""
+    if is_finished(workload):
+        return Change(workload)
+    reserved = _with_reservation(workload, reservation.admission, now)
+    listed = {check.name for check in workload.status.admission_checks}
+    if reservation.required_checks <= listed and not is_admitted(workload):
+        reserved = sync_admitted(reserved, gates, now)
+    events = (*_reservation_events(workload, reservation, now), *_admission_events(workload, reserved, now))
+    return Change(reserved, events)
+
+
+def _with_reservation(workload: Workload, admission: Admission, now: datetime) -> Workload:
+    """SCH-901."""
+    message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
+    for type_ in (EVICTED, PREEMPTED, BLOCKED_ON_PREEMPTION_GATES):
+        workload = withdraw(workload, type_, reasons.QUOTA_RESERVED, now)
+    workload = mark(workload, QUOTA_RESERVED, true(reasons.QUOTA_RESERVED, message), now)
+    return put(workload, replace(workload.status, admission=admission, resource_requests=()))
+
+
+def _reservation_events(before: Workload, reservation: Reservation, now: datetime) -> tuple[Event, ...]:
+    if is_reserved(before):
+        return ()
+    waited = _seconds(now - queued_since(before, now))
+    tail = f"; Flavors considered: {reservation.flavors_considered}" if reservation.flavors_considered else ""
+    queue = reservation.admission.cluster_queue
+    return (
+        normal("QuotaReserved", f"Quota reserved in ClusterQueue {queue}, wait time since queued was {waited}{tail}"),
+    )
+
+
+def _admission_events(before: Workload, after: Workload, now: datetime) -> tuple[Event, ...]:
+    reserved = condition(after, QUOTA_RESERVED)
+    if is_admitted(before) or not is_admitted(after) or reserved is None:
+        return ()
+    queue = after.status.admission.cluster_queue if after.status.admission else ""
+    # A reservation of this very moment is stored in whole seconds and must not count as a wait.
+    waited = now - reserved.last_transition_time if is_reserved(before) else timedelta()
+    return (
+        normal("Admitted", f"Admitted by ClusterQueue {queue}, wait time since reservation was {_seconds(waited)}"),
+    )
+
+
+def queued_since(workload: Workload, now: datetime) -> datetime:
+    """Since when the Workload has been waiting: its last return to the queue, else its creation (SCH-353)."""
+    requeued = condition(workload, REQUEUED)
+    if requeued is not None:
+        return requeued.last_transition_time
+    return workload.metadata.creation_timestamp or now
+
+
+def _seconds(span: timedelta) -> str:
+    return f"{max(span.total_seconds(), 0):.0f}s"
+
+
+def admit(workload: Workload, gates: FeatureGates, now: datetime) -> Change:
+    """Bring Admitted in line with a Workload that does not run yet, and tell when it may (SCH-902, SCH-906)."""
+    if is_admitted(workload):
+        return Change(workload)
+    synced = sync_admitted(workload, gates, now)
+    return Change(synced, _admission_events(workload, synced, now))
+
+
+def sync_admitted(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
+    """Set Admitted from the reservation, the checks and the delayed topology requests (SCH-902, SCH-903, API-84)."""
+    missing = _what_is_missing(workload, gates)
+    if missing is None:
+        if is_admitted(workload):
+            return workload
+        return mark(workload, ADMITTED, true(reasons.ADMITTED, "The workload is admitted"), now)
+    if not _says_why_it_waits(workload, gates):
+        return workload
+    return mark(_with_execution_time(workload, now), ADMITTED, missing, now)
+
+
+def _what_is_missing(workload: Workload, gates: FeatureGates) -> State | None:
+    checks_are_ready = all(check.state == "Ready" for check in workload.status.admission_checks)
+    fine = reasons.are_fine(gates)
+    if not is_reserved(workload):
+        all_is_missing = not fine and not checks_are_ready
+        reason = reasons.LEGACY_NO_RESERVATION_UNSATISFIED_CHECKS if all_is_missing else reasons.NO_RESERVATION
+        return false(reason, "The workload has no reservation")
+    if not checks_are_ready:
+        reason = reasons.UNSATISFIED_ADMISSION_CHECKS if fine else reasons.LEGACY_UNSATISFIED_CHECKS
+        return false(reason, "The workload has not all checks ready")
+    if workload.status.admission and any(map(_waits_for_topology, workload.status.admission.pod_set_assignments)):
+        return false(reasons.PENDING_DELAYED_TOPOLOGY_REQUESTS, "There are pending delayed topology requests")
+    return None
+
+
+def _waits_for_topology(assignment: PodSetAssignment) -> bool:
+    return assignment.delayed_topology_request == "Pending" and assignment.topology_assignment is None
+
+
+def _says_why_it_waits(workload: Workload, gates: FeatureGates) -> bool:
+    """A fresh Workload has no conditions unless told to have them (API-88)."""
+    known = condition(workload, QUOTA_RESERVED) or condition(workload, ADMITTED)
+    return known is not None or gates.enabled(Gate.UnadmittedWorkloadsExplicitStatus)
+
+
+def _with_execution_time(workload: Workload, now: datetime) -> Workload:
+    """Add the time of the admission that ends to that of earlier ones (SCH-903)."""
+    admitted = condition(workload, ADMITTED)
+    if admitted is None or admitted.status != "True":
+        return workload
+    ran = max(int((now - admitted.last_transition_time).total_seconds()), 0)
+    total = (workload.status.accumulated_past_execution_time_seconds or 0) + ran
+    return put(workload, replace(workload.status, accumulated_past_execution_time_seconds=total))
+
+
+def drop_reservation(workload: Workload, reason: str, message: str, gates: FeatureGates, now: datetime) -> Workload:
+    """Take the reservation away, or say why there is none, and bring Admitted in line (API-87)."""
+    workload = mark(workload, QUOTA_RESERVED, false(reason, message), now)
+    workload = put(workload, replace(workload.status, admission=None))
+    return sync_admitted(workload, gates, now)
+
+
+def refuse(workload: Workload, refusal: Refusal, gates: FeatureGates, now: datetime) -> Change:
+    """Write down why the scheduler did not admit the Workload; an unchanged answer is not repeated (SCH-360)."""
+    if is_finished(workload):
+        return Change(workload)
+    reason = reasons.of_scheduler(refusal.reason, gates)
+    refused = drop_reservation(workload, reason, refusal.message, gates, now)
+    refused = put(refused, replace(refused.status, resource_requests=refusal.requests))
+    if refused is workload:
+        return Change(workload)
+    return Change(refused, (warning(reason, refusal.message),))

@@ -1,0 +1,115 @@
+"""Admission checks of a Workload: which are required, what they answered, and what follows (SCH-904 to SCH-912).
+
+A Retry evicts at once and delays the return (SCH-910): the quota does not wait for the retry.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec.structs import replace
+
+from kohort.api.conditions import truncate_message
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.queues import AdmissionCheckRule
+from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState, PodSetUpdate
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.deactivation import target_deactivation
+from kohort.engine.lifecycle.events import Change, warning
+from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.requeueing import delay_return
+from kohort.engine.lifecycle.states import is_leaving, is_reserved, put, whole_second
+
+CheckStates = tuple[AdmissionCheckState, ...]
+Answer = Literal["Pending", "Ready", "Retry", "Rejected"]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What a check's controller has to say."""
+
+    name: str
+    state: Answer
+    message: str = ""
+    requeue_after_seconds: int | None = None
+    pod_set_updates: tuple[PodSetUpdate, ...] = ()
+
+
+def required_checks(
+    rules: Iterable[AdmissionCheckRule], flavors: Iterable[str], admission: Admission | None
+) -> frozenset[str]:
+    """The checks that a Workload needs: of its flavors once it has some, before that those of all flavors (SCH-904)."""
+    everywhere = frozenset(flavors)
+    covered = {rule.name: frozenset(rule.on_flavors) or everywhere for rule in rules}
+    if admission is None:
+        return frozenset(name for name, covers in covered.items() if covers >= everywhere)
+    assigned = {flavor for part in admission.pod_set_assignments for flavor in part.flavors.values()}
+    return frozenset(name for name, covers in covered.items() if covers & assigned)
+
+
+def sync_checks(workload: Workload, required: frozenset[str], now: datetime) -> Workload:
+    """List exactly the required checks, new ones as Pending, by name (SCH-905, API-129)."""
+    known = {check.name: check for check in workload.status.admission_checks}
+    checks = tuple(known.get(name) or _pending(name, now) for name in sorted(required))
+    return put(workload, replace(workload.status, admission_checks=checks))
+
+
+def _pending(name: str, now: datetime) -> AdmissionCheckState:
+    return AdmissionCheckState(name=name, state="Pending", message="", last_transition_time=whole_second(now))
+
+
+def report_check(workload: Workload, report: CheckReport, now: datetime) -> Workload:
+    """Write a check's answer; its time moves only with its state (API-90, SCH-908)."""
+    known = {check.name: check for check in workload.status.admission_checks}
+    former = known.get(report.name) or _pending(report.name, now)
+    known[report.name] = replace(
+        former,
+        state=report.state,
+        message=truncate_message(report.message),
+        requeue_after_seconds=report.requeue_after_seconds,
+        pod_set_updates=report.pod_set_updates,
+        last_transition_time=former.last_transition_time if former.state == report.state else whole_second(now),
+    )
+    checks = tuple(known[name] for name in sorted(known))
+    return put(workload, replace(workload.status, admission_checks=checks))
+
+
+def postpone_by_checks(workload: Workload, now: datetime) -> Workload:
+    """Let the Workload return no earlier than its checks in Retry ask for (SCH-910, API-123)."""
+    moments = [
+        check.last_transition_time + timedelta(seconds=check.requeue_after_seconds)
+        for check in _in_state(workload, "Retry")
+        if check.requeue_after_seconds is not None
+    ]
+    latest = max(moments, default=now)
+    return delay_return(workload, latest) if latest > now else workload
+
+
+def act_on_checks(workload: Workload, now: datetime) -> Change:
+    """Give up a Workload that a check rejected, evict one that a check wants again later (SCH-910, SCH-911)."""
+    if not is_reserved(workload) or is_leaving(workload):
+        return Change(workload)
+    if rejected := _in_state(workload, "Rejected"):
+        return _give_up(workload, _summary(rejected), now)
+    if retried := _in_state(workload, "Retry"):
+        message = f"Evicted due to {_summary(retried)}"
+        return evict(workload, Eviction(reasons.ADMISSION_CHECK, message), now)
+    return Change(workload)
+
+
+def _give_up(workload: Workload, summary: str, now: datetime) -> Change:
+    targeted = target_deactivation(workload, reasons.ADMISSION_CHECK, summary, now)
+    return Change(targeted, (warning("AdmissionCheckRejected", f"Deactivated due to {summary}"),))
+
+
+def _in_state(workload: Workload, state: Answer) -> list[AdmissionCheckState]:
+    return [check for check in workload.status.admission_checks if check.state == state]
+
+
+def _summary(checks: Sequence[AdmissionCheckState]) -> str:
+    noun = "AdmissionCheck" if len(checks) == 1 else "AdmissionChecks"
+    return f"{noun} in {checks[0].state} state: " + "; ".join(
+        f'"{check.name}" ({check.message})' if check.message else f'"{check.name}"'
+        for check in sorted(checks, key=lambda check: check.name)
+    )

@@ -1,0 +1,44 @@
+"""Events as data, and a change of a Workload together with the events that tell of it.
+
+An event belongs to the change it reports: whoever fails to write the change must not send the event.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kohort.api.conditions import truncate_note
+from kohort.api.kueue.v1beta2 import Workload
+
+EventType = Literal["Normal", "Warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event about a Workload."""
+
+    type: EventType
+    reason: str
+    note: str
+
+    @property
+    def action(self) -> str:
+        """What was done; in all events of this kind the same word as the reason."""
+        return self.reason
+
+
+def normal(reason: str, note: str) -> Event:
+    """An event of the ordinary course, its note cut to the length that the API allows (API-8)."""
+    return Event("Normal", reason, truncate_note(note))
+
+
+def warning(reason: str, note: str) -> Event:
+    """An event of something that keeps a Workload from running, its note cut likewise (API-8)."""
+    return Event("Warning", reason, truncate_note(note))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a step made of a Workload; the same object and no events mean that there was nothing to do."""
+
+    workload: Workload
+    events: tuple[Event, ...] = ()

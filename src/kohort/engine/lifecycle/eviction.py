@@ -1,0 +1,123 @@
+"""Evicting a Workload, and releasing its quota once the job has stopped (SCH-1001 to SCH-1003, API-94).
+
+The two are apart on purpose: until its pods are gone, an evicted Workload still holds what it holds.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, EvictionCount, SchedulingStats, WorkloadStatus
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.admission import drop_reservation
+from kohort.engine.lifecycle.events import Change, normal
+from kohort.engine.lifecycle.preemption_gates import closed
+from kohort.engine.lifecycle.states import (
+    BLOCKED_ON_PREEMPTION_GATES,
+    EVICTED,
+    REQUEUED,
+    State,
+    condition,
+    is_evicted,
+    is_finished,
+    is_reserved,
+    mark,
+    put,
+    true,
+    whole_second,
+    withdraw,
+)
+
+RETURNS_AT_ONCE = frozenset({reasons.PREEMPTED, reasons.NODE_FAILURES})
+"""Evictions that are nobody's fault: the Workload may be admitted again right away (SCH-1003)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """Why a Workload is evicted."""
+
+    reason: str
+    message: str
+    cause: str = ""
+    """What lay behind the reason, where there is more to say; counted apart (API-94)."""
+
+    @property
+    def spoken_reason(self) -> str:
+        """The reason in the condition and in the event; a deactivation names its cause there (SCH-1002)."""
+        if self.reason == reasons.DEACTIVATED and self.cause:
+            return f"{self.reason}DueTo{self.cause}"
+        return self.reason
+
+
+def evict(workload: Workload, eviction: Eviction, now: datetime) -> Change:
+    """Begin an eviction; one that has begun is left as it is (SCH-1001, API-94, API-105)."""
+    if is_finished(workload) or is_evicted(workload):
+        return Change(workload)
+    reason = eviction.spoken_reason
+    evicted = mark(workload, EVICTED, true(reason, eviction.message), now)
+    evicted = withdraw(evicted, BLOCKED_ON_PREEMPTION_GATES, reason, now)
+    evicted = put(evicted, _cleared(evicted, eviction, now))
+    if workload.status.admission is None:
+        return Change(evicted)
+    return Change(evicted, (normal(f"EvictedDueTo{reason}", eviction.message),))
+
+
+def _cleared(workload: Workload, eviction: Eviction, now: datetime) -> WorkloadStatus:
+    status = workload.status
+    return replace(
+        status,
+        cluster_name=None,
+        nominated_cluster_names=(),
+        unhealthy_nodes=(),
+        admission_checks=tuple(_reset(check, now) for check in status.admission_checks),
+        preemption_gates=closed(status.preemption_gates, now),
+        scheduling_stats=_counted(status.scheduling_stats, eviction),
+    )
+
+
+def _reset(check: AdmissionCheckState, now: datetime) -> AdmissionCheckState:
+    """SCH-912."""
+    if check.state == "Pending":
+        return check
+    return replace(
+        check,
+        state="Pending",
+        message=f"Reset to Pending after eviction. Previously: {check.state}",
+        last_transition_time=whole_second(now),
+        retry_count=(check.retry_count or 0) + 1 if check.state == "Retry" else None,
+        pod_set_updates=(),
+    )
+
+
+def _counted(stats: SchedulingStats | None, eviction: Eviction) -> SchedulingStats:
+    counts = {(each.reason, each.underlying_cause): each.count for each in stats.evictions} if stats else {}
+    key = (eviction.reason, eviction.cause)
+    counts[key] = counts.get(key, 0) + 1
+    return SchedulingStats(
+        evictions=tuple(
+            EvictionCount(reason=reason, underlying_cause=cause, count=count)
+            for (reason, cause), count in counts.items()
+        )
+    )
+
+
+def release(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
+    """Take the quota of an evicted Workload back; to be called when its job has no active pods (SCH-1003)."""
+    evicted = condition(workload, EVICTED)
+    if evicted is None or not is_evicted(workload) or not is_reserved(workload) or is_finished(workload):
+        return workload
+    returns = evicted.reason in RETURNS_AT_ONCE and not _is_replaced_by_its_owner(workload, gates)
+    requeued = State("True" if returns else "False", evicted.reason, evicted.message)
+    workload = mark(workload, REQUEUED, requeued, now)
+    reason = reasons.of_controller(reasons.PENDING_EVALUATION, gates)
+    return drop_reservation(workload, reason, evicted.message, gates, now)
+
+
+def _is_replaced_by_its_owner(workload: Workload, gates: FeatureGates) -> bool:
+    """Whether the Workload stands for a single Pod, which an eviction deletes: there is nothing to queue again."""
+    if not gates.enabled(Gate.SkipReassignmentForPodOwnedWorkloads):
+        return False
+    return [(owner.api_version, owner.kind) for owner in workload.metadata.owner_references] == [("v1", "Pod")]

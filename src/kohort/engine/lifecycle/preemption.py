@@ -1,0 +1,86 @@
+"""What a preemption writes on its victim and tells both sides (SCH-650 to SCH-652)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.events import Change, Event, normal
+from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.states import PREEMPTED, stated, true, with_condition
+
+PreemptionReason = Literal[
+    "InClusterQueue", "InCohortReclamation", "InCohortFairSharing", "InCohortReclaimWhileBorrowing"
+]
+
+WHY: dict[PreemptionReason, str] = {
+    "InClusterQueue": "prioritization in the ClusterQueue",
+    "InCohortReclamation": "reclamation within the cohort",
+    "InCohortFairSharing": "Fair Sharing within the cohort",
+    "InCohortReclaimWhileBorrowing": "reclamation within the cohort while borrowing",
+}
+UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two Workloads of a preemption."""
+
+    uid: str = ""
+    job_uid: str = ""
+    path: str = ""
+    """`/root/…/parent/cq` of its ClusterQueue."""
+    priority: int = 0
+    boost: int = 0
+
+    @property
+    def priorities(self) -> str:
+        """The priority that counted and what it is made of."""
+        return f"{self.priority + self.boost} (base: {self.priority}, boost: {self.boost})"
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Who gives way to whom, and why."""
+
+    reason: PreemptionReason
+    preemptor: Side
+    victim: Side
+
+    @property
+    def message(self) -> str:
+        """What both conditions of the victim say (SCH-651)."""
+        uid, job_uid = self.preemptor.uid or UNKNOWN, self.preemptor.job_uid or UNKNOWN
+        paths = self.preemptor.path or UNKNOWN, self.victim.path or UNKNOWN
+        return (
+            f"Preempted to accommodate a workload (UID: {uid}, JobUID: {job_uid}) due to {WHY[self.reason]}; "
+            f"preemptor path: {paths[0]}; preemptee path: {paths[1]}"
+        )
+
+    @property
+    def priorities(self) -> str:
+        """The end of the notes of both sides (SCH-652)."""
+        return (
+            f"; preemptor effective priority: {self.preemptor.priorities}"
+            f"; preemptee effective priority: {self.victim.priorities}"
+        )
+
+
+def preempt(victim: Workload, preemption: Preemption, now: datetime) -> Change:
+    """Make the victim give way; one that is on its way out is left as it is (SCH-650, SCH-651)."""
+    change = evict(victim, Eviction(reasons.PREEMPTED, preemption.message), now)
+    if change.workload is victim:
+        return change
+    # The one condition that does not say which generation it speaks of (API-7).
+    condition = stated(PREEMPTED, true(preemption.reason, preemption.message), None, now)
+    preempted = with_condition(change.workload, condition)
+    event = normal("Preempted", preemption.message + preemption.priorities)
+    return Change(preempted, (*change.events, event))
+
+
+def preemptor_event(victim: Workload, preemption: Preemption, cluster_queue: str) -> Event:
+    """What the preemptor is told of each victim, which was admitted in that ClusterQueue (SCH-652)."""
+    name = f"{victim.metadata.namespace}/{victim.metadata.name}"
+    what = f"Preempted workload {name} (UID: {victim.metadata.uid}) in ClusterQueue {cluster_queue}"
+    return normal("PreemptedWorkload", what + preemption.priorities)

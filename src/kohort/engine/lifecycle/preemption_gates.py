@@ -1,0 +1,45 @@
+"""Gates that keep a Workload from preempting others until somebody opens them (SCH-1120, API-121)."""
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import PreemptionGateState
+from kohort.engine.lifecycle.states import BLOCKED_ON_PREEMPTION_GATES, mark, put, true, whole_second
+
+GateStates = tuple[PreemptionGateState, ...]
+
+BLOCKED_MESSAGE = "Workload requires preemption, but it's gated"
+
+
+def mirror_gates(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
+    """Give every gate of the spec its state, new ones closed, and forget those that are gone (API-121)."""
+    if not gates.enabled(Gate.MultiKueueOrchestratedPreemption):
+        return workload
+    known = {state.name: state for state in workload.status.preemption_gates}
+    names = (gate.name for gate in workload.spec.preemption_gates)
+    states = tuple(known.get(name) or _closed_gate(name, now) for name in names)
+    return put(workload, replace(workload.status, preemption_gates=states))
+
+
+def _closed_gate(name: str, now: datetime) -> PreemptionGateState:
+    return PreemptionGateState(name=name, position="Closed", last_transition_time=whole_second(now))
+
+
+def closed(states: GateStates, now: datetime) -> GateStates:
+    """The gates, all closed, as an eviction leaves them (SCH-1120)."""
+    return tuple(state if state.position == "Closed" else _closed_gate(state.name, now) for state in states)
+
+
+def may_preempt(workload: Workload, gates: FeatureGates) -> bool:
+    """Whether no closed gate keeps the Workload from issuing preemptions (SCH-335, SCH-1120)."""
+    honoured = gates.enabled(Gate.ConcurrentAdmission) or gates.enabled(Gate.MultiKueueOrchestratedPreemption)
+    is_open = {state.name for state in workload.status.preemption_gates if state.position == "Open"}
+    return not honoured or all(gate.name in is_open for gate in workload.spec.preemption_gates)
+
+
+def block_on_gates(workload: Workload, now: datetime) -> Workload:
+    """Say that the Workload would preempt if its gates were open (SCH-335)."""
+    return mark(workload, BLOCKED_ON_PREEMPTION_GATES, true("PreemptionGated", BLOCKED_MESSAGE), now)

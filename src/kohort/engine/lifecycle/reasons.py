@@ -1,0 +1,96 @@
+"""The words of a Workload's conditions, and their older forms.
+
+With gate UnadmittedWorkloadsObservability off, several fine reasons share one old word, and not the same one for the
+scheduler and for the controller (API-83).
+"""
+
+from typing import Final
+
+from kohort.api.gates import FeatureGates, Gate
+
+# QuotaReserved, and what withdraws others with it
+QUOTA_RESERVED: Final = "QuotaReserved"
+PENDING_EVALUATION: Final = "PendingEvaluation"
+WAITING_FOR_QUOTA: Final = "WaitingForQuota"
+EXCEEDS_MAX_QUOTA: Final = "ExceedsMaxQuota"
+NO_MATCHING_FLAVOR: Final = "NoMatchingFlavor"
+TOPOLOGY_PLACEMENT_FAILED: Final = "TopologyPlacementFailed"
+WAITING_FOR_PREEMPTED_WORKLOADS: Final = "WaitingForPreemptedWorkloads"
+WAITING_FOR_PODS_READY: Final = "WaitingForPodsReady"
+MISCONFIGURED: Final = "Misconfigured"
+SUSPENDED: Final = "Suspended"
+ADMISSION_GATED: Final = "AdmissionGated"
+ON_HOLD: Final = "OnHold"
+DEACTIVATED: Final = "Deactivated"
+
+# their older forms
+PENDING: Final = "Pending"
+INADMISSIBLE: Final = "Inadmissible"
+WAITING: Final = "Waiting"
+
+# Admitted
+ADMITTED: Final = "Admitted"
+NO_RESERVATION: Final = "NoReservation"
+UNSATISFIED_ADMISSION_CHECKS: Final = "UnsatisfiedAdmissionChecks"
+PENDING_DELAYED_TOPOLOGY_REQUESTS: Final = "PendingDelayedTopologyRequests"
+LEGACY_NO_RESERVATION_UNSATISFIED_CHECKS: Final = "NoReservationUnsatisfiedChecks"
+LEGACY_UNSATISFIED_CHECKS: Final = "UnsatisfiedChecks"
+
+# Evicted, as SCH-1002 lists them
+PREEMPTED: Final = "Preempted"
+PODS_READY_TIMEOUT: Final = "PodsReadyTimeout"
+ADMISSION_CHECK: Final = "AdmissionCheck"
+CLUSTER_QUEUE_STOPPED: Final = "ClusterQueueStopped"
+LOCAL_QUEUE_STOPPED: Final = "LocalQueueStopped"
+NODE_FAILURES: Final = "NodeFailures"
+
+# causes of deactivation
+REQUEUING_LIMIT_EXCEEDED: Final = "RequeuingLimitExceeded"
+MAXIMUM_EXECUTION_TIME_EXCEEDED: Final = "MaximumExecutionTimeExceeded"
+
+# Requeued
+REACTIVATED: Final = "Reactivated"
+BACKOFF_FINISHED: Final = "BackoffFinished"
+CLUSTER_QUEUE_RESTARTED: Final = "ClusterQueueRestarted"
+LOCAL_QUEUE_RESTARTED: Final = "LocalQueueRestarted"
+
+# PodsReady
+WAIT_FOR_START: Final = "WaitForStart"
+WAIT_FOR_RECOVERY: Final = "WaitForRecovery"
+STARTED: Final = "Started"
+RECOVERED: Final = "Recovered"
+
+# Finished
+OWNER_NOT_FOUND: Final = "OwnerNotFound"
+
+SET_BY_SCHEDULER: Final = frozenset(
+    {
+        WAITING_FOR_QUOTA,
+        NO_MATCHING_FLAVOR,
+        EXCEEDS_MAX_QUOTA,
+        TOPOLOGY_PLACEMENT_FAILED,
+        WAITING_FOR_PREEMPTED_WORKLOADS,
+        WAITING_FOR_PODS_READY,
+        PENDING_EVALUATION,
+    }
+)
+"""What the controller leaves standing between two evaluations (SCH-363)."""
+
+_CONTROLLERS_OLD_WORDS = {PENDING_EVALUATION: PENDING, MISCONFIGURED: INADMISSIBLE, SUSPENDED: INADMISSIBLE}
+
+
+def are_fine(gates: FeatureGates) -> bool:
+    """Whether conditions say finely why a Workload is not admitted."""
+    return gates.enabled(Gate.UnadmittedWorkloadsObservability)
+
+
+def of_scheduler(reason: str, gates: FeatureGates) -> str:
+    """The word that the scheduler writes for a reason (SCH-360, SCH-1035)."""
+    if are_fine(gates):
+        return reason
+    return WAITING if reason == WAITING_FOR_PODS_READY else PENDING
+
+
+def of_controller(reason: str, gates: FeatureGates) -> str:
+    """The word that the controller and the job side write for a reason (API-83)."""
+    return reason if are_fine(gates) else _CONTROLLERS_OLD_WORDS.get(reason, reason)

@@ -1,0 +1,81 @@
+"""The way back into the queue after an eviction: until when, and on what (SCH-1005, API-125, API-127).
+
+Every reason that starts with Deactivated counts as a deactivation, whoever caused it: otherwise a Workload that Kohort
+deactivated could never return.
+"""
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import RequeueState
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.facts import Facts
+from kohort.engine.lifecycle.states import (
+    REQUEUED,
+    State,
+    condition,
+    false,
+    is_reserved,
+    mark,
+    put,
+    true,
+    whole_second,
+)
+
+BACKOFF_REASONS = frozenset({reasons.PODS_READY_TIMEOUT, reasons.ADMISSION_CHECK})
+
+
+def return_moment(workload: Workload) -> datetime | None:
+    """Before when the Workload may not be admitted again, if there is such a moment."""
+    state = workload.status.requeue_state
+    return state.requeue_at if state else None
+
+
+def delay_return(workload: Workload, until: datetime) -> Workload:
+    """Let the Workload return no earlier than then; a later moment that is set already stays (SCH-910, SCH-1033)."""
+    state = workload.status.requeue_state or RequeueState()
+    until = whole_second(until)
+    if state.requeue_at is not None and state.requeue_at >= until:
+        return workload
+    return put(workload, replace(workload.status, requeue_state=replace(state, requeue_at=until)))
+
+
+def end_backoff(workload: Workload, now: datetime) -> Workload:
+    """Forget the moment of return of a Workload that waits, once it has come (API-125)."""
+    state = workload.status.requeue_state
+    if state is None or state.requeue_at is None or state.requeue_at > now or is_reserved(workload):
+        return workload
+    rest = RequeueState(count=state.count) if state.count is not None else None
+    return put(workload, replace(workload.status, requeue_state=rest))
+
+
+def let_return(workload: Workload, facts: Facts, now: datetime) -> Workload:
+    """Let a Workload back into the queue when what kept it out is over (SCH-1005)."""
+    kept_out = condition(workload, REQUEUED)
+    if kept_out is None or kept_out.status != "False" or not workload.spec.active:
+        return workload
+    state = _ending(workload, kept_out.reason, facts)
+    return mark(workload, REQUEUED, state, now) if state else workload
+
+
+def _ending(workload: Workload, reason: str, facts: Facts) -> State | None:
+    if reason.startswith(reasons.DEACTIVATED):
+        return true(reasons.REACTIVATED, "The workload was reactivated")
+    if reason in BACKOFF_REASONS and return_moment(workload) is None:
+        return true(reasons.BACKOFF_FINISHED, "The workload backoff was finished")
+    if reason == reasons.INADMISSIBLE and not facts.claims_problem:
+        return true(reasons.BACKOFF_FINISHED, "The workload's resource claims were resolved")
+    if reason == reasons.LOCAL_QUEUE_STOPPED and facts.local_queue and not facts.local_queue.is_stopped:
+        return true(reasons.LOCAL_QUEUE_RESTARTED, "The LocalQueue was restarted after being stopped")
+    if reason == reasons.CLUSTER_QUEUE_STOPPED and facts.cluster_queue and not facts.cluster_queue.is_stopped:
+        return true(reasons.CLUSTER_QUEUE_RESTARTED, "The ClusterQueue was restarted after being stopped")
+    return None
+
+
+def keep_out(workload: Workload, facts: Facts, now: datetime) -> Workload:
+    """Keep a waiting Workload out of the queue whose resource claims can't be counted (API-124)."""
+    if not facts.claims_problem or is_reserved(workload) or not workload.spec.active:
+        return workload
+    return mark(workload, REQUEUED, false(reasons.INADMISSIBLE, facts.claims_problem), now)

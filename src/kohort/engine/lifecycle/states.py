@@ -1,0 +1,133 @@
+"""A Workload's conditions: asking for them and setting them.
+
+All times that are written have whole seconds, as the API stores them; what is compared with them keeps its fractions.
+"""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from kohort.api.conditions import find, is_true, remove, set_condition, truncate_message
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import WorkloadStatus
+from kohort.api.meta import Condition, ConditionStatus
+from kohort.engine.lifecycle import reasons
+
+ACTIVE: Final = "Active"
+"""Of queues; all others are of Workloads."""
+QUOTA_RESERVED: Final = "QuotaReserved"
+ADMITTED: Final = "Admitted"
+EVICTED: Final = "Evicted"
+PREEMPTED: Final = "Preempted"
+REQUEUED: Final = "Requeued"
+PODS_READY: Final = "PodsReady"
+FINISHED: Final = "Finished"
+DEACTIVATION_TARGET: Final = "DeactivationTarget"
+BLOCKED_ON_PREEMPTION_GATES: Final = "BlockedOnPreemptionGates"
+
+
+class State(NamedTuple):
+    """What a condition says."""
+
+    status: ConditionStatus
+    reason: str
+    message: str
+
+
+def true(reason: str, message: str) -> State:
+    """The condition holds."""
+    return State("True", reason, message)
+
+
+def false(reason: str, message: str) -> State:
+    """The condition does not hold."""
+    return State("False", reason, message)
+
+
+def whole_second(moment: datetime) -> datetime:
+    """The moment as the API stores it."""
+    return moment.replace(microsecond=0)
+
+
+def condition(workload: Workload, type_: str) -> Condition | None:
+    """The condition of that type, if the Workload has it."""
+    return find(workload.status.conditions, type_)
+
+
+def holds(workload: Workload, type_: str) -> bool:
+    """Whether the condition is there and True."""
+    return is_true(workload.status.conditions, type_)
+
+
+def is_reserved(workload: Workload) -> bool:
+    """Whether the Workload holds quota."""
+    return holds(workload, QUOTA_RESERVED)
+
+
+def is_admitted(workload: Workload) -> bool:
+    """Whether the Workload may run."""
+    return holds(workload, ADMITTED)
+
+
+def is_evicted(workload: Workload) -> bool:
+    """Whether an eviction has begun that no new reservation has ended."""
+    return holds(workload, EVICTED)
+
+
+def is_leaving(workload: Workload) -> bool:
+    """Whether the Workload is on its way out: evicted, or about to be because it is given up."""
+    return is_evicted(workload) or holds(workload, DEACTIVATION_TARGET)
+
+
+def is_finished(workload: Workload) -> bool:
+    """Whether the Workload has come to its end, which is for ever (API-89)."""
+    return holds(workload, FINISHED)
+
+
+def is_on_hold(workload: Workload) -> bool:
+    """Whether an integration gave the reservation up on purpose and wants no other."""
+    found = condition(workload, QUOTA_RESERVED)
+    return found is not None and found.status == "False" and found.reason == reasons.ON_HOLD
+
+
+def put(workload: Workload, status: WorkloadStatus) -> Workload:
+    """The Workload with that status; the same object where the status is equal."""
+    return workload if status == workload.status else replace(workload, status=status)
+
+
+def stated(type_: str, state: State, generation: int | None, now: datetime) -> Condition:
+    """The condition that says so, about an object of that generation (API-7, API-8)."""
+    return Condition(
+        type=type_,
+        status=state.status,
+        reason=state.reason,
+        message=truncate_message(state.message),
+        last_transition_time=whole_second(now),
+        observed_generation=generation,
+    )
+
+
+def mark(workload: Workload, type_: str, state: State, now: datetime) -> Workload:
+    """The Workload with the condition set; its transition time moves only with its status (API-7)."""
+    return with_condition(workload, stated(type_, state, workload.metadata.generation, now))
+
+
+def with_condition(workload: Workload, new: Condition) -> Workload:
+    """The Workload with just this condition in its place."""
+    conditions = set_condition(workload.status.conditions, new)
+    return put(workload, replace(workload.status, conditions=conditions))
+
+
+def without_condition(workload: Workload, type_: str) -> Workload:
+    """The Workload without the condition of that type."""
+    conditions = remove(workload.status.conditions, type_)
+    return put(workload, replace(workload.status, conditions=conditions))
+
+
+def withdraw(workload: Workload, type_: str, reason: str, now: datetime) -> Workload:
+    """Turn a condition False that was True, its message kept as what was said before (SCH-901)."""
+    former = condition(workload, type_)
+    if former is None or former.status != "True":
+        return workload
+    return mark(workload, type_, false(reason, f"Previously: {former.message}"), now)

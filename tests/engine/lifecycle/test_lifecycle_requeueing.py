@@ -1,0 +1,140 @@
+import pytest
+
+from engine.lifecycle.workloads import (
+    ADMITTING,
+    OPEN,
+    admitted,
+    at,
+    facts,
+    judged,
+    said,
+    with_spec,
+    with_status,
+    workload,
+)
+from kohort.api.gates import DEFAULT_GATES
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import RequeueState
+from kohort.engine.lifecycle.eviction import Eviction, evict, release
+from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
+from kohort.engine.lifecycle.requeueing import delay_return, end_backoff, keep_out, let_return
+
+NOW = at(100)
+
+
+def kept_out(reason: str, cause: str = "") -> Workload:
+    """A Workload that was evicted for that reason and gave its quota back."""
+    return release(evict(admitted(), Eviction(reason, "why", cause), at(10)).workload, DEFAULT_GATES, at(20))
+
+
+class TestReturning:
+    @pytest.mark.parametrize(
+        ("wl", "expected"),
+        [
+            (kept_out("PodsReadyTimeout"), ("True", "BackoffFinished", "The workload backoff was finished")),
+            (kept_out("AdmissionCheck"), ("True", "BackoffFinished", "The workload backoff was finished")),
+            (kept_out("Deactivated"), ("True", "Reactivated", "The workload was reactivated")),
+            (
+                kept_out("ClusterQueueStopped"),
+                ("True", "ClusterQueueRestarted", "The ClusterQueue was restarted after being stopped"),
+            ),
+            (
+                kept_out("LocalQueueStopped"),
+                ("True", "LocalQueueRestarted", "The LocalQueue was restarted after being stopped"),
+            ),
+        ],
+    )
+    def test_when_what_kept_it_out_is_over(self, wl: Workload, expected: tuple[str, str, str]) -> None:
+        """SCH-1005, API-125, API-127"""
+        assert said(let_return(wl, facts(), NOW), "Requeued") == expected
+
+    def test_also_after_a_deactivation_that_kohort_decided(self) -> None:
+        """docs/spec/api.md section 9.9"""
+        wl = kept_out("Deactivated", "AdmissionCheck")
+        assert judged(wl, "Requeued") == ("False", "DeactivatedDueToAdmissionCheck")
+        assert judged(let_return(wl, facts(), NOW), "Requeued") == ("True", "Reactivated")
+
+    @pytest.mark.parametrize(
+        ("wl", "around"),
+        [
+            (with_spec(kept_out("Deactivated"), active=False), facts()),
+            (delay_return(kept_out("AdmissionCheck"), at(500)), facts()),
+            (kept_out("ClusterQueueStopped"), facts(queue=ClusterQueueFacts(stop_policy="Hold"))),
+            (kept_out("ClusterQueueStopped"), facts(queue=None)),
+            (kept_out("LocalQueueStopped"), facts(local=LocalQueueFacts("q", stop_policy="Hold"))),
+            (kept_out("LocalQueueStopped"), facts(local=None)),
+            (kept_out("FlavorMigration"), facts()),
+            (kept_out("Preempted"), facts()),
+            (workload(), facts()),
+        ],
+        ids=[
+            "still inactive",
+            "backoff runs",
+            "ClusterQueue stopped",
+            "ClusterQueue gone",
+            "LocalQueue stopped",
+            "LocalQueue gone",
+            "not ours to end",
+            "never kept out",
+            "never evicted",
+        ],
+    )
+    def test_not_before(self, wl: Workload, around: Facts) -> None:
+        """SCH-1005"""
+        assert let_return(wl, around, NOW) is wl
+
+    def test_an_inactive_but_open_queue_counts_as_restarted(self) -> None:
+        """API-127"""
+        idle = facts(queue=ClusterQueueFacts(is_active=False))
+        assert judged(let_return(kept_out("ClusterQueueStopped"), idle, NOW), "Requeued") == (
+            "True",
+            "ClusterQueueRestarted",
+        )
+
+
+class TestTheMomentOfReturn:
+    def test_is_forgotten_when_it_has_come(self) -> None:
+        """API-125"""
+        wl = with_status(workload(), requeue_state=RequeueState(count=2, requeue_at=NOW))
+        assert end_backoff(wl, NOW).status.requeue_state == RequeueState(count=2)
+
+    def test_leaves_nothing_behind_where_nothing_was_counted(self) -> None:
+        wl = with_status(workload(), requeue_state=RequeueState(requeue_at=NOW))
+        assert end_backoff(wl, NOW).status.requeue_state is None
+
+    def test_stands_until_then_and_while_quota_is_held(self) -> None:
+        """API-125"""
+        early = with_status(workload(), requeue_state=RequeueState(requeue_at=at(101)))
+        assert end_backoff(early, NOW) is early
+        holding = with_status(admitted(), requeue_state=RequeueState(requeue_at=NOW))
+        assert end_backoff(holding, NOW) is holding
+
+    def test_only_moves_later(self) -> None:
+        """SCH-910"""
+        wl = delay_return(workload(), at(50.7))
+        assert wl.status.requeue_state == RequeueState(requeue_at=at(50))
+        assert delay_return(wl, at(40)) is wl
+        assert delay_return(wl, at(60)).status.requeue_state == RequeueState(requeue_at=at(60))
+
+
+class TestClaimsThatCanNotBeCounted:
+    PROBLEM = facts(claims_problem="no such device class")
+
+    def test_keep_a_waiting_workload_out_until_they_can(self) -> None:
+        """API-124"""
+        out = keep_out(workload(), self.PROBLEM, NOW)
+        assert said(out, "Requeued") == ("False", "Inadmissible", "no such device class")
+        assert let_return(out, self.PROBLEM, NOW) is out
+        assert judged(let_return(out, facts(), NOW), "Requeued") == ("True", "BackoffFinished")
+
+    def test_do_not_touch_what_holds_quota_or_is_off(self) -> None:
+        """API-124"""
+        running = admitted()
+        assert keep_out(running, self.PROBLEM, NOW) is running
+        off = workload(active=False)
+        assert keep_out(off, self.PROBLEM, NOW) is off
+
+
+def test_the_queues_of_the_builders_are_open() -> None:
+    assert ADMITTING.admits
+    assert not OPEN.is_stopped
