@@ -18,7 +18,6 @@ from kohort.engine.preemption import (
     fill_back,
     fits,
     holders_passing,
-    is_within_nominal,
     put_back,
 )
 from kohort.engine.records import Queue, Workload
@@ -51,11 +50,10 @@ def _candidates(preemptor: Workload, queue: Queue, needs: Needs, world: World) -
     """Candidates per queue name, in order (SCH-720)."""
     found = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
-        for leaf in queue.node.parent.root().all_queues():
-            if leaf is not queue.node and not is_within_nominal(leaf, needs):
-                other = world.queue_at(leaf)
-                if other is not None:
-                    found += holders_passing(queue.policies.reclaim, preemptor, other, needs)
+        for leaf in queue.node.parent.root().borrowing_queues(needs):
+            other = world.queue_at(leaf)
+            if other is not None and other is not queue:
+                found += holders_passing(queue.policies.reclaim, preemptor, other, needs)
     grouped: dict[str, list[Workload]] = {}
     for workload in sorted(found, key=candidate_order(queue, world)):
         if workload.queue is not None:

@@ -4,7 +4,7 @@ Cells live as long as their node, so that a workload can hold on to them; a chan
 tree, and the sums are set anew before the next question.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kohort.api.amounts import add
 from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource, Quota
@@ -35,7 +35,7 @@ class Node:
         """The cell of a flavor-resource, made with no quota where there is none yet."""
         cell = self.cells.get(fr)
         if cell is None:
-            cell = self.cells[fr] = Cell()
+            cell = self.cells[fr] = Cell(self)
             if self.parent is not None:
                 cell.parent = self.parent.cell(fr)
                 cell.settle_potential()
@@ -77,6 +77,19 @@ class CohortNode(Node):
         """Child cohorts and queues."""
         yield from self.children.values()
         yield from self.queues.values()
+
+    def borrowers(self, needs: Iterable[FlavorResource]) -> list[Node]:
+        """Child cohorts and queues that use more of any of these than they have."""
+        cells = [cell for fr in needs if fr in self.cells for cell in self.cells[fr].borrowers]
+        return [owner for owner in dict.fromkeys(cell.owner for cell in cells) if isinstance(owner, Node)]
+
+    def borrowing_queues(self, needs: Iterable[FlavorResource]) -> Iterator[QueueNode]:
+        """Every queue of the subtree that uses more of any of these than it has."""
+        for member in self.borrowers(needs):
+            if isinstance(member, QueueNode):
+                yield member
+        for child in self.children.values():
+            yield from child.borrowing_queues(needs)
 
     def all_queues(self) -> Iterator[QueueNode]:
         """Every queue of the subtree."""
@@ -222,7 +235,9 @@ def _settle_up(node: Node, fr: FlavorResource) -> Cell | None:
     known = [cell for cell in below if cell is not None]
     if fr not in node.cells and fr not in node.quotas and not known and node.parent is not None:
         return None
-    cell = node.cells.setdefault(fr, Cell())
+    cell = node.cells.get(fr)
+    if cell is None:
+        cell = node.cells[fr] = Cell(node)
     cell.take_quota(node.quotas.get(fr, NO_QUOTA))
     if isinstance(node, CohortNode):
         cell.usage = 0

@@ -206,14 +206,15 @@ def _donors(
     cohort: CohortNode, visited: Node, preemptor: Workload, queue: Queue, needs: Needs, world: World
 ) -> Iterator[Workload]:
     """Workloads below a cohort that may be reclaimed, descending only where something is borrowed."""
-    for leaf in cohort.queues.values():
-        if leaf is not visited and not is_within_nominal(leaf, needs):
-            other = world.queue_at(leaf)
-            if other is not None:
-                yield from holders_passing(queue.policies.reclaim, preemptor, other, needs)
-    for child in cohort.children.values():
-        if child is not visited and not is_within_nominal(child, needs):
-            yield from _donors(child, visited, preemptor, queue, needs, world)
+    for member in cohort.borrowers(needs):
+        if member is visited:
+            continue
+        if isinstance(member, CohortNode):
+            yield from _donors(member, visited, preemptor, queue, needs, world)
+            continue
+        other = world.queue_at(member)
+        if other is not None:
+            yield from holders_passing(queue.policies.reclaim, preemptor, other, needs)
 
 
 # Search

@@ -30,10 +30,25 @@ NO_QUOTA = Quota(0)
 class Cell:
     """Quota and use of one flavor-resource at one node."""
 
-    __slots__ = ("borrowing_limit", "lending_limit", "local", "nominal", "parent", "potential", "subtree", "usage")
+    __slots__ = (
+        "borrowers",
+        "borrowing_limit",
+        "lending_limit",
+        "local",
+        "nominal",
+        "owner",
+        "parent",
+        "potential",
+        "subtree",
+        "usage",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, owner: object = None) -> None:
+        self.owner = owner
+        """The node whose cell it is."""
         self.parent: Cell | None = None
+        self.borrowers: dict[Cell, None] = {}
+        """The children that use more than they have, so that nobody searches all of them for a victim."""
         self.nominal = 0
         self.borrowing_limit: int | None = None
         self.lending_limit: int | None = None
@@ -50,11 +65,14 @@ class Cell:
         """Start over from the node's own quota, without children."""
         self.nominal, self.borrowing_limit, self.lending_limit = quota
         self.subtree = quota.nominal
+        self.borrowers.clear()
 
     def take_child(self, child: "Cell") -> None:
         """Count a child's lendable quota (SCH-410) and its use beyond what is its own (SCH-421)."""
         self.subtree = add(self.subtree, subtract(child.subtree, child.local))
         self.usage += max(0, child.usage - child.local)
+        if child.usage > child.subtree:
+            self.borrowers[child] = None
 
     def settle_local(self) -> None:
         """SCH-411, once all children are counted."""
@@ -73,22 +91,33 @@ class Cell:
 
     def use(self, amount: int) -> None:
         """Count a new use; what exceeds a node's local quota passes on to its parent (SCH-421)."""
-        cell: Cell | None = self
-        while cell is not None and amount > 0:
-            free = cell.local - cell.usage
-            cell.usage += amount
-            if free > 0:
-                amount -= free
-            cell = cell.parent
+        cell = self
+        while amount > 0:
+            before = cell.usage
+            cell.usage = usage = before + amount
+            parent = cell.parent
+            if parent is None:
+                return
+            if usage > cell.subtree:
+                parent.borrowers[cell] = None
+            if before < cell.local:
+                amount -= cell.local - before
+            cell = parent
 
     def free(self, amount: int) -> None:
         """Take a use back: the exact reverse of `use`."""
-        cell: Cell | None = self
-        while cell is not None and amount > 0:
-            beyond = cell.usage - cell.local
-            cell.usage -= amount
-            amount = min(amount, beyond)
-            cell = cell.parent
+        cell = self
+        while amount > 0:
+            before = cell.usage
+            cell.usage = usage = before - amount
+            parent = cell.parent
+            if parent is None:
+                return
+            if usage <= cell.subtree:
+                parent.borrowers.pop(cell, None)
+            if usage < cell.local:
+                amount = before - cell.local
+            cell = parent
 
     # Questions
 
