@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from kohort.api.codec import Json, decode, encode, to_json
+from kohort.api.codec import decode, encode, to_json
 from kohort.api.core.containers import Container
 from kohort.api.core.pods import PodSpec, PodTemplateSpec
 from kohort.api.kueue import v1beta2
@@ -51,28 +51,28 @@ def _pod_set(pod_set: PodSet, demand: PodSetDemand) -> list[object]:
 @lru_cache(maxsize=REMEMBERED_TEMPLATES)
 def _template_digest(template: bytes) -> str:
     constraints = _constraints(decode(template, PodTemplateSpec).spec)
-    return _digest(json.dumps(constraints, sort_keys=True).encode())
+    return _digest(json.dumps(to_json(constraints), sort_keys=True).encode())
 
 
-def _constraints(spec: PodSpec) -> Json:
+def _constraints(spec: PodSpec) -> dict[str, object]:
     """What of a pod can make a difference to where it is admitted."""
     return {
         "containers": [_container(each) for each in spec.containers],
         "initContainers": [_container(each) for each in spec.init_containers],
         "nodeSelector": spec.node_selector,
-        "affinity": None if spec.affinity is None else to_json(spec.affinity),
-        "tolerations": to_json(spec.tolerations),
+        "affinity": spec.affinity,
+        "tolerations": spec.tolerations,
         "runtimeClassName": spec.runtime_class_name,
         "priority": spec.priority,
-        "topologySpreadConstraints": to_json(spec.topology_spread_constraints),
+        "topologySpreadConstraints": spec.topology_spread_constraints,
         "overhead": _quantities(spec.overhead),
-        "resourceClaims": to_json(spec.resource_claims),
+        "resourceClaims": spec.resource_claims,
         "requests": None if spec.resources is None else _quantities(spec.resources.requests),
     }
 
 
-def _container(container: Container) -> Json:
-    return [_quantities(container.resources.requests), to_json(container.ports)]
+def _container(container: Container) -> list[object]:
+    return [_quantities(container.resources.requests), container.ports]
 
 
 def _quantities(quantities: Mapping[str, RawQuantity]) -> dict[str, str]:
