@@ -1,0 +1,32 @@
+"""Where two answers to a scenario differ, and which of the differences nobody promised to be without."""
+
+from dataclasses import dataclass
+from typing import Any
+
+Json = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The first step after which a workload stands differently."""
+
+    step: int
+    workload: str
+    ours: Json
+    theirs: Json
+
+    def __str__(self) -> str:
+        return f"after step {self.step}, {self.workload}:\n    ours   {self.ours}\n    theirs {self.theirs}"
+
+
+def differences(ours: list[Json], theirs: list[Json]) -> list[Difference]:
+    """All workloads that stand differently after the first step that shows any."""
+    for step, (left, right) in enumerate(zip(ours, theirs, strict=True)):
+        found = [
+            Difference(step, name, (left or {}).get(name), (right or {}).get(name))
+            for name in sorted({*(left or {}), *(right or {})})
+            if (left or {}).get(name) != (right or {}).get(name)
+        ]
+        if found:
+            return found
+    return []

@@ -1,0 +1,60 @@
+// Oracle lets the real Kueue decide about scenarios: one JSON object per line in, one answer per line out.
+//
+// The form of a scenario is the one of kohort.engine.scenario; see README.md for what is answered.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+)
+
+func main() {
+	ctrl.SetLogger(logr.Discard())
+	in := bufio.NewReaderSize(os.Stdin, 1<<20)
+	out := json.NewEncoder(os.Stdout)
+	for {
+		line, err := in.ReadBytes('\n')
+		if len(line) > 0 {
+			if err := out.Encode(answerTo(line)); err != nil {
+				fmt.Fprintln(os.Stderr, "oracle: can't write the answer:", err)
+				os.Exit(1)
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// answerTo never fails: what goes wrong is the answer.
+func answerTo(line []byte) (answer Answer) {
+	defer func() {
+		if trouble := recover(); trouble != nil {
+			answer.Error = fmt.Sprint(trouble)
+		}
+	}()
+	var scenario Scenario
+	must(json.Unmarshal(line, &scenario))
+	defer setGates(scenario.Gates)()
+	world := newWorld(scenario.Configuration)
+	for _, manifest := range scenario.Objects {
+		world.put(manifest)
+	}
+	for _, step := range scenario.Steps {
+		answer.Steps = append(answer.Steps, world.perform(step))
+	}
+	answer.Nanoseconds = world.spent.Nanoseconds()
+	answer.Cycles = world.cycles
+	return answer
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
+)
+
+// put creates or changes an object and lets its controller see it.
+func (w *world) put(manifest json.RawMessage) {
+	switch kind := read[metav1.TypeMeta](manifest).Kind; kind {
+	case "Namespace":
+		namespace, old := read[corev1.Namespace](manifest), corev1.Namespace{}
+		if !w.store(&namespace, &old) {
+			matching := w.cache.MatchingClusterQueues(namespace.Labels)
+			qcache.NotifyRetryInadmissible(w.queues, matching.Difference(w.cache.MatchingClusterQueues(old.Labels)))
+		}
+	case "ResourceFlavor":
+		flavor, old := read[kueue.ResourceFlavor](manifest), kueue.ResourceFlavor{}
+		if w.store(&flavor, &old) {
+			w.flavors.Create(event.TypedCreateEvent[*kueue.ResourceFlavor]{Object: &flavor})
+		} else {
+			w.flavors.Update(event.TypedUpdateEvent[*kueue.ResourceFlavor]{ObjectOld: &old, ObjectNew: &flavor})
+		}
+	case "Cohort":
+		cohort := read[kueue.Cohort](manifest)
+		w.store(&cohort, &kueue.Cohort{})
+		w.readCohort(cohort.Name)
+	case "ClusterQueue":
+		queue, old := read[kueue.ClusterQueue](manifest), kueue.ClusterQueue{}
+		setQueueDefaults(&queue.Spec)
+		if w.store(&queue, &old) {
+			w.clusterQueues.Create(event.TypedCreateEvent[*kueue.ClusterQueue]{Object: &queue})
+		} else {
+			w.clusterQueues.Update(event.TypedUpdateEvent[*kueue.ClusterQueue]{ObjectOld: &old, ObjectNew: &queue})
+		}
+	case "LocalQueue":
+		queue, old := read[kueue.LocalQueue](manifest), kueue.LocalQueue{}
+		if w.store(&queue, &old) {
+			w.localQueues.Create(event.TypedCreateEvent[*kueue.LocalQueue]{Object: &queue})
+		} else {
+			w.localQueues.Update(event.TypedUpdateEvent[*kueue.LocalQueue]{ObjectOld: &old, ObjectNew: &queue})
+		}
+	case "Workload":
+		w.putWorkload(read[kueue.Workload](manifest))
+	default:
+		panic("scenarios know no " + kind)
+	}
+	w.deliver()
+}
+
+// store writes an object as a server would; whether it is new. The old one is read into old.
+func (w *world) store(object, old client.Object) bool {
+	if w.client.Get(w.ctx, client.ObjectKeyFromObject(object), old) != nil {
+		object.SetGeneration(1)
+		must(w.client.Create(w.ctx, object))
+		return true
+	}
+	object.SetResourceVersion(old.GetResourceVersion())
+	object.SetUID(old.GetUID())
+	object.SetCreationTimestamp(old.GetCreationTimestamp())
+	object.SetGeneration(old.GetGeneration() + 1)
+	must(w.client.Update(w.ctx, object))
+	return false
+}
+
+// putWorkload keeps the status of a workload unless another is sent, and counts changes of the spec only.
+func (w *world) putWorkload(wl kueue.Workload) {
+	var old kueue.Workload
+	if wl.Spec.Active == nil {
+		wl.Spec.Active = ptr.To(true)
+	}
+	status := *wl.Status.DeepCopy()
+	if w.client.Get(w.ctx, client.ObjectKeyFromObject(&wl), &old) != nil {
+		w.create(&wl)
+	} else {
+		wl.ObjectMeta.ResourceVersion, wl.ObjectMeta.UID = old.ResourceVersion, old.UID
+		wl.ObjectMeta.CreationTimestamp, wl.ObjectMeta.Generation = old.CreationTimestamp, old.Generation
+		if equality.Semantic.DeepEqual(old.Spec, wl.Spec) {
+			return
+		}
+		wl.ObjectMeta.Generation++
+		must(w.client.Update(w.ctx, &wl))
+	}
+	if status.Admission != nil || len(status.Conditions) > 0 {
+		wl.Status = status
+		must(w.client.Status().Update(w.ctx, &wl))
+	}
+}
+
+func (w *world) create(wl *kueue.Workload) {
+	if wl.UID == "" {
+		wl.UID = types.UID(fmt.Sprintf("uid-%s-%s", wl.Namespace, wl.Name))
+	}
+	if wl.CreationTimestamp.IsZero() {
+		wl.CreationTimestamp = metav1.NewTime(w.clock.Now())
+	}
+	wl.Generation = 1
+	must(w.client.Create(w.ctx, wl))
+}
+
+// remove deletes an object and lets its controller see it.
+func (w *world) remove(raw json.RawMessage) {
+	what := read[struct{ Kind, Namespace, Name string }](raw)
+	key := types.NamespacedName{Namespace: what.Namespace, Name: what.Name}
+	switch what.Kind {
+	case "Workload":
+		w.drop(key, &kueue.Workload{})
+	case "Cohort":
+		w.drop(key, &kueue.Cohort{})
+		w.readCohort(what.Name)
+	case "ClusterQueue":
+		var queue kueue.ClusterQueue
+		w.drop(key, &queue)
+		w.clusterQueues.Delete(event.TypedDeleteEvent[*kueue.ClusterQueue]{Object: &queue})
+	case "LocalQueue":
+		var queue kueue.LocalQueue
+		w.drop(key, &queue)
+		w.localQueues.Delete(event.TypedDeleteEvent[*kueue.LocalQueue]{Object: &queue})
+	default:
+		panic("scenarios delete no " + what.Kind)
+	}
+	w.deliver()
+}
+
+func (w *world) drop(key types.NamespacedName, object client.Object) {
+	must(w.client.Get(w.ctx, key, object))
+	must(w.client.Delete(w.ctx, object))
+}
+
+// readCohort reconciles a cohort; one that is refused is tried again whenever something changes.
+func (w *world) readCohort(name string) {
+	_, err := w.cohorts.Reconcile(w.ctx, ctrl.Request{NamespacedName: types.NamespacedName{Name: name}})
+	w.unread.Delete(name)
+	if err != nil {
+		w.unread.Insert(name)
+	}
+}
+
+func (w *world) rereadCohorts() {
+	for _, name := range w.unread.UnsortedList() {
+		w.readCohort(name)
+	}
+}
+
+// setQueueDefaults fills in what the schema of a ClusterQueue says.
+func setQueueDefaults(spec *kueue.ClusterQueueSpec) {
+	setDefault(&spec.QueueingStrategy, kueue.BestEffortFIFO)
+	setDefault(&spec.StopPolicy, ptr.To(kueue.None))
+	setDefault(&spec.Preemption, &kueue.ClusterQueuePreemption{})
+	setDefault(&spec.Preemption.ReclaimWithinCohort, kueue.PreemptionPolicyNever)
+	setDefault(&spec.Preemption.WithinClusterQueue, kueue.PreemptionPolicyNever)
+	setDefault(&spec.Preemption.BorrowWithinCohort, &kueue.BorrowWithinCohort{})
+	setDefault(&spec.Preemption.BorrowWithinCohort.Policy, kueue.BorrowWithinCohortPolicyNever)
+	setDefault(&spec.FlavorFungibility, &kueue.FlavorFungibility{})
+	setDefault(&spec.FlavorFungibility.WhenCanBorrow, kueue.MayStopSearch)
+	setDefault(&spec.FlavorFungibility.WhenCanPreempt, kueue.TryNextFlavor)
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var empty T
+	if *field == empty {
+		*field = value
+	}
+}

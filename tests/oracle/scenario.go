@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	config "sigs.k8s.io/kueue/apis/config/v1beta2"
+)
+
+// Scenario is what is asked.
+type Scenario struct {
+	Configuration config.Configuration `json:"configuration"`
+	Gates         map[string]bool      `json:"gates"`
+	Objects       []json.RawMessage    `json:"objects"`
+	Steps         []Step               `json:"steps"`
+}
+
+// Step has exactly one member, named by what is to be done.
+type Step map[string]json.RawMessage
+
+// Answer has one entry per step; steps after which nothing can have been decided have none.
+type Answer struct {
+	Steps       []map[string]Standing `json:"steps"`
+	Error       string                `json:"error,omitempty"`
+	Nanoseconds int64                 `json:"nanoseconds"`
+	Cycles      int                   `json:"cycles"`
+}
+
+// Standing tells how a workload is doing.
+type Standing struct {
+	// State is pending, reserved or finished; an inactive workload is none of them.
+	State       string       `json:"state"`
+	Assignments []Assignment `json:"assignments,omitempty"`
+	// Preempted is the reason of a preemption under way.
+	Preempted string `json:"preempted,omitempty"`
+	// Reason and Message are those of QuotaReserved=False.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Place is active or pool for what waits in a queue.
+	Place string `json:"place,omitempty"`
+}
+
+// Assignment is what one pod set got.
+type Assignment struct {
+	Name    string            `json:"name"`
+	Count   int32             `json:"count"`
+	Flavors map[string]string `json:"flavors"`
+}
+
+// setGates flips gates of the process, as far as this Kueue has them; the returned function flips them back.
+func setGates(gates map[string]bool) func() {
+	gate := utilfeature.DefaultMutableFeatureGate
+	known := gate.GetAll()
+	before := map[string]bool{}
+	for name, enabled := range gates {
+		feature := featuregate.Feature(name)
+		if _, exists := known[feature]; !exists || gate.Enabled(feature) == enabled {
+			continue
+		}
+		before[name] = !enabled
+		must(gate.Set(fmt.Sprintf("%s=%t", name, enabled)))
+	}
+	return func() {
+		for name, enabled := range before {
+			must(gate.Set(fmt.Sprintf("%s=%t", name, enabled)))
+		}
+	}
+}

@@ -1,0 +1,72 @@
+"""How workloads stand after the steps of a scenario, by our engine, in the words of the program that asks the real one."""
+
+from typing import Any
+
+from engine.play import configured
+from kohort.api.conditions import find, is_true
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import PodSetAssignment
+from kohort.engine.pending import Place
+from kohort.engine.records import Key
+from kohort.engine.scenario import Stage
+
+Json = Any
+Standings = dict[str, Json]
+
+TURNS = frozenset({"cycle", "schedule"})
+"""Steps after which there is something to compare."""
+
+
+def our_answer(scenario: Json) -> list[Standings | None]:
+    """One entry per step; None where the step decides nothing."""
+    stage = Stage(configured(scenario.get("configuration"), **scenario.get("gates", {})))
+    for manifest in scenario.get("objects", ()):
+        stage.put(manifest)
+    return [_after(stage, step) for step in scenario.get("steps", ())]
+
+
+def _after(stage: Stage, step: Json) -> Standings | None:
+    stage.perform(step)
+    return standings(stage) if TURNS & step.keys() else None
+
+
+def standings(stage: Stage) -> Standings:
+    """How every workload is doing, by namespace and name."""
+    return {f"{key.namespace}/{key.name}": _standing(stage, key, each) for key, each in stage.workloads.items()}
+
+
+def _standing(stage: Stage, key: Key, workload: Workload) -> Json:
+    conditions = workload.status.conditions
+    standing: Json = {"state": _state(workload)}
+    admission = workload.status.admission
+    if standing["state"] == "reserved" and admission is not None:
+        standing["assignments"] = [_assignment(each) for each in admission.pod_set_assignments]
+    preempted = find(conditions, "Preempted")
+    if is_true(conditions, "Evicted") and preempted is not None and preempted.status == "True":
+        standing["preempted"] = preempted.reason
+    waits = find(conditions, "QuotaReserved")
+    if waits is not None and waits.status != "True":
+        standing["reason"], standing["message"] = waits.reason, waits.message
+    if place := _place(stage, key):
+        standing["place"] = place
+    return {name: value for name, value in standing.items() if value}
+
+
+def _state(workload: Workload) -> str:
+    if is_true(workload.status.conditions, "Finished"):
+        return "finished"
+    if workload.spec.active is False:
+        return "inactive"
+    return "reserved" if is_true(workload.status.conditions, "QuotaReserved") else "pending"
+
+
+def _assignment(assignment: PodSetAssignment) -> Json:
+    return {"name": assignment.name, "count": assignment.count or 0, "flavors": dict(assignment.flavors)}
+
+
+def _place(stage: Stage, key: Key) -> str:
+    record = stage.engine.workloads.get(key)
+    if record is None or record.queue is None:
+        return ""
+    place = stage.engine.pending[record.queue.name].place_of(record)
+    return {Place.ACTIVE: "active", Place.POOL: "pool"}.get(place, "") if place else ""

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	"sigs.k8s.io/kueue/pkg/workload"
+	workloadfinish "sigs.k8s.io/kueue/pkg/workload/finish"
+	workloadpatching "sigs.k8s.io/kueue/pkg/workload/patching"
+)
+
+const (
+	// idleCycles in a row end a turn: some heads come back in every cycle, and a scan over flavors may take a few.
+	idleCycles = 4
+	// mostCycles end a turn that never comes to rest.
+	mostCycles = 400
+)
+
+// perform does one step; the answer is how workloads stand, if the step lets anything be decided.
+func (w *world) perform(step Step) map[string]Standing {
+	for name, argument := range step {
+		switch name {
+		case "put":
+			w.put(argument)
+		case "delete":
+			w.remove(argument)
+		case "settle":
+			w.settle()
+		case "finish":
+			w.finish(keyOf(argument))
+		case "conflict":
+			w.conflicts.Insert(keyOf(argument))
+		case "wait":
+			w.clock.Step(time.Duration(read[float64](argument) * float64(time.Second)))
+		case "cycle":
+			for range read[int](argument) {
+				w.cycle()
+			}
+			return w.standings()
+		case "schedule":
+			w.schedule()
+			return w.standings()
+		default:
+			panic("no such step: " + name)
+		}
+	}
+	return nil
+}
+
+func read[T any](raw json.RawMessage) (value T) {
+	must(json.Unmarshal(raw, &value))
+	return value
+}
+
+func keyOf(raw json.RawMessage) types.NamespacedName {
+	namespace, name, _ := strings.Cut(read[string](raw), "/")
+	return types.NamespacedName{Namespace: namespace, Name: name}
+}
+
+// cycle runs one cycle, if there is a head to look at, and lets the controllers see what it wrote.
+func (w *world) cycle() {
+	w.requeuer.ProcessRequeues(w.ctx)
+	if w.hasHeads() {
+		start := time.Now()
+		runCycle(w.scheduler, w.ctx)
+		w.spent += time.Since(start)
+		w.cycles++
+	}
+	w.deliver()
+}
+
+// hasHeads tells whether a cycle would not wait.
+func (w *world) hasHeads() bool {
+	for queue, heads := range w.queues.Dump() {
+		if len(heads) > 0 && w.cache.ClusterQueueActive(queue) {
+			return true
+		}
+	}
+	return false
+}
+
+// schedule runs cycles until nothing moves.
+func (w *world) schedule() {
+	before, idle := w.standings(), 0
+	for range mostCycles {
+		w.cycle()
+		after := w.standings()
+		if idle++; !reflect.DeepEqual(before, after) {
+			idle = 0
+		}
+		if idle == idleCycles {
+			return
+		}
+		before = after
+	}
+	panic("the schedule does not come to rest")
+}
+
+// settle lets the jobs of evicted workloads stop, as the job controllers do.
+func (w *world) settle() {
+	for _, wl := range w.stored() {
+		evicted := apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadEvicted)
+		if evicted == nil || evicted.Status != "True" || !workload.HasQuotaReservation(wl) || workloadfinish.IsFinished(wl) {
+			continue
+		}
+		returns := evicted.Reason == kueue.WorkloadEvictedByPreemption || evicted.Reason == kueue.WorkloadEvictedDueToNodeFailures
+		must(workloadpatching.PatchAdmissionStatus(w.ctx, w.client, wl, w.clock, func(wl *kueue.Workload) (bool, error) {
+			workload.SetRequeuedCondition(wl, evicted.Reason, evicted.Message, returns)
+			workload.UnsetQuotaReservationWithCondition(
+				wl, kueue.WorkloadQuotaReservedReasonPendingEvaluation, evicted.Message, w.clock.Now(),
+			)
+			return true, nil
+		}))
+	}
+	w.deliver()
+}
+
+func (w *world) finish(key types.NamespacedName) {
+	var wl kueue.Workload
+	must(w.client.Get(w.ctx, key, &wl))
+	must(workloadfinish.Finish(w.ctx, w.client, &wl, "Succeeded", "Job finished successfully", w.clock))
+	w.deliver()
+}
+
+// meetsConflict tells whether somebody else wrote the workload first; what only tells it to wait is not held up.
+func (w *world) meetsConflict(sent, stored *kueue.Workload) bool {
+	key := types.NamespacedName{Namespace: sent.Namespace, Name: sent.Name}
+	admits := workload.HasQuotaReservation(sent) && !workload.HasQuotaReservation(stored)
+	evicts := apimeta.IsStatusConditionTrue(sent.Status.Conditions, kueue.WorkloadEvicted) &&
+		!apimeta.IsStatusConditionTrue(stored.Status.Conditions, kueue.WorkloadEvicted)
+	if !w.conflicts.Has(key) || !(admits || evicts) {
+		return false
+	}
+	w.conflicts.Delete(key)
+	return true
+}
+
+// deliver lets the controllers see every workload that changed since they last looked.
+func (w *world) deliver() {
+	w.rereadCohorts()
+	present := map[types.NamespacedName]bool{}
+	for _, wl := range w.stored() {
+		key := types.NamespacedName{Namespace: wl.Namespace, Name: wl.Name}
+		present[key] = true
+		old := w.seen[key]
+		w.seen[key] = wl.DeepCopy()
+		switch {
+		case old == nil:
+			w.workloads.Create(event.TypedCreateEvent[*kueue.Workload]{Object: wl})
+		case old.ResourceVersion != wl.ResourceVersion:
+			w.workloads.Update(event.TypedUpdateEvent[*kueue.Workload]{ObjectOld: old, ObjectNew: wl})
+		}
+	}
+	for key, old := range w.seen {
+		if !present[key] {
+			delete(w.seen, key)
+			w.workloads.Delete(event.TypedDeleteEvent[*kueue.Workload]{Object: old})
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	config "sigs.k8s.io/kueue/apis/config/v1beta2"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
+	schdcache "sigs.k8s.io/kueue/pkg/cache/scheduler"
+	"sigs.k8s.io/kueue/pkg/controller/core"
+	"sigs.k8s.io/kueue/pkg/controller/core/indexer"
+	"sigs.k8s.io/kueue/pkg/scheduler"
+	"sigs.k8s.io/kueue/pkg/util/expectations"
+)
+
+// dawn is when every scenario begins, as in kohort.engine.scenario.
+var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// world is one Kueue with everything round it.
+type world struct {
+	ctx       context.Context
+	client    client.Client
+	clock     *testingclock.FakeClock
+	cache     *schdcache.Cache
+	queues    *qcache.Manager
+	requeuer  interface{ ProcessRequeues(context.Context) int }
+	scheduler *scheduler.Scheduler
+
+	workloads     *core.WorkloadReconciler
+	clusterQueues *core.ClusterQueueReconciler
+	localQueues   *core.LocalQueueReconciler
+	cohorts       *core.CohortReconciler
+	flavors       *core.ResourceFlavorReconciler
+
+	// seen holds workloads as the controllers last saw them.
+	seen map[types.NamespacedName]*kueue.Workload
+	// conflicts are workloads of which the next write of an admission or an eviction fails.
+	conflicts sets.Set[types.NamespacedName]
+	// unread are cohorts that the cache refused, for example because parents run in a circle.
+	unread sets.Set[string]
+
+	spent  time.Duration
+	cycles int
+}
+
+func newWorld(configuration config.Configuration) *world {
+	w := &world{
+		ctx:       context.Background(),
+		clock:     testingclock.NewFakeClock(dawn),
+		seen:      map[types.NamespacedName]*kueue.Workload{},
+		conflicts: sets.New[types.NamespacedName](),
+		unread:    sets.New[string](),
+	}
+	w.client = w.newClient()
+	sharing := configuration.FairSharing
+	preemptions := expectations.NewStore("preemptions")
+	recorder := &events.FakeRecorder{}
+	w.cache = schdcache.New(w.client, schdcache.WithFairSharing(sharing != nil))
+	w.queues, w.requeuer = qcache.NewManagerForUnitTestsWithRequeuer(
+		w.client, w.cache, qcache.WithClock(w.clock), qcache.WithPreemptionExpectations(preemptions),
+	)
+	w.scheduler = scheduler.New(w.queues, w.cache, w.client, recorder,
+		scheduler.WithClock(nil, w.clock),
+		scheduler.WithFairSharing(sharing),
+		scheduler.WithPreemptionExpectations(preemptions),
+	)
+	wrapAdmissions(w.scheduler, atOnce{})
+	w.workloads = core.NewWorkloadReconciler(w.client, w.queues, w.cache, recorder, core.WithPreemptionExpectations(preemptions))
+	w.clusterQueues = core.NewClusterQueueReconciler(w.client, w.queues, w.cache)
+	w.localQueues = core.NewLocalQueueReconciler(w.client, w.queues, w.cache)
+	w.cohorts = core.NewCohortReconciler(w.client, w.cache, w.queues)
+	w.flavors = core.NewResourceFlavorReconciler(w.client, w.queues, w.cache, nil)
+	return w
+}
+
+// scheme knows the kinds of scenarios; the same for all, since making one is slow.
+var scheme = newScheme()
+
+func newScheme() *runtime.Scheme {
+	made := runtime.NewScheme()
+	must(corev1.AddToScheme(made))
+	must(nodev1.AddToScheme(made))
+	must(resourcev1.AddToScheme(made))
+	must(kueue.AddToScheme(made))
+	return made
+}
+
+func (w *world) newClient() client.Client {
+	builder := fake.NewClientBuilder().
+		WithScheme(scheme).
+		WithStatusSubresource(&kueue.Workload{}, &kueue.Cohort{}).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.patchStatus})
+	must(indexer.Setup(w.ctx, builderIndexer{builder}))
+	return builder.Build()
+}
+
+// builderIndexer sets the indexes of the real controllers up on a fake client.
+type builderIndexer struct{ builder *fake.ClientBuilder }
+
+func (b builderIndexer) IndexField(_ context.Context, object client.Object, field string, values client.IndexerFunc) error {
+	b.builder.WithIndex(object, field, values)
+	return nil
+}
+
+// patchStatus applies a workload's status on the server's behalf: one manager owns it all, so what is sent replaces what is
+// stored, but for the pods that the job reclaims.
+func (w *world) patchStatus(
+	ctx context.Context, cl client.Client, subresource string, object client.Object, patch client.Patch,
+	options ...client.SubResourcePatchOption,
+) error {
+	sent, ok := object.(*kueue.Workload)
+	if !ok || patch.Type() != types.ApplyPatchType {
+		return cl.SubResource(subresource).Patch(ctx, object, patch, options...)
+	}
+	var stored kueue.Workload
+	if err := cl.Get(ctx, client.ObjectKeyFromObject(sent), &stored); err != nil {
+		return err
+	}
+	if w.meetsConflict(sent, &stored) {
+		resource := schema.GroupResource{Group: kueue.SchemeGroupVersion.Group, Resource: "workloads"}
+		return apierrors.NewConflict(resource, sent.Name, nil)
+	}
+	reclaimable := stored.Status.ReclaimablePods
+	stored.Status = *sent.Status.DeepCopy()
+	stored.Status.ReclaimablePods = reclaimable
+	if err := cl.SubResource(subresource).Update(ctx, &stored); err != nil {
+		return err
+	}
+	stored.DeepCopyInto(sent)
+	return nil
+}
