@@ -210,7 +210,7 @@ class _Cycle:
         assignment = assign(search, self.world.cycle)
         assignment = self.world.placement.place(head.workload, head.queue, assignment)
         if assignment.mode.needs_preemption:
-            assignment.targets = self._targets(head, assignment)
+            assignment.targets = search.targets(assignment.needs, assignment.usage)
         return assignment
 
     def _search(
@@ -233,9 +233,6 @@ class _Cycle:
             only,
             _replaced_usage(head.workload),
         )
-
-    def _targets(self, head: Head, assignment: Assignment) -> list[Target]:
-        return self.world.find_targets(head.workload, head.queue, assignment.needs, assignment.usage)
 
     def _current_progress(self, workload: Workload, queue: Queue) -> Progress | None:
         """The recorded scan, unless it is outdated (SCH-553)."""

@@ -105,6 +105,9 @@ class Engine(State):
     def _retry_pools(self, now: datetime) -> None:
         """SCH-260: the pools of every tree where room may have appeared become active again."""
         retries, self._retries = self._retries, set()
+        loosened, self._loosened = self._loosened, set()
+        for top in loosened:
+            retries.update(self._names_in_tree(top))
         for name in sorted(retries):
             queue = self.queues.get(name)
             if queue is not None and not self.forest.is_cyclic(queue.node):

@@ -48,6 +48,17 @@ class Search:
     """What the slice holds that this workload replaces, per pod set (SCH-1103)."""
     taken: dict[FlavorResource, int] = field(default_factory=dict)
     """What earlier pod sets of this workload take (SCH-506)."""
+    simulated: dict[FlavorResource, tuple[int, list[Target]]] = field(default_factory=dict)
+    """The victims found for an amount of one flavor-resource alone (SCH-522)."""
+
+    def targets(self, needs: Needs, requests: Requests) -> list[Target]:
+        """The victims for everything together; what was simulated is not searched again where it is the same."""
+        if len(requests) == 1:
+            ((fr, amount),) = requests.items()
+            known = self.simulated.get(fr)
+            if known is not None and known[0] == amount:
+                return known[1]
+        return self.find_targets(self.workload, self.queue, needs, requests)
 
 
 def assign(search: Search, cycle: int = 0) -> Assignment:
@@ -282,6 +293,7 @@ def _may_preempt_while_borrowing(search: Search) -> bool:
 def _simulate(search: Search, fr: FlavorResource, total: int, borrow: int) -> tuple[Mode, int]:
     """Whether preempting for this flavor-resource alone would make room."""
     targets = search.find_targets(search.workload, search.queue, frozenset((fr,)), {fr: total})
+    search.simulated[fr] = (total, targets)
     if not targets:
         return Mode.NO_CANDIDATES, borrow
     for target in targets:

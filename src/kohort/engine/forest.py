@@ -31,6 +31,10 @@ class Node:
             yield node
             node = node.parent
 
+    def top(self) -> "Node":
+        """The root of its tree; itself where it has no parent."""
+        return self if self.parent is None else self.parent.root()
+
     def cell(self, fr: FlavorResource) -> Cell:
         """The cell of a flavor-resource, made with no quota where there is none yet."""
         cell = self.cells.get(fr)

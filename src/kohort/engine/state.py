@@ -19,7 +19,7 @@ from kohort.engine import intake
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.equivalence import equivalence
 from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
-from kohort.engine.forest import Forest, Node
+from kohort.engine.forest import CohortNode, Forest, Node
 from kohort.engine.pending import PendingQueue
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import NO_END, Flavor, Key, PodSet, Queue, Workload
@@ -66,6 +66,8 @@ class State:
         """UIDs of victims whose eviction was issued and not yet seen (SCH-650)."""
         self._stirred: set[str] = set()
         """Queues where something happened since the last turn."""
+        self._loosened: set[Node] = set()
+        """Tops of the trees where room may have appeared (SCH-261)."""
         self._retries: set[str] = set()
         """Queues whose tree may have room again (SCH-260)."""
         self._surroundings = Surroundings()
@@ -191,14 +193,11 @@ class State:
 
     def _stir_tree_of(self, node: Node) -> None:
         """Capacity of the tree may have changed: everything parked in it gets another look (SCH-261)."""
-        self._retries.update(name for name in self._names_in_tree(node))
+        if not self.forest.is_cyclic(node):
+            self._loosened.add(node.top())
 
     def _names_in_tree(self, node: Node) -> list[str]:
-        if self.forest.is_cyclic(node):
-            return []
-        parent = node.parent
-        top = parent.root() if parent else node
-        return [leaf.name for leaf in top.all_queues()] if hasattr(top, "all_queues") else [top.name]
+        return [] if self.forest.is_cyclic(node) else _names_below(node.top())
 
     def _revisit_queues(self, flavor: str = "", check: str = "") -> None:
         """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""
@@ -472,6 +471,10 @@ class State:
             if pending is not None:
                 pending.remove(workload)
             workload.queue = None
+
+
+def _names_below(top: Node) -> list[str]:
+    return [leaf.name for leaf in top.all_queues()] if isinstance(top, CohortNode) else [top.name]
 
 
 def _check_names(thing: v1beta2.ClusterQueue) -> list[str]:
