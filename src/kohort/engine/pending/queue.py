@@ -63,6 +63,8 @@ class PendingQueue:
 
     def order_by(self, usage_of: UsageOf | None) -> None:
         """Put LocalQueues that used less first from now on, or stop doing so (SCH-212a, SCH-809)."""
+        if usage_of == self._usage_of:
+            return
         self._usage_of = usage_of
         self._shelves.order_by(usage_of)
         self._listing = None
