@@ -93,6 +93,8 @@ func (w *world) putWorkload(wl kueue.Workload) {
 		must(w.client.Update(w.ctx, &wl))
 	}
 	if status.Admission != nil || len(status.Conditions) > 0 {
+		// Only a workload that was seen waiting before is known to its queue, which must be told when it ends.
+		w.deliver()
 		wl.Status = status
 		must(w.client.Status().Update(w.ctx, &wl))
 	}

@@ -8,10 +8,13 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,8 +90,12 @@ func newWorld(configuration config.Configuration) *world {
 	return w
 }
 
-// scheme knows the kinds of scenarios; the same for all, since making one is slow.
-var scheme = newScheme()
+// These know the kinds of scenarios; the same for all, since making them is slow.
+var (
+	scheme = newScheme()
+	mapper = testrestmapper.TestOnlyStaticRESTMapper(scheme)
+	codecs = serializer.NewCodecFactory(scheme)
+)
 
 func newScheme() *runtime.Scheme {
 	made := runtime.NewScheme()
@@ -102,6 +109,8 @@ func newScheme() *runtime.Scheme {
 func (w *world) newClient() client.Client {
 	builder := fake.NewClientBuilder().
 		WithScheme(scheme).
+		WithRESTMapper(mapper).
+		WithObjectTracker(testing.NewObjectTracker(scheme, codecs.UniversalDecoder())).
 		WithStatusSubresource(&kueue.Workload{}, &kueue.Cohort{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.patchStatus})
 	must(indexer.Setup(w.ctx, builderIndexer{builder}))
