@@ -35,3 +35,25 @@ class TestEndlessSearches:
         play.queue("q", groups=[group({"f1": [quota(CPU, 2)], "f2": [quota(CPU, 2)]})])
         submit_sets(play, "w", "q", pod_set("x", 2, **BEARS), pod_set("y", 2), pod_set("z", 2))
         assert play.turn().reserved == []
+
+    def test_a_search_that_began_in_the_middle_begins_anew_in_the_same_turn(self) -> None:
+        play = Play()
+        flavors = {"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]}
+        play.queue("q", groups=[group(flavors), group({"m": [quota("memory", 4)]})], queueingStrategy="StrictFIFO")
+        play.submit("a", {CPU: 2, "memory": 4})
+        play.submit("b", {CPU: 2, "memory": 4})
+        assert play.turn().reserved == ["a"]
+        play.finish("ns/a")
+        assert play.turn().reserved == ["b"]
+
+
+def test_an_eviction_that_could_not_be_written_is_issued_again() -> None:
+    """SCH-654."""
+    play = Play()
+    play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    play.running("low", 4)
+    play.submit("high", 4, priority=1)
+    play.conflict("ns/low")
+    assert play.turn().evicted == {"low": "InClusterQueue"}
+    assert play.turn().evicted == {"low": "InClusterQueue"}
+    assert play.turn().evicted == {}

@@ -76,6 +76,8 @@ class Entry:
     assignment: Assignment
     decision: Wait | None = None
     is_reserved: bool = False
+    is_resumed: bool = False
+    """Whether its search for flavors went on from where an earlier one stopped (SCH-550)."""
 
     @property
     def workload(self) -> Workload:
@@ -193,7 +195,7 @@ class _Cycle:
         if can_shrink and not self._is_possible(assignment):
             smaller = partial.search(workload.pod_sets, lambda counts: self._possible(head, counts))
             assignment = smaller or assignment
-        return Entry(head, assignment)
+        return Entry(head, assignment, is_resumed=workload.progress is not None and workload.progress.has_more)
 
     def _possible(self, head: Head, counts: list[int]) -> Assignment | None:
         assignment = self._assigned(head, counts)

@@ -191,9 +191,10 @@ class Engine(State):
         return pending.place_of(entry.workload) is Place.POOL
 
     def _scan(self, entries: list[Entry]) -> "Scan":
-        """How far everybody's search for flavors came, if somebody's goes on in the next cycle (SCH-552)."""
+        """How far everybody's search for flavors came, if somebody's goes on or starts over next time (SCH-550)."""
         found = [(entry.workload.key, entry.workload.progress) for entry in entries]
-        if not any(each is not None and each.has_more and each.cycle == self.cycle for _, each in found):
+        goes_on = any(each is not None and each.has_more and each.cycle == self.cycle for _, each in found)
+        if not goes_on and not any(entry.is_resumed for entry in entries):
             return frozenset()
         return frozenset((key, tuple(each.tried.items()) if each else ()) for key, each in found)
 

@@ -87,8 +87,7 @@ class State:
             case ReservationFailed(workload=key):
                 self._take_back(key, now)
             case EvictionFailed(workload=key):
-                if key in self.workloads:
-                    self._evicting.discard(self.workloads[key].uid)
+                self._forget_eviction(key)
 
     def _put(self, thing: object, now: datetime) -> None:
         match thing:
@@ -425,6 +424,13 @@ class State:
         self._drop_penalty(workload)
         self._release(workload)
         self._enqueue(workload, now)
+
+    def _forget_eviction(self, key: Key) -> None:
+        """Let whoever still needs the eviction issue it again (SCH-654)."""
+        workload = self.workloads.get(key)
+        if workload is not None:
+            self._evicting.discard(workload.uid)
+            self._stirred.update([workload.queue.name] if workload.queue else [])
 
     # Past usage
 
