@@ -15,7 +15,7 @@ from kohort.api.errors import ApiError
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
 from kohort.engine.explain.evaluation import evaluate
-from kohort.engine.explain.model import Evaluation, Explanation, Standing, State
+from kohort.engine.explain.model import Evaluation, Explanation, Held, Standing, State
 from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, settled_state, waiting_state, way_of
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.facts import LocalQueueFacts
@@ -81,7 +81,7 @@ def _settled(workload: Workload, state: State) -> Explanation:
         workload.local_queue,
         workload.queue.name if workload.queue is not None else "",
         workload.priority,
-        holds=dict(workload.usage) if state.holds_quota else None,
+        holds=tuple(Held(fr, amount) for fr, amount in sorted(workload.usage.items())),
     )
 
 

@@ -30,7 +30,9 @@ def evaluate(engine: "Engine", workload: Workload, queue: Queue, now: datetime) 
     rehearsal = _Rehearsal(engine)
     understudy = copy(workload)
     understudy.queue, understudy.progress = queue, None
-    head = cycle.Head(understudy, queue, obstacle=engine.obstacle(understudy, queue))
+    # One without a namespace was never submitted, and is asked about for its pods only.
+    obstacle = engine.obstacle(understudy, queue) if understudy.key.namespace else None
+    head = cycle.Head(understudy, queue, obstacle=obstacle)
     (entry,) = cycle.run([head], rehearsal, now).waits
     if entry.decision is None:
         raise LookupError(f"a cycle came to no answer for {workload.key}")

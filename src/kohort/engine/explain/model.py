@@ -49,6 +49,14 @@ class State(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """Quota that a workload holds, in internal units."""
+
+    fr: FlavorResource
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
 class Standing:
     """Who comes first (SCH-212)."""
 
@@ -189,6 +197,6 @@ class Explanation:
     message: str = ""
     until: datetime | None = None
     """End of its backoff; None also where only an event ends it."""
-    holds: Mapping[FlavorResource, int] | None = None
+    holds: tuple[Held, ...] = ()
     standing: Standing | None = None
     evaluation: Evaluation | None = None

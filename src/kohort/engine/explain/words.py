@@ -5,7 +5,7 @@ from typing import Final
 
 from kohort.api.amounts import format_amount
 from kohort.engine.assignment import Mode
-from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, Help, PodSetTrial, Preemption, State
+from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, Held, Help, PodSetTrial, Preemption, State
 from kohort.engine.explain.remedies import is_hopeless
 from kohort.engine.quota import FlavorResource
 from kohort.engine.shortage import Shortage
@@ -31,7 +31,7 @@ def _subject(explanation: Explanation) -> str:
 
 
 def _answer(explanation: Explanation) -> str:
-    held = _amounts(explanation.holds or {})
+    held = _amounts(explanation.holds)
     match explanation.state:
         case State.UNKNOWN:
             return "does not exist"
@@ -200,10 +200,8 @@ def _priorities(explanation: Explanation, preemption: Preemption) -> str:
 # Pieces
 
 
-def _amounts(usage: Mapping[FlavorResource, int]) -> str:
-    told = [
-        f"{format_amount(fr.resource, amount)} {fr.resource} of {fr.flavor}" for fr, amount in sorted(usage.items())
-    ]
+def _amounts(holds: Sequence[Held]) -> str:
+    told = [f"{format_amount(each.fr.resource, each.amount)} {each.fr.resource} of {each.fr.flavor}" for each in holds]
     return ", ".join(told) or "nothing"
 
 
