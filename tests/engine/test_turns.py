@@ -29,22 +29,25 @@ def submit_sets(play: Play, name: str, queue: str, *pod_sets: Json) -> None:
 class TestEndlessSearches:
     """A search for flavors that ends without a place begins again; no turn may wait for its end (SCH-237, SCH-550)."""
 
-    def test_pod_sets_that_search_in_turns(self) -> None:
+    def play(self) -> Play:
+        """A strict head whose pod sets take the place away from each other, whatever flavor the first one tries."""
         play = Play()
         play.flavor("f2", **TAINTED)
-        play.queue("q", groups=[group({"f1": [quota(CPU, 2)], "f2": [quota(CPU, 2)]})])
+        self.give(play, f1=2, f2=2)
         submit_sets(play, "w", "q", pod_set("x", 2, **BEARS), pod_set("y", 2), pod_set("z", 2))
-        assert play.turn().reserved == []
+        return play.turn()
 
-    def test_a_search_that_began_in_the_middle_begins_anew_in_the_same_turn(self) -> None:
-        play = Play()
-        flavors = {"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]}
-        play.queue("q", groups=[group(flavors), group({"m": [quota("memory", 4)]})], queueingStrategy="StrictFIFO")
-        play.submit("a", {CPU: 2, "memory": 4})
-        play.submit("b", {CPU: 2, "memory": 4})
-        assert play.turn().reserved == ["a"]
-        play.finish("ns/a")
-        assert play.turn().reserved == ["b"]
+    def give(self, play: Play, f1: int, f2: int) -> None:
+        groups = [group({"f1": [quota(CPU, f1)], "f2": [quota(CPU, f2)]})]
+        play.queue("q", groups=groups, queueingStrategy="StrictFIFO")
+
+    def test_pod_sets_that_search_in_turns(self) -> None:
+        assert self.play().reserved == []
+
+    def test_a_search_that_goes_on_in_the_middle_begins_anew_in_the_same_turn(self) -> None:
+        play = self.play()
+        self.give(play, f1=6, f2=0)
+        assert play.turn().reserved == ["w"]
 
 
 def test_an_eviction_that_could_not_be_written_is_issued_again() -> None:
