@@ -81,6 +81,23 @@ class TestClusterQueue:
         cq = queue("a", "b", checks=checks)
         assert verdict(cq, flavors={"a": PLAIN, "b": PLAIN}, checks=known)[1] == reason
 
+    @pytest.mark.parametrize(
+        ("checks", "parts"),
+        [
+            ((rule("n"), rule("m")), "references multiple MultiKueue AdmissionChecks: m,n"),
+            ((rule("m", "a"),), "applies MultiKueue AdmissionCheck(s) to some flavors only: m"),
+            (
+                (rule("p"), rule("m")),
+                "references MultiKueue AdmissionCheck(s) m together with ProvisioningRequest one(s) p",
+            ),
+        ],
+    )
+    def test_names_the_checks_that_do_not_go_together(self, checks: Any, parts: str) -> None:
+        """API-78"""
+        known = {"m": answering(MULTIKUEUE), "n": answering(MULTIKUEUE), "p": answering(PROVISIONING)}
+        cq = queue("a", "b", checks=checks)
+        assert verdict(cq, flavors={"a": PLAIN, "b": PLAIN}, checks=known)[2] == f"{BLOCKED}{parts}."
+
     def test_needs_the_topologies_of_its_flavors(self) -> None:
         """TAS-6, SCH-1051"""
         flavors = {"a": topological("t")}

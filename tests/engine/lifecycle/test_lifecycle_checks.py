@@ -24,6 +24,7 @@ from kohort.engine.lifecycle.checks import (
     sync_checks,
 )
 from kohort.engine.lifecycle.events import Event
+from kohort.engine.lifecycle.finishing import finish
 
 NOW = at(100)
 
@@ -162,6 +163,8 @@ class TestActing:
         leaving = act_on_checks(holding(check("c", "Retry")), NOW).workload
         leaving = with_status(leaving, admission_checks=(check("c", state),))
         assert act_on_checks(leaving, NOW).workload is leaving
+        done = finish(holding(check("c", state)), "Succeeded", "", NOW)
+        assert act_on_checks(done, NOW).workload is done
 
     @pytest.mark.parametrize("state", ["Pending", "Ready"])
     def test_other_answers_do_nothing(self, state: str) -> None:

@@ -127,8 +127,9 @@ class TestExecutionTime:
             with_spec(admitted(maximum_execution_time_seconds=1), active=False),
             evict(admitted(maximum_execution_time_seconds=1), Eviction("Preempted", ""), at(0)).workload,
             targeted(admitted(maximum_execution_time_seconds=1)),
+            finish(admitted(maximum_execution_time_seconds=1), "Succeeded", "", at(0)),
         ],
-        ids=["waiting", "only reserved", "no limit", "inactive", "evicted", "given up"],
+        ids=["waiting", "only reserved", "no limit", "inactive", "evicted", "given up", "finished"],
     )
     def test_the_clock_stands_for_what_does_not_run_or_is_leaving(self, wl: Workload) -> None:
         """SCH-1041, docs/spec/api.md section 9.9"""

@@ -152,7 +152,7 @@ class TestAdmissionGates:
         before = explain_waiting(gated(waiting()), facts(gates=gates), NOW).workload
         change = explain_waiting(annotated(before, annotations={}), facts(gates=gates), at(200))
         assert judged(change.workload, "QuotaReserved") == ("False", reason)
-        assert [event.reason for event in change.events] == ["AdmissionGateCleared"]
+        assert change.events == (Event("Normal", "AdmissionGateCleared", "Admission is no longer gated"),)
 
     def test_are_not_mixed_up_with_preemption_gates(self) -> None:
         """SCH-335"""

@@ -96,9 +96,10 @@ class TestTheDeadline:
             report_readiness(admitted(), ready=True, now=at(5)),
             evict(admitted(), Eviction("Preempted", ""), at(5)).workload,
             with_spec(admitted(), active=False),
+            finish(admitted(), "Succeeded", "", at(5)),
             admitted(0, OwnerReference(api_version="kueue.x-k8s.io/v1beta2", kind="Workload", name="p", uid="u")),
         ],
-        ids=["waiting", "only reserved", "ready", "evicted", "inactive", "variant"],
+        ids=["waiting", "only reserved", "ready", "evicted", "inactive", "finished", "variant"],
     )
     def test_there_is_none_where_nobody_waits_for_pods(self, wl: Workload) -> None:
         """SCH-1032"""

@@ -4,6 +4,7 @@ from engine.lifecycle.workloads import LEGACY, admitted, at, facts, has, judged,
 from kohort.engine.lifecycle.deactivation import target_deactivation
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
+from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.stopping import obey_stop_policies
 
 NOW = at(100)
@@ -83,6 +84,7 @@ def test_what_is_on_its_way_out_is_left_to_go() -> None:
         evict(HELD, Eviction("AdmissionCheck", ""), NOW).workload,
         evict(admitted(), Eviction("Preempted", ""), NOW).workload,
         target_deactivation(HELD, "AdmissionCheck", "", NOW),
+        finish(admitted(), "Succeeded", "", NOW),
     ):
         assert obey_stop_policies(leaving, BOTH_DRAIN, NOW).workload is leaving
 

@@ -75,14 +75,14 @@ def is_evicted(workload: Workload) -> bool:
     return holds(workload, EVICTED)
 
 
-def is_leaving(workload: Workload) -> bool:
-    """Whether the Workload is on its way out: evicted, or about to be because it is given up."""
-    return is_evicted(workload) or holds(workload, DEACTIVATION_TARGET)
-
-
 def is_finished(workload: Workload) -> bool:
     """Whether the Workload has come to its end, which is for ever (API-89)."""
     return holds(workload, FINISHED)
+
+
+def is_leaving(workload: Workload) -> bool:
+    """Whether the Workload is on its way out: evicted, about to be because it is given up, or finished."""
+    return is_evicted(workload) or holds(workload, DEACTIVATION_TARGET) or is_finished(workload)
 
 
 def is_on_hold(workload: Workload) -> bool:
