@@ -1,6 +1,5 @@
 """A recorded run replays to the same decisions, and a damaged log is answered with the line to look at."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.play import Play, configured
 from engine.scenario_strategies import scenarios

@@ -4,8 +4,9 @@ Messages, condition reasons, `explain` and the dashboard all render these struct
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import IntEnum
+
+import msgspec
 
 from kohort.api.amounts import format_amount
 from kohort.engine.preemption import Target
@@ -39,8 +40,7 @@ class Severity(IntEnum):
     NoMatchingFlavor = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceVerdict:
+class ResourceVerdict(msgspec.Struct, frozen=True, gc=False):
     """One resource in one flavor (SCH-520 to SCH-522)."""
 
     resource: str
@@ -91,8 +91,7 @@ class ResourceVerdict:
         return format_amount(self.resource, amount)
 
 
-@dataclass(frozen=True, slots=True)
-class FlavorAttempt:
+class FlavorAttempt(msgspec.Struct, frozen=True):
     """One flavor as it was tried for the resources of a group."""
 
     flavor: str
@@ -128,8 +127,7 @@ class FlavorAttempt:
 _PREEMPTION_NAMES = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True, gc=False):
     """The flavor that a resource got."""
 
     flavor: str
@@ -139,17 +137,16 @@ class Choice:
     """Index of the last flavor attempted, -1 when all were (SCH-550)."""
 
 
-@dataclass(slots=True)
-class PodSetResult:
+class PodSetResult(msgspec.Struct):
     """What was found for one pod set."""
 
     name: str
     count: int
     requests: Mapping[str, int]
-    choices: dict[str, Choice] = field(default_factory=dict)
-    attempts: list[list[FlavorAttempt]] = field(default_factory=list)
+    choices: dict[str, Choice] = {}
+    attempts: list[list[FlavorAttempt]] = []
     """Attempts per resource group, in the order evaluated."""
-    reasons: list[str] = field(default_factory=list)
+    reasons: list[str] = []
     failed: bool = False
     """Whether a resource of it found no flavor at all."""
 
@@ -173,16 +170,15 @@ def _group_severity(attempts: Sequence[FlavorAttempt]) -> Severity:
     return min(failed, default=Severity.NONE)
 
 
-@dataclass(slots=True)
-class Assignment:
+class Assignment(msgspec.Struct):
     """What was found for a workload."""
 
     pod_sets: list[PodSetResult]
-    targets: list[Target] = field(default_factory=list)
+    targets: list[Target] = []
     progress: Progress | None = None
     deferred: bool = False
     """It fits once the preemptions of others are done (SCH-336)."""
-    usage: dict[FlavorResource, int] = field(default_factory=dict)
+    usage: dict[FlavorResource, int] = {}
     """What it would take of each flavor-resource, all pod sets together, on top of a slice that it replaces."""
 
     @property

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+import msgspec
+
 from kohort.api.amounts import format_amount
 from kohort.api.errors import ApiError
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
@@ -57,8 +59,7 @@ class CycleRules:
     """Gates ConcurrentAdmission and MultiKueueOrchestratedPreemption (SCH-335)."""
 
 
-@dataclass(slots=True)
-class Head:
+class Head(msgspec.Struct):
     """A workload popped for this cycle."""
 
     workload: Workload
@@ -68,8 +69,7 @@ class Head:
     """Reason, message and requeue of a workload that can't be nominated (SCH-311)."""
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(msgspec.Struct):
     """A head on its way through the cycle."""
 
     head: Head
@@ -134,12 +134,11 @@ class World(Protocol):
         """Whether the eviction is new; False where one is under way already (SCH-650)."""
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(msgspec.Struct):
     """What a cycle came to."""
 
-    decisions: list[Decision] = field(default_factory=list)
-    waits: list[Entry] = field(default_factory=list)
+    decisions: list[Decision] = []
+    waits: list[Entry] = []
     """Entries to requeue, each with its decision."""
     progressed: bool = False
     """Whether anything was admitted or newly evicted."""

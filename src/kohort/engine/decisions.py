@@ -1,7 +1,8 @@
 """What a turn of the schedule decides, as data: the shell writes it to the API, the simulator acts on it."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+import msgspec
 
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.assignment import Assignment
@@ -22,8 +23,7 @@ class Requeue(Enum):
     GENERIC = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reserve:
+class Reserve(msgspec.Struct, frozen=True):
     """Quota is set aside for the workload: write its admission (SCH-351)."""
 
     workload: Key
@@ -33,8 +33,7 @@ class Reserve:
     borrow: int
 
 
-@dataclass(frozen=True, slots=True)
-class Evict:
+class Evict(msgspec.Struct, frozen=True):
     """The workload must give its quota back (SCH-651)."""
 
     workload: Key
@@ -45,16 +44,14 @@ class Evict:
     victim_path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Migrate:
+class Migrate(msgspec.Struct, frozen=True):
     """The workload gives its quota back so that a variant of it can use a better flavor (SCH-1113)."""
 
     workload: Key
     successor: Key
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(msgspec.Struct, frozen=True):
     """The workload was looked at and stays pending (SCH-360)."""
 
     workload: Key

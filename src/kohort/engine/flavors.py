@@ -4,7 +4,9 @@ Reads the live tree and leaves it as it was; preemption is simulated by removing
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+
+import msgspec
 
 from kohort.engine.assignment import Assignment, Choice, FlavorAttempt, Mode, PodSetResult, ResourceVerdict
 from kohort.engine.eligibility import Eligibility
@@ -29,8 +31,7 @@ class Rules:
     preempts_by_share: bool = False
 
 
-@dataclass(slots=True)
-class Search:
+class Search(msgspec.Struct):
     """One run of the assigner for one workload."""
 
     workload: Workload
@@ -44,11 +45,11 @@ class Search:
     start: Progress | None = None
     only: Mapping[tuple[str, str], str] | None = None
     """Flavor per pod set and resource to which a recomputation is bound (SCH-331)."""
-    replaced: Mapping[str, PodSetUsage] = field(default_factory=dict)
+    replaced: Mapping[str, PodSetUsage] = {}
     """What the slice holds that this workload replaces, per pod set (SCH-1103)."""
-    taken: dict[FlavorResource, int] = field(default_factory=dict)
+    taken: dict[FlavorResource, int] = {}
     """What earlier pod sets of this workload take (SCH-506)."""
-    simulated: dict[FlavorResource, tuple[int, list[Target]]] = field(default_factory=dict)
+    simulated: dict[FlavorResource, tuple[int, list[Target]]] = {}
     """The victims found for an amount of one flavor-resource alone (SCH-522)."""
 
     def targets(self, needs: Needs, requests: Requests) -> list[Target]:
@@ -79,7 +80,8 @@ def _counted(search: Search) -> list[PodSet]:
     pod_sets = search.workload.pod_sets
     if search.counts is None:
         return list(pod_sets)
-    return [replace(pod_set, count=count) for pod_set, count in zip(pod_sets, search.counts, strict=True)]
+    counted = zip(pod_sets, search.counts, strict=True)
+    return [msgspec.structs.replace(pod_set, count=count) for pod_set, count in counted]
 
 
 def _groups(pod_sets: list[PodSet]) -> list[list[PodSet]]:

@@ -4,10 +4,11 @@ The search removes candidates from the live tree one by one and puts everything 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Final, Protocol
+
+import msgspec
 
 from kohort.engine.forest import CohortNode, Node
 from kohort.engine.quota import FlavorResource
@@ -25,8 +26,7 @@ Requests = Mapping[FlavorResource, int]
 FAR_FUTURE: Final = float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """A workload to preempt, and why it may be."""
 
     workload: Workload
@@ -43,8 +43,7 @@ class World(Protocol):
         """Past usage of the workload's LocalQueue, where admission fair sharing applies (SCH-620)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A workload that might be preempted."""
 
     workload: Workload
@@ -139,8 +138,7 @@ def is_within_nominal(node: Node, needs: Needs) -> bool:
 # Candidates
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(msgspec.Struct, frozen=True):
     """All candidates of a search, by kind (SCH-610 to SCH-613)."""
 
     hierarchical: list[Candidate]

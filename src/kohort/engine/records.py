@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
+import msgspec
+
 from kohort.api.core.pods import PodTemplateSpec
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import Taint, Toleration
@@ -66,8 +68,7 @@ class Policies:
     borrow_threshold: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodSet(PodSetDemand):
+class PodSet(PodSetDemand, frozen=True):
     """What a pod set asks for, and what decides where it may run."""
 
     template: PodTemplateSpec | None = None
@@ -166,8 +167,7 @@ class Workload:
             cell.free(amount)
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """How far the scan of flavors came (SCH-550, SCH-551)."""
 
     tried: Mapping[tuple[str, str], int]

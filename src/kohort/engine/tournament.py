@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+import msgspec
+
 from kohort.engine.forest import CohortNode
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Queue
@@ -22,8 +24,7 @@ class TournamentRules:
     by_priority: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
+class Contender(msgspec.Struct, frozen=True):
     """An entry as the tournament sees it."""
 
     queue: Queue

@@ -1,9 +1,10 @@
 """What the pod sets of a pending workload ask for (SCH-130 to SCH-136): what a pod asks for, times the pods."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+
+import msgspec
 
 from kohort.api.amounts import add, format_amount, multiply
 from kohort.api.gates import FeatureGates, Gate
@@ -16,8 +17,7 @@ from kohort.engine.requests.rules import RequestRules
 NO_DEVICES: Mapping[str, Amounts] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class PodSetDemand:
+class PodSetDemand(msgspec.Struct, frozen=True):
     """Pods of one shape and what each asks for, in internal units and ascending order of resources.
 
     The resource `pods` is not among them: the assigner adds it for queues that cover it (SCH-135).

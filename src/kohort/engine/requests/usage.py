@@ -1,7 +1,8 @@
 """What an admitted workload uses (SCH-134): its admission decides, no longer its template."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from kohort.api.amounts import multiply, per_pod
 from kohort.api.gates import FeatureGates
@@ -10,8 +11,7 @@ from kohort.engine.requests.demand import count_after_reclaim
 from kohort.engine.requests.lists import Amounts, amounts_of
 
 
-@dataclass(frozen=True, slots=True)
-class PodSetUsage:
+class PodSetUsage(msgspec.Struct, frozen=True):
     """What a pod set holds of which flavors, in internal units."""
 
     name: str
