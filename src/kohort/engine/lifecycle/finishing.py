@@ -5,12 +5,11 @@ from datetime import datetime, timedelta
 from msgspec.structs import replace
 
 from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
+from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.states import EVICTED, FINISHED, condition, is_finished, mark, true
-
-JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"
-IN_USE_FINALIZER = "kueue.x-k8s.io/resource-in-use"
 
 DEACTIVATED_BY_KOHORT = f"{reasons.DEACTIVATED}DueTo"
 
@@ -40,9 +39,9 @@ def finish_orphan(workload: Workload, gates: FeatureGates, now: datetime) -> Wor
 
 def without_finalizer(workload: Workload) -> Workload:
     """The Workload as it may be deleted."""
-    if IN_USE_FINALIZER not in workload.metadata.finalizers:
+    if RESOURCE_IN_USE_FINALIZER not in workload.metadata.finalizers:
         return workload
-    finalizers = tuple(name for name in workload.metadata.finalizers if name != IN_USE_FINALIZER)
+    finalizers = tuple(name for name in workload.metadata.finalizers if name != RESOURCE_IN_USE_FINALIZER)
     return replace(workload, metadata=replace(workload.metadata, finalizers=finalizers))
 
 
