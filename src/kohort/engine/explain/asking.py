@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from kohort.api.errors import ApiError
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
 from kohort.engine.explain.evaluation import evaluate
@@ -54,11 +53,7 @@ def would_fit(
     thing = _as_submitted(asked, queue, now)
     workload = Workload(Key(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
     workload.local_queue = Key(thing.metadata.namespace, thing.spec.queue_name or "")
-    try:
-        engine.describe(workload, thing)
-    except ApiError as error:
-        refusal = Explanation(workload.key, State.NOT_SUBMITTED, workload.local_queue)
-        return replace(refusal, reason=reasons.MISCONFIGURED, message=str(error))
+    engine.describe(workload, thing)
     way = LocalQueueFacts(queue) if isinstance(queue, str) else way_of(engine, queue)
     return replace(_waiting(engine, workload, thing, way, now), state=State.NOT_SUBMITTED)
 

@@ -14,6 +14,7 @@ from kohort.engine.assignment import Assignment, FlavorAttempt, Mode, PodSetResu
 from kohort.engine.decisions import Wait
 from kohort.engine.explain.model import Evaluation, FlavorTrial, PodSetTrial
 from kohort.engine.explain.preemption import explain_preemption
+from kohort.engine.explain.state import obstacle_of
 from kohort.engine.laps import Laps
 from kohort.engine.lifecycle import reasons
 from kohort.engine.preemption import Target
@@ -30,9 +31,7 @@ def evaluate(engine: "Engine", workload: Workload, queue: Queue, now: datetime) 
     rehearsal = _Rehearsal(engine)
     understudy = copy(workload)
     understudy.queue, understudy.progress = queue, None
-    # One without a namespace was never submitted, and is asked about for its pods only.
-    obstacle = engine.obstacle(understudy, queue) if understudy.key.namespace else None
-    head = cycle.Head(understudy, queue, obstacle=obstacle)
+    head = cycle.Head(understudy, queue, obstacle=obstacle_of(engine, understudy, queue))
     (entry,) = cycle.run([head], rehearsal, now).waits
     if entry.decision is None:
         raise LookupError(f"a cycle came to no answer for {workload.key}")

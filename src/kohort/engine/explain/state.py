@@ -8,6 +8,7 @@ from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
 from kohort.engine import intake
+from kohort.engine.decisions import Requeue
 from kohort.engine.explain.model import State
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
 from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE, Cause, waiting_cause
@@ -15,6 +16,7 @@ from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, is_on_hold
 from kohort.engine.pending import Place
 from kohort.engine.records import Key, Queue, Workload
+from kohort.engine.requests.problems import resource_problem
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -90,8 +92,16 @@ def admission_gate(engine: "Engine", thing: v1beta2.Workload) -> str:
     return thing.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
 
 
+def obstacle_of(engine: "Engine", workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
+    """What keeps the workload from being nominated (SCH-311); without a namespace, only what its pods say counts."""
+    if workload.key.namespace or workload.object is None or workload.environment is None:
+        return engine.obstacle(workload, queue)
+    problem = resource_problem(workload.object, workload.environment)
+    return (MISCONFIGURED, problem, Requeue.GENERIC) if problem else None
+
+
 def _misconfiguration(engine: "Engine", workload: Workload, queue: Queue) -> str:
-    obstacle = engine.obstacle(workload, queue) if workload.key.namespace else None
+    obstacle = obstacle_of(engine, workload, queue)
     return obstacle[1] if obstacle is not None and obstacle[0] == MISCONFIGURED else ""
 
 
