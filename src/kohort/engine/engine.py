@@ -260,7 +260,7 @@ class Engine(State):
     def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
         """Count an admission before it is written (SCH-350)."""
         self.pending[queue.name].assume(workload)
-        self._assumed.add(workload.key)
+        self._assumed[workload.key] = None
         if self.history is not None and queue.orders_by_usage:
             self.history.charge(workload.local_queue, workload.key, _by_resource(usage), now)
         workload.usage, workload.reserved_at, workload.progress = dict(usage), now, None

@@ -36,14 +36,29 @@ class Node:
         return self if self.parent is None else self.parent.root()
 
     def cell(self, fr: FlavorResource) -> Cell:
-        """The cell of a flavor-resource, made with no quota where there is none yet."""
+        """The cell of a flavor-resource, made with no quota where there is none yet.
+
+        Where the parents run in a circle it stands alone, as no sums are made there (SCH-402).
+        """
         cell = self.cells.get(fr)
         if cell is None:
             cell = self.cells[fr] = Cell(self)
-            if self.parent is not None:
+            if self.parent is not None and not self.is_cyclic:
                 cell.parent = self.parent.cell(fr)
                 cell.settle_potential()
         return cell
+
+    @property
+    def is_cyclic(self) -> bool:
+        """Whether following the parents never ends (SCH-402)."""
+        seen = set()
+        cohort = self if isinstance(self, CohortNode) else self.parent
+        while cohort is not None:
+            if cohort.name in seen:
+                return True
+            seen.add(cohort.name)
+            cohort = cohort.parent
+        return False
 
     @property
     def path(self) -> str:
@@ -151,14 +166,7 @@ class Forest:
 
     def is_cyclic(self, node: Node) -> bool:
         """Whether following the parents never ends (SCH-402)."""
-        seen = set()
-        cohort = node if isinstance(node, CohortNode) else node.parent
-        while cohort is not None:
-            if cohort.name in seen:
-                return True
-            seen.add(cohort.name)
-            cohort = cohort.parent
-        return False
+        return node.is_cyclic
 
     @property
     def is_settled(self) -> bool:

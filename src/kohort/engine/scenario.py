@@ -133,7 +133,9 @@ class Stage:
     # Decisions
 
     def _stored(self, workload: Workload) -> Workload | None:
-        return self.workloads.get(Key(workload.metadata.namespace, workload.metadata.name))
+        """What a write changes; nothing where it brings a UID of its own."""
+        old = self.workloads.get(Key(workload.metadata.namespace, workload.metadata.name))
+        return old if old is not None and workload.metadata.uid in ("", old.metadata.uid) else None
 
     def _fails(self, decision: Decision) -> bool:
         """Whether the write of a decision meets a conflict; a workload that waits is simply told the next time."""

@@ -60,8 +60,10 @@ class State:
         self.workloads: dict[Key, Workload] = {}
         self.cycle = 0
         self._specs: dict[str, v1beta2.ClusterQueue] = {}
-        self._assumed: set[Key] = set()
-        """Admissions that were decided and not yet seen in an object."""
+        self._assumed: dict[Key, v1beta2.Workload | None] = {}
+        """Admissions that were decided and not yet seen in an object, each with the object that was seen instead."""
+        self._strays: dict[Key, Workload] = {}
+        """Workloads that hold quota of a ClusterQueue that is not there, or not yet."""
         self._evicting: set[str] = set()
         """UIDs of victims whose eviction was issued and not yet seen (SCH-650)."""
         self._stirred: set[str] = set()
@@ -107,8 +109,7 @@ class State:
                 self.checks[thing.metadata.name] = active is not None and active.status == "True"
                 self._revisit_queues(check=thing.metadata.name)
             case Namespace():
-                self.namespaces[thing.metadata.name] = thing.metadata.labels
-                self._retries.update(self.queues)
+                self._put_namespace(thing)
             case LimitRange():
                 self._surroundings.put_limit_range(thing)
                 self._reread(thing.metadata.namespace, now)
@@ -123,8 +124,7 @@ class State:
             case "ClusterQueue":
                 self._remove_queue(key.name)
             case "Cohort":
-                self._stir_tree_of(self.forest.cohorts[key.name])
-                self.forest.remove_cohort(key.name)
+                self._remove_cohort(key.name)
             case "LocalQueue":
                 self._leave_local_queue(key)
             case "ResourceFlavor":
@@ -142,11 +142,22 @@ class State:
                 self._surroundings.remove_runtime_class(key.name)
                 self._reread("", now)
 
+    def _put_namespace(self, thing: Namespace) -> None:
+        """SCH-261."""
+        if self.namespaces.get(thing.metadata.name) != thing.metadata.labels:
+            self.namespaces[thing.metadata.name] = thing.metadata.labels
+            self._retries.update(self.queues)
+
     # Queues and cohorts
 
     def _put_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
         name, spec = thing.metadata.name, thing.spec
+        before = self._specs.get(name)
         self._specs[name] = thing
+        if before is not None and _decide_alike(before, thing):
+            return
+        if name in self.queues:
+            self._stir_tree_of(self.queues[name].node)
         node = self.forest.set_queue(
             name, spec.cohort_name, intake.quotas_of(spec.resource_groups), intake.weight_of(spec.fair_sharing)
         )
@@ -154,6 +165,7 @@ class State:
         if queue is None:
             queue = self.queues[name] = Queue(name, node)
             self.pending[name] = PendingQueue(queue)
+            self._adopt_strays(name, now)
         queue.policies = intake.policies_of(spec)
         queue.set_groups(intake.groups_of(spec.resource_groups))
         queue.namespaces = compile_selector(spec.namespace_selector)
@@ -165,21 +177,36 @@ class State:
         queue.orders_by_usage = by_usage and self.history is not None
         self.pending[name].order_by(self.history.usage_of if self.history and by_usage else None)
         self._refresh_activity(queue)
-        self._retries.add(name)
+        self._stir_tree_of(node)
         for local_queue in self.local_queues.values():
             if local_queue.cluster_queue == name:
                 self._enqueue_all(local_queue, now)
 
+    def _adopt_strays(self, name: str, now: datetime) -> None:
+        """Workloads that came before their queue hold its quota from the first (SCH-420)."""
+        for workload in list(self._strays.values()):
+            thing = workload.object
+            if thing is not None and thing.status.admission and thing.status.admission.cluster_queue == name:
+                del self._strays[workload.key]
+                self._hold(workload, thing, now)
+
     def _remove_queue(self, name: str) -> None:
-        queue = self.queues.pop(name)
-        del self._specs[name], self.pending[name]
+        queue = self.queues.pop(name, None)
+        if queue is None:
+            return
         self._stir_tree_of(queue.node)
-        self._retries.discard(name)
-        self._stirred.discard(name)
+        for workload in self.pending.pop(name).listing().workloads:
+            workload.queue = None
+        for workload in list(queue.holders.values()):
+            self._release(workload)
+            self._strays[workload.key] = workload
+        del self._specs[name]
         self.forest.remove_queue(name)
 
     def _put_cohort(self, thing: v1beta2.Cohort) -> None:
         spec = thing.spec
+        if thing.metadata.name in self.forest.cohorts:
+            self._stir_tree_of(self.forest.cohorts[thing.metadata.name])
         node = self.forest.set_cohort(
             thing.metadata.name,
             spec.parent_name,
@@ -187,6 +214,19 @@ class State:
             intake.weight_of(spec.fair_sharing),
         )
         self._stir_tree_of(node)
+        self._untangle()
+
+    def _remove_cohort(self, name: str) -> None:
+        """Both the tree that it leaves and what stays below it get another look (SCH-401, SCH-261)."""
+        node = self.forest.cohorts.get(name)
+        if node is not None:
+            self._stir_tree_of(node)
+            self.forest.remove_cohort(name)
+            self._stir_tree_of(node)
+            self._untangle()
+
+    def _untangle(self) -> None:
+        """Parents may have begun or ceased to run in a circle (SCH-402)."""
         for queue in self.queues.values():
             self._refresh_activity(queue)
 
@@ -205,11 +245,12 @@ class State:
             uses_check = check in _check_names(thing)
             if uses_flavor or uses_check:
                 self._refresh_activity(self.queues[name])
-                self._retries.add(name)
+                self._stir_tree_of(self.queues[name].node)
 
     def _refresh_activity(self, queue: Queue) -> None:
         """SCH-1051, SCH-402."""
         thing = self._specs[queue.name]
+        was_active = queue.is_active
         flavors = {flavor for group in queue.groups for flavor in group.flavors}
         queue.is_active = (
             thing.spec.stop_policy == "None"
@@ -218,7 +259,7 @@ class State:
             and all(self.checks.get(check, False) for check in _check_names(thing))
             and not self.forest.is_cyclic(queue.node)
         )
-        if queue.is_active:
+        if queue.is_active and not was_active:
             self._stirred.add(queue.name)
 
     # Local queues
@@ -226,11 +267,13 @@ class State:
     def _put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
         key = Key(thing.metadata.namespace, thing.metadata.name)
         local_queue = self.local_queues.setdefault(key, LocalQueue())
+        self._open_account(key, thing, now)
+        way = (thing.spec.cluster_queue or "", thing.spec.stop_policy != "None")
+        if way == (local_queue.cluster_queue, local_queue.is_stopped):
+            return
         for workload in local_queue.workloads.values():
             self._dequeue(workload)
-        local_queue.cluster_queue = thing.spec.cluster_queue or ""
-        local_queue.is_stopped = thing.spec.stop_policy != "None"
-        self._open_account(key, thing, now)
+        local_queue.cluster_queue, local_queue.is_stopped = way
         self._enqueue_all(local_queue, now)
 
     def _open_account(self, key: Key, thing: v1beta2.LocalQueue, now: datetime) -> None:
@@ -243,7 +286,7 @@ class State:
             self.history.seed(key, sharing.admission_fair_sharing_status.consumed_resources, now)
 
     def _leave_local_queue(self, key: Key) -> None:
-        local_queue = self.local_queues[key]
+        local_queue = self.local_queues.get(key, LocalQueue())
         for workload in local_queue.workloads.values():
             self._dequeue(workload)
         local_queue.cluster_queue = ""
@@ -258,11 +301,15 @@ class State:
 
     def _put_workload(self, thing: v1beta2.Workload, now: datetime) -> None:
         key = Key(thing.metadata.namespace, thing.metadata.name)
+        if key in self.workloads and self.workloads[key].uid != thing.metadata.uid:
+            self._remove_workload(key)
         workload = self.workloads.get(key)
         if workload is None:
             workload = self.workloads[key] = Workload(key, thing.metadata.uid)
         if key in self._assumed and not self._confirms(workload, thing):
+            self._assumed[key] = thing
             return
+        self._strays.pop(key, None)
         matters = intake.matters_in_the_pool(workload.object, thing)
         was_admitted = workload.is_admitted
         self._read(workload, thing)
@@ -286,15 +333,17 @@ class State:
         """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
         settled = intake.holds_quota(thing) or intake.is_finished(thing) or not thing.spec.active
         if settled:
-            self._assumed.discard(workload.key)
+            del self._assumed[workload.key]
         return settled
 
     def _read(self, workload: Workload, thing: v1beta2.Workload) -> None:
         """Take over what the object says, and note what follows from it for others."""
         self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
         priority = intake.effective_priority(thing, self.settings.gates)
-        if workload.has_quota and priority != workload.priority and workload.queue is not None:
-            workload.queue.recount(workload, priority)
+        if workload.object is not None and priority != workload.priority and workload.queue is not None:
+            if workload.has_quota:
+                workload.queue.recount(workload, priority)
+            self._stir_tree_of(workload.queue.node)
         self._note_readiness(workload, thing)
         self.variants.note(workload, intake.parent_of(thing, self.settings.gates))
         self.describe(workload, thing)
@@ -389,6 +438,7 @@ class State:
         if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
             self._release(workload)
             if queue is None:
+                self._strays[workload.key] = workload
                 return
             workload.usage = usage
             queue.add_holder(workload)
@@ -397,15 +447,17 @@ class State:
     def _release(self, workload: Workload) -> None:
         """Give its quota back, and let others of the tree have another look."""
         if workload.has_quota and workload.queue is not None:
-            workload.queue.drop_holder(workload)
-            self._stir_tree_of(workload.queue.node)
+            queue, workload.queue = workload.queue, None
+            queue.drop_holder(workload)
+            self._stir_tree_of(queue.node)
         workload.usage, workload.reserved_at, workload.held_by_pod_set = {}, None, ()
 
     def _remove_workload(self, key: Key) -> None:
         workload = self.workloads.pop(key, None)
         if workload is None:
             return
-        self._assumed.discard(key)
+        self._assumed.pop(key, None)
+        self._strays.pop(key, None)
         self._evicting.discard(workload.uid)
         self.variants.forget(workload)
         self._drop_penalty(workload)
@@ -416,14 +468,15 @@ class State:
             local_queue.workloads.pop(key, None)
 
     def _take_back(self, key: Key, now: datetime) -> None:
-        """SCH-352."""
+        """The write failed: on with what is known of the object by now, which may be why it failed (SCH-352)."""
         workload = self.workloads.get(key)
         if workload is None or key not in self._assumed:
             return
-        self._assumed.discard(key)
+        latest = self._assumed.pop(key) or workload.object
         self._drop_penalty(workload)
         self._release(workload)
-        self._enqueue(workload, now)
+        if latest is not None:
+            self._put_workload(latest, now)
 
     def _forget_eviction(self, key: Key) -> None:
         """Let whoever still needs the eviction issue it again (SCH-654)."""
@@ -477,6 +530,11 @@ class State:
             if pending is not None:
                 pending.remove(workload)
             workload.queue = None
+
+
+def _decide_alike(before: v1beta2.ClusterQueue, after: v1beta2.ClusterQueue) -> bool:
+    """Whether nothing changed that decisions depend on, as after a write of the status (SCH-261)."""
+    return (before.spec, before.metadata.deletion_timestamp) == (after.spec, after.metadata.deletion_timestamp)
 
 
 def _names_below(top: Node) -> list[str]:

@@ -1,0 +1,97 @@
+"""An engine that does not trust itself: after every event, decision and search it looks whether all is well."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from kohort.engine.decisions import Decision, Reserve
+from kohort.engine.engine import Engine
+from kohort.engine.events import Event
+from kohort.engine.invariants.places import wrong_places
+from kohort.engine.invariants.sums import broken_limits, wrong_cells
+from kohort.engine.invariants.victims import Hunt, wrong_victims
+from kohort.engine.pending import Place
+from kohort.engine.pending.shelf import rank_of
+from kohort.engine.preemption import Needs, Requests, Target
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Queue, Workload
+
+
+def check(engine: Engine) -> list[str]:
+    """Everything that does not hold between two steps, in words; empty when all is well."""
+    return [*wrong_cells(engine), *wrong_places(engine)]
+
+
+class CheckedEngine(Engine):
+    """An engine for tests and debugging: slow, and never wrong in silence."""
+
+    def apply(self, event: Event, now: datetime) -> None:
+        """Take in what happened, and look."""
+        super().apply(event, now)
+        self._insist(f"{type(event).__name__}", check(self))
+
+    def schedule(self, now: datetime) -> list[Decision]:
+        """Decide, and look."""
+        return self._checked(super().schedule(now))
+
+    def run_cycle(self, now: datetime) -> list[Decision]:
+        """Run a cycle, and look."""
+        return self._checked(super().run_cycle(now))
+
+    def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
+        """Count an admission, and look whether it was due and there was room for it."""
+        replaced = workload.replaces.usage if workload.replaces else {}
+        gained = {fr: amount - replaced.get(fr, 0) for fr, amount in usage.items()}
+        super().reserve(workload, queue, usage, now)
+        problems = [*broken_limits(self, queue, gained), *_overtaken(self, workload, queue)]
+        self._insist(f"the admission of {workload.key}", problems)
+
+    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
+        """Search for victims, and look at them."""
+        before = _usages(self)
+        targets = super().find_targets(preemptor, queue, needs, requests)
+        moved = [] if _usages(self) == before else ["the search left the tree other than it was"]
+        hunt = Hunt(preemptor, queue, needs, requests, targets, by_share=self.settings.fair is not None)
+        self._insist(f"the search of {preemptor.key}", [*moved, *wrong_victims(hunt)])
+        return targets
+
+    def _checked(self, decisions: list[Decision]) -> list[Decision]:
+        halves = [
+            problem
+            for each in decisions
+            if isinstance(each, Reserve)
+            for problem in _half_admitted(self.workloads[each.workload], each)
+        ]
+        self._insist("a turn", [*halves, *check(self)])
+        return decisions
+
+    def _insist(self, occasion: str, problems: Iterable[str]) -> None:
+        broken = list(problems)
+        if broken:
+            raise AssertionError("\n  ".join([f"after {occasion}:", *broken]))
+
+
+def _usages(engine: Engine) -> list[int]:
+    nodes = (*engine.forest.queues.values(), *engine.forest.cohorts.values())
+    return [cell.usage for node in nodes for cell in node.cells.values()]
+
+
+def _overtaken(engine: Engine, workload: Workload, queue: Queue) -> Iterator[str]:
+    """Workloads of a StrictFIFO queue that stood before one that was admitted (SCH-238)."""
+    if not queue.policies.is_strict:
+        return
+    for other in engine.workloads.values():
+        if engine.pending[queue.name].place_of(other) is Place.ACTIVE and rank_of(other) < rank_of(workload):
+            yield f"{workload.key} overtook {other.key} in {queue.name}"
+
+
+def _half_admitted(workload: Workload, decision: Reserve) -> Iterator[str]:
+    """Pod sets that got less than they asked for or accept (SCH-351, SCH-562)."""
+    assigned = {each.name: each for each in decision.admission.pod_set_assignments}
+    if assigned.keys() != {pod_set.name for pod_set in workload.pod_sets}:
+        yield f"{workload.key} was admitted with the pod sets {sorted(assigned)}"
+        return
+    for pod_set in workload.pod_sets:
+        least = pod_set.count if pod_set.min_count is None else min(pod_set.min_count, pod_set.count)
+        count = assigned[pod_set.name].count
+        if count is None or not least <= count <= pod_set.spec_count:
+            yield f"{workload.key} was admitted with {count} pods of {pod_set.name}"

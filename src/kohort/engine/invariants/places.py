@@ -1,0 +1,108 @@
+"""Where the workloads are: each waits in one queue, holds quota in one queue, or is nowhere (SCH-201 to SCH-204)."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from kohort.engine import intake
+from kohort.engine.engine import Engine
+from kohort.engine.pending import Place
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Queue, Workload
+from kohort.engine.requests.usage import admitted_usage
+
+NOWHERE: Final = ""
+"""Instead of the name of a queue."""
+
+
+def wrong_places(engine: Engine) -> Iterator[str]:
+    """Workloads that are not where their objects say, and queues that count somebody else."""
+    for workload in engine.workloads.values():
+        yield from _wrong_place(engine, workload)
+        yield from _wrong_home(engine, workload)
+    for queue in engine.queues.values():
+        yield from _wrong_counts(engine, queue)
+        for holder in queue.holders.values():
+            yield from _wrong_holding(engine, queue, holder)
+    for key, local_queue in engine.local_queues.items():
+        yield from (f"{key} knows {each}, a ghost" for each in local_queue.workloads.keys() - engine.workloads.keys())
+
+
+def _wrong_place(engine: Engine, workload: Workload) -> Iterator[str]:
+    key = workload.key
+    waits = [name for name, pending in engine.pending.items() if pending.place_of(workload) is not None]
+    holds = [name for name, queue in engine.queues.items() if queue.holders.get(key) is workload]
+    should_wait, should_hold = _where_it_should_wait(engine, workload), _where_it_should_hold(engine, workload)
+    if waits != [each for each in [should_wait] if each]:
+        yield f"{key} waits in {waits}, and should in [{should_wait}]"
+    if holds != [each for each in [should_hold] if each]:
+        yield f"{key} holds quota in {holds}, and should in [{should_hold}]"
+    if workload.queue is not engine.queues.get(should_wait + should_hold):
+        yield f"{key} takes itself to be in {workload.queue}, and should be in [{should_wait}{should_hold}]"
+    if any(engine.pending[name].place_of(workload) is Place.IN_FLIGHT for name in waits):
+        yield f"{key} is in flight, and no cycle runs"
+
+
+def _where_it_should_hold(engine: Engine, workload: Workload) -> str:
+    """SCH-420; what was just decided counts before it is written (SCH-350)."""
+    if workload.key in engine._assumed:
+        return workload.queue.name if workload.queue else NOWHERE
+    thing = workload.object
+    if thing is None or not intake.holds_quota(thing) or thing.status.admission is None:
+        return NOWHERE
+    name = thing.status.admission.cluster_queue
+    return name if name in engine.queues and not _is_replaced(engine, workload) else NOWHERE
+
+
+def _is_replaced(engine: Engine, workload: Workload) -> bool:
+    """Whether a newer slice has just taken its quota over (SCH-1104)."""
+    return any(each.replaces is workload and each.has_quota for each in engine.workloads.values())
+
+
+def _where_it_should_wait(engine: Engine, workload: Workload) -> str:
+    thing = workload.object
+    if thing is None or workload.key in engine._assumed or not intake.is_admissible(thing, engine.settings.gates):
+        return NOWHERE
+    local_queue = engine.local_queues.get(workload.local_queue)
+    if local_queue is None or local_queue.is_stopped or local_queue.cluster_queue not in engine.queues:
+        return NOWHERE
+    return local_queue.cluster_queue
+
+
+def _wrong_home(engine: Engine, workload: Workload) -> Iterator[str]:
+    homes = [each for each, local_queue in engine.local_queues.items() if workload.key in local_queue.workloads]
+    if homes != [workload.local_queue]:
+        yield f"{workload.key} is known to {[str(each) for each in homes]}, and should be to {workload.local_queue}"
+
+
+def _wrong_counts(engine: Engine, queue: Queue) -> Iterator[str]:
+    """Numbers that do not fit the workloads: of those that wait, and of holders by priority."""
+    pending = engine.pending[queue.name]
+    places = Counter(pending.place_of(workload) for workload in engine.workloads.values())
+    if pending.counts != (places[Place.ACTIVE], places[Place.POOL], places[Place.IN_FLIGHT]):
+        yield f"{queue.name} counts its pending workloads as {pending.counts}, and they are {places}"
+    priorities = Counter(holder.priority for holder in queue.holders.values())
+    if priorities != queue.priorities:
+        yield f"{queue.name} counts holders by priority as {queue.priorities}, and they are {dict(priorities)}"
+
+
+def _wrong_holding(engine: Engine, queue: Queue, holder: Workload) -> Iterator[str]:
+    """What a holder takes itself to hold must be what its admission says, at the cells of its queue (SCH-134)."""
+    key = holder.key
+    if engine.workloads.get(key) is not holder:
+        yield f"{key} holds quota in {queue.name} and is not known"
+    if not holder.has_quota:
+        yield f"{key} holds quota in {queue.name} and does not know"
+    if holder.held != [(queue.node.cells.get(fr), amount) for fr, amount in holder.usage.items()]:
+        yield f"{key} counts its use at cells that are not those of {queue.name}"
+    if key not in engine._assumed and _usage_by_object(engine, holder) != holder.usage:
+        yield f"{key} holds {holder.usage}, and its admission says {_usage_by_object(engine, holder)}"
+
+
+def _usage_by_object(engine: Engine, workload: Workload) -> dict[FlavorResource, int]:
+    usage: Counter[FlavorResource] = Counter()
+    for pod_set in admitted_usage(workload.object, engine.settings.gates) if workload.object else ():
+        for resource, amount in pod_set.amounts.items():
+            if resource in pod_set.flavors:
+                usage[FlavorResource(pod_set.flavors[resource], resource)] += amount
+    return dict(usage)

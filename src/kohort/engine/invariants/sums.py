@@ -1,0 +1,109 @@
+"""Sums of the trees and the limits on them: SCH-410 to SCH-432, from nothing but quotas and what the workloads hold."""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from kohort.api.amounts import add, subtract
+from kohort.engine.engine import Engine
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource
+from kohort.engine.records import Queue
+
+
+class Sums(NamedTuple):
+    """What a node has and uses of one flavor-resource."""
+
+    subtree: int
+    local: int
+    usage: int
+
+
+def sums_of(node: Node, fr: FlavorResource, engine: Engine) -> Sums:
+    """The sums of a node (SCH-410, SCH-411, SCH-420, SCH-421)."""
+    quota = node.quotas.get(fr, NO_QUOTA)
+    subtree, usage = quota.nominal, 0
+    if isinstance(node, CohortNode):
+        for child in (sums_of(member, fr, engine) for member in node.members()):
+            subtree = add(subtree, subtract(child.subtree, child.local))
+            usage += max(0, child.usage - child.local)
+    elif node.name in engine.queues:
+        usage = sum(holder.usage.get(fr, 0) for holder in engine.queues[node.name].holders.values())
+    local = 0 if quota.lending_limit is None else max(0, subtract(subtree, quota.lending_limit))
+    return Sums(subtree, local, usage)
+
+
+def potential_of(node: Node, fr: FlavorResource, engine: Engine) -> int:
+    """The most that a node could ever hold (SCH-412)."""
+    subtree, local, _ = sums_of(node, fr, engine)
+    if node.parent is None:
+        return subtree
+    limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
+    most = add(local, potential_of(node.parent, fr, engine))
+    return most if limit is None else min(most, add(subtree, limit))
+
+
+def wrong_cells(engine: Engine) -> Iterator[str]:
+    """Cells that differ from what they should say. Sums of a tree that changed are only due in the next turn."""
+    forest = engine.forest
+    for node in (*forest.queues.values(), *forest.cohorts.values()):
+        if forest.is_cyclic(node):
+            continue
+        for fr, cell in node.cells.items():
+            if forest.is_settled:
+                yield from _wrong_sums(node, fr, cell, engine)
+            elif not isinstance(node, CohortNode):
+                yield from _wrong_usage(node, fr, cell, engine)
+
+
+def _wrong_usage(node: Node, fr: FlavorResource, cell: Cell, engine: Engine) -> Iterator[str]:
+    usage = sums_of(node, fr, engine).usage
+    if cell.usage != usage:
+        yield f"{node.name} says that {cell.usage} of {named(fr)} is in use, and it is {usage}"
+
+
+def _wrong_sums(node: Node, fr: FlavorResource, cell: Cell, engine: Engine) -> Iterator[str]:
+    yield from _wrong_usage(node, fr, cell, engine)
+    said = (cell.subtree, cell.local, cell.potential)
+    true = (*sums_of(node, fr, engine)[:2], potential_of(node, fr, engine))
+    if said != true:
+        yield f"{node.name} has {said} of {named(fr)}, and should have {true} (all, for itself, at most)"
+    children = list(node.members()) if isinstance(node, CohortNode) else []
+    borrowing = {child.cells[fr] for child in children if fr in child.cells and child.cells[fr].borrows_with(0)}
+    if cell.borrowers.keys() != borrowing:
+        yield f"{node.name} takes {len(cell.borrowers)} children to borrow {named(fr)}, and {len(borrowing)} do"
+    if cell.parent is not (node.parent.cells.get(fr) if node.parent else None):
+        yield f"{node.name} passes {named(fr)} on to a cell that is not its parent's"
+
+
+def named(fr: FlavorResource) -> str:
+    """A flavor-resource in words."""
+    return f"{fr.flavor}/{fr.resource}"
+
+
+# Limits
+
+
+def broken_limits(engine: Engine, queue: Queue, gained: Mapping[FlavorResource, int]) -> Iterator[str]:
+    """Limits that a use, now counted, has broken on its way to the root (SCH-404, SCH-431, SCH-432).
+
+    A node that the use did not reach may be in debt since its quota was lowered (SCH-434).
+    """
+    for fr, amount in gained.items():
+        if fr not in queue.node.quotas:
+            yield f"{queue.name} does not offer {named(fr)}"
+        node: Node | None = queue.node
+        while node is not None and amount > 0:
+            sums = sums_of(node, fr, engine)
+            most = _most(node, fr, sums.subtree)
+            if most is not None and sums.usage > most:
+                yield f"{node.name} uses {sums.usage} of {named(fr)}, and may use {most}"
+            amount -= max(0, sums.local - (sums.usage - amount))
+            node = node.parent
+
+
+def _most(node: Node, fr: FlavorResource, subtree: int) -> int | None:
+    """What a node has and may borrow; None where nothing limits it but its parent."""
+    if node.parent is None:
+        return subtree
+    limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
+    return None if limit is None else add(subtree, limit)

@@ -1,0 +1,138 @@
+"""Whom a preemption may take: nobody whom a policy protects, and nobody without need (SCH-602 to SCH-633, SCH-720)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from kohort.engine.forest import Node
+from kohort.engine.preemption import (
+    IN_CLUSTER_QUEUE,
+    IN_COHORT_FAIR_SHARING,
+    IN_COHORT_RECLAIM_WHILE_BORROWING,
+    IN_COHORT_RECLAMATION,
+    Needs,
+    Requests,
+    Target,
+    fits,
+)
+from kohort.engine.records import Queue, Workload
+
+
+class Hunt(NamedTuple):
+    """A search for victims and what it found."""
+
+    preemptor: Workload
+    queue: Queue
+    needs: Needs
+    requests: Requests
+    targets: list[Target]
+    by_share: bool
+    """Whether fair sharing is on."""
+
+
+def wrong_victims(hunt: Hunt) -> list[str]:
+    """Everything that is wrong with the victims of a search."""
+    return [*_forbidden(hunt), *_needless(hunt)]
+
+
+# Policies
+
+
+def _forbidden(hunt: Hunt) -> Iterator[str]:
+    for target in hunt.targets:
+        victim = target.workload
+        if victim.queue is None or not victim.queue.is_active or victim.key not in victim.queue.holders:
+            yield f"{victim.key} is not there to be preempted"
+        elif hunt.needs.isdisjoint(victim.usage):
+            yield f"{victim.key} has nothing of what {hunt.preemptor.key} needs"
+        elif not _allows(hunt, target, victim.queue):
+            yield f"{hunt.preemptor.key} may not preempt {victim.key} by {target.reason}"
+
+
+def _allows(hunt: Hunt, target: Target, donor: Queue) -> bool:
+    policies = hunt.queue.policies
+    if target.reason == IN_CLUSTER_QUEUE:
+        return donor is hunt.queue and _passes(policies.within_queue, hunt.preemptor, target.workload)
+    if not _borrows_in_the_tree(hunt, donor) or not _passes(policies.reclaim, hunt.preemptor, target.workload):
+        return False
+    if target.reason == IN_COHORT_RECLAMATION:
+        return hunt.by_share or _ends_within_nominal(hunt) or _has_advantage(hunt, donor)
+    if target.reason == IN_COHORT_RECLAIM_WHILE_BORROWING:
+        return not hunt.by_share and _is_below_threshold(hunt, target.workload)
+    return hunt.by_share and target.reason == IN_COHORT_FAIR_SHARING
+
+
+def _passes(policy: str, preemptor: Workload, victim: Workload) -> bool:
+    """SCH-603."""
+    if policy == "LowerOrNewerEqualPriority" and preemptor.priority == victim.priority:
+        mine, theirs = preemptor.queued_at, victim.queued_at
+        return mine is not None and theirs is not None and mine < theirs
+    return policy == "Any" or (policy != "Never" and victim.priority < preemptor.priority)
+
+
+def _is_below_threshold(hunt: Hunt, victim: Workload) -> bool:
+    """SCH-613."""
+    policies = hunt.queue.policies
+    if policies.borrow_policy == "Never" or victim.priority >= hunt.preemptor.priority:
+        return False
+    return policies.borrow_threshold is None or victim.priority <= policies.borrow_threshold
+
+
+def _borrows_in_the_tree(hunt: Hunt, donor: Queue) -> bool:
+    """Whether the donor is another queue of the tree that has borrowed something that is needed (SCH-611, SCH-720)."""
+    mine, theirs = hunt.queue.node.parent, donor.node.parent
+    if donor is hunt.queue or mine is None or theirs is None or mine.root() is not theirs.root():
+        return False
+    return any(fr in donor.node.cells and donor.node.cells[fr].borrows_with(0) for fr in hunt.needs)
+
+
+def _has_advantage(hunt: Hunt, donor: Queue) -> bool:
+    """Whether some node below the cohort that both share can hold the request by itself (SCH-611, SCH-612)."""
+    shared = {id(cohort) for cohort in donor.node.ancestors()}
+    node: Node | None = hunt.queue.node
+    rest = dict(hunt.requests)
+    while node is not None and id(node) not in shared:
+        if all(node.cells[fr].usage + amount <= node.cells[fr].subtree for fr, amount in rest.items()):
+            return True
+        rest = {fr: max(0, amount - node.cells[fr].local_available) for fr, amount in rest.items()}
+        node = node.parent
+    return False
+
+
+# Need
+
+
+def _needless(hunt: Hunt) -> Iterator[str]:
+    """Victims without whom the preemptor would fit as well; all of them if they do not suffice (SCH-632, SCH-633)."""
+    victims = [target.workload for target in hunt.targets]
+    if not victims:
+        return
+    with _away(victims):
+        if not fits(hunt.queue, hunt.requests):
+            yield f"{hunt.preemptor.key} does not fit even without {victims}"
+        borrows = not _is_within_nominal(hunt)
+        for victim in victims:
+            victim.hold()
+            if fits(hunt.queue, hunt.requests) and (borrows or _is_within_nominal(hunt)):
+                yield f"{hunt.preemptor.key} fits although {victim.key} stays"
+            victim.release()
+
+
+def _ends_within_nominal(hunt: Hunt) -> bool:
+    """Whether the preemptor borrows nothing once its victims are gone."""
+    with _away([target.workload for target in hunt.targets]):
+        return _is_within_nominal(hunt)
+
+
+def _is_within_nominal(hunt: Hunt) -> bool:
+    cells = hunt.queue.node.cells
+    return all(cells[fr].usage + amount <= cells[fr].nominal for fr, amount in hunt.requests.items())
+
+
+@contextmanager
+def _away(workloads: list[Workload]) -> Iterator[None]:
+    for workload in workloads:
+        workload.release()
+    yield
+    for workload in workloads:
+        workload.hold()

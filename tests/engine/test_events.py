@@ -1,0 +1,212 @@
+"""What the engine is told may come in any order, twice, or late: nothing is lost, and nobody waits for nothing."""
+
+from typing import Any
+
+import pytest
+
+from engine.play import CPU, Play, group, quota
+from kohort.engine.events import Gone, ReservationFailed
+from kohort.engine.invariants import CheckedEngine, check
+from kohort.engine.records import Key
+
+Json = Any
+LOWER: Json = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+
+
+@pytest.fixture
+def play() -> Play:
+    play = Play()
+    play.engine = CheckedEngine(play.settings)
+    play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+    return play
+
+
+def reservation(*conditions: Json) -> Json:
+    """The status of a workload that holds 4 cores in q."""
+    assignment = {"name": "main", "count": 1, "flavors": {CPU: "f"}, "resourceUsage": {CPU: "4"}}
+    reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}
+    time = {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return {
+        "admission": {"clusterQueue": "q", "podSetAssignments": [assignment]},
+        "conditions": [{**each, **time} for each in (reserved, *conditions)],
+    }
+
+
+class TestAnotherLook:
+    """Whatever may have made room gives everything parked in the tree another look (SCH-260, SCH-261)."""
+
+    def test_when_a_neighbour_gets_more_quota(self, play: Play) -> None:
+        play.queue("a", 4)
+        play.queue("b", 4)
+        play.submit("w", 10, "a")
+        assert play.turn().reserved == []
+        play.queue("b", 6)
+        assert play.turn().reserved == ["w"]
+
+    def test_when_a_queue_that_borrowed_leaves(self, play: Play) -> None:
+        play.queue("a", 4)
+        play.queue("b", 0)
+        play.running("x", 4, "b")
+        play.submit("w", 4, "a")
+        assert play.turn().reserved == []
+        play.queue("b", 0, cohort="elsewhere")
+        assert play.turn().reserved == ["w"]
+
+    def test_when_a_cohort_that_borrowed_leaves(self, play: Play) -> None:
+        play.cohort("L", parent="R")
+        play.queue("a", 4)
+        play.queue("b", 0, cohort="L")
+        play.running("x", 4, "b")
+        play.submit("w", 4, "a")
+        assert play.turn().reserved == []
+        play.cohort("L")
+        assert play.turn().reserved == ["w"]
+
+    def test_when_the_cohort_above_goes(self, play: Play) -> None:
+        play.cohort("R", 0)
+        play.cohort("L", parent="R")
+        play.queue("a", 4, cohort="L")
+        play.queue("b", 0)
+        play.running("x", 4, "b")
+        play.submit("w", 4, "a")
+        assert play.turn().reserved == []
+        play.delete({"kind": "Cohort", "name": "L"})
+        assert play.turn().reserved == ["w"]
+
+    def test_when_a_flavor_appears_again(self, play: Play) -> None:
+        play.queue("a", 4)
+        play.delete({"kind": "ResourceFlavor", "name": "f"})
+        play.submit("w", 4, "a")
+        assert play.turn().reserved == []
+        play.flavor("f")
+        assert play.turn().reserved == ["w"]
+
+    def test_when_somebody_who_runs_becomes_less_important(self, play: Play) -> None:
+        play.queue("q", 4, **LOWER)
+        play.running("x", 4, priority=1)
+        play.submit("w", 4, priority=1)
+        assert play.turn().evicted == {}
+        manifest = play.workload("x", 4, "q", priority=0)
+        manifest["metadata"]["uid"] = "0001-x"
+        play.put(manifest)
+        assert play.turn().evicted == {"x": "InClusterQueue"}
+
+    def test_but_not_when_only_a_status_was_written(self, play: Play) -> None:
+        play.queue("q", 4)
+        play.submit("w", 5)
+        play.turn()
+        play.queue("q", 4)
+        assert play.turn().decisions == []
+
+
+class TestOrder:
+    def test_a_holder_may_be_seen_before_its_queue(self, play: Play) -> None:
+        """SCH-420: after a restart objects come in any order."""
+        play.put({**play.workload("x", 4, "q"), "status": reservation()})
+        play.queue("q", 4)
+        play.submit("w", 4)
+        assert play.turn().reserved == []
+        assert list(play.engine.queues["q"].holders) == [Key("ns", "x")]
+
+    def test_a_queue_that_comes_back_finds_everybody(self, play: Play) -> None:
+        play.queue("q", 4)
+        play.running("x", 4)
+        play.submit("w", 4)
+        play.turn()
+        play.delete({"kind": "ClusterQueue", "name": "q"})
+        play.turn()
+        play.queue("q", 8)
+        assert play.turn().reserved == ["w"]
+        assert set(play.engine.queues["q"].holders) == {Key("ns", "x"), Key("ns", "w")}
+
+    def test_a_local_queue_may_come_last(self, play: Play) -> None:
+        play.submit("w", 4)
+        play.turn()
+        play.queue("q", 4)
+        assert play.turn().reserved == ["w"]
+
+    @pytest.mark.parametrize(
+        "kind", ["Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Namespace"]
+    )
+    def test_what_was_never_there_may_go(self, play: Play, kind: str) -> None:
+        play.engine.apply(Gone(kind, Key("ns", "nobody")), play.now)
+        assert check(play.engine) == []
+
+    def test_a_namesake_is_somebody_else(self, play: Play) -> None:
+        """A watch may tell of a deletion and a creation as one change; the UID tells them apart."""
+        play.queue("q", 4)
+        play.running("x", 4)
+        play.submit("x", 2)
+        assert play.turn().reserved == ["x"]
+        assert play.engine.workloads[Key("ns", "x")].uid == "0002-x"
+
+
+class TestFailedWrites:
+    def test_a_change_seen_meanwhile_counts(self, play: Play) -> None:
+        """SCH-352, SCH-235: the object as it is by now, not as it was when the admission was decided."""
+        play.queue("q", 4)
+        play.submit("w", 4)
+        play.submit("other", 4)
+        play.engine.schedule(play.now)
+        changed = play.workload("w", 4, "q", priority=-1)
+        changed["metadata"] |= {"uid": "0001-w", "generation": 2}
+        play.put(changed)
+        play.engine.apply(ReservationFailed(Key("ns", "w")), play.now)
+        assert play.turn().reserved == ["other"]
+
+    def test_quota_dropped_while_the_local_queue_is_stopped_is_not_given_again(self, play: Play) -> None:
+        """SCH-204, SCH-1050."""
+        play.queue("q", 4)
+        workload = {**play.workload("w", 4, "q"), "status": reservation()}
+        play.put(workload)
+        local_queue = {"clusterQueue": "q", "stopPolicy": "Hold"}
+        head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue"}
+        play.put({**head, "metadata": {"name": "q", "namespace": "ns"}, "spec": local_queue})
+        status = reservation()
+        condition = {**status["conditions"][0], "status": "False", "reason": "Suspended"}
+        play.put({**workload, "status": {"conditions": [condition]}})
+        assert play.turn().reserved == []
+
+
+class TestCircles:
+    """Cohorts whose parents run in a circle take no part until somebody breaks it (SCH-402)."""
+
+    @pytest.fixture
+    def circle(self, play: Play) -> Play:
+        play.cohort("A", parent="B")
+        play.cohort("B", parent="A")
+        play.queue("q", 8, cohort="A")
+        return play
+
+    def test_a_holder_of_what_no_cohort_knew_does_no_harm(self, circle: Play) -> None:
+        circle.running("x", 4, flavor="new")
+        circle.submit("w", 4)
+        assert circle.turn().reserved == []
+
+    @pytest.mark.parametrize("cohort", ["A", "B"])
+    def test_deleting_a_cohort_breaks_it(self, circle: Play, cohort: str) -> None:
+        circle.submit("w", 4)
+        assert circle.turn().reserved == []
+        circle.delete({"kind": "Cohort", "name": cohort})
+        assert circle.turn().reserved == ["w"]
+
+
+def test_a_status_of_the_local_queue_leaves_the_queue_as_it_is(play: Play) -> None:
+    """SCH-240: a preemptor stays sticky whatever is written about its LocalQueue."""
+    play.queue("q", 4, **LOWER)
+    play.running("low", 4)
+    play.submit("preemptor", 4, priority=1)
+    play.turn()
+    play.queue("q", 4, **LOWER)
+    play.submit("higher", 4, priority=2)
+    play.settle()
+    assert play.turn().reserved == ["preemptor"]
+
+
+def test_a_new_layout_leaves_holders_where_they_are(play: Play) -> None:
+    """SCH-434: what is held of a flavor that the queue no longer offers still counts."""
+    play.queue("q", 4)
+    play.running("x", 4)
+    play.queue("q", groups=[group({"g": [quota(CPU, 4)]})])
+    play.submit("w", 4)
+    assert play.turn().admitted == {"x": {CPU: "f"}, "w": {CPU: "g"}}
