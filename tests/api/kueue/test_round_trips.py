@@ -32,7 +32,7 @@ def drawn(data: st.DataObject, kind: type[CustomObject]) -> Json:
 
 
 def meaning(value: Json) -> Json:
-    """The value with times in one form and without nulls, empty texts, lists and maps, which all mean the same as absence."""
+    """The value with times in one form, and without nulls, empty texts, lists and maps, which mean absence."""
     if isinstance(value, list):
         return [meaning(item) for item in value]
     if isinstance(value, dict):
