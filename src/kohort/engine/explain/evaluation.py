@@ -45,7 +45,6 @@ class _Rehearsal:
         self.flavors = engine.flavors
         self.eligibility = engine.eligibility
         self.rules = engine.rules
-        self.cycle = engine.cycle
         self.variants = engine.variants
         self.placement = engine.placement
         self.find_targets = engine.find_targets
