@@ -3,7 +3,6 @@
 Only sums of quotas that are out of date are set first, as the next turn would do before anything else.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -19,8 +18,6 @@ from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, settl
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.facts import LocalQueueFacts
 from kohort.engine.lifecycle.pending_reason import Cause
-from kohort.engine.pending import Listing, Position
-from kohort.engine.pending.shelf import Rank, rank_of
 from kohort.engine.records import NO_END, Key, Queue, Workload
 
 if TYPE_CHECKING:
@@ -111,22 +108,12 @@ def _cause(engine: "Engine", evaluation: Evaluation) -> Cause:
 
 def _standing(engine: "Engine", workload: Workload, queue: Queue) -> Standing:
     """Where it stands in the order, or would if it were submitted now (SCH-212, SCH-213)."""
-    listing = engine.pending[queue.name].listing()
-    position = listing.positions.get(workload.key) or _position_in(listing, workload)
-    first = listing.workloads[: min(position.in_cluster_queue, NAMED_AHEAD)]
+    pending = engine.pending[queue.name]
+    position = pending.position_of(workload)
+    first = pending.first(min(position.in_cluster_queue, NAMED_AHEAD))
     return Standing(
         position.in_cluster_queue,
         position.in_local_queue,
         tuple(each.key for each in first),
         queue.policies.is_strict,
     )
-
-
-def _position_in(listing: Listing, workload: Workload) -> Position:
-    """The position that a workload would get which is not listed."""
-
-    def rank(each: Workload) -> tuple[float, bool, Rank]:
-        return listing.usages.get(each.local_queue, 0.0), each.key != listing.first, rank_of(each)
-
-    ahead = listing.workloads[: bisect_left(listing.workloads, rank(workload), key=rank)]
-    return Position(len(ahead), sum(each.local_queue == workload.local_queue for each in ahead))

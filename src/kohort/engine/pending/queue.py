@@ -6,10 +6,12 @@ Entering, popping, requeueing and retrying are here as the specification tells t
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from enum import Enum
+from itertools import islice
 from typing import Final, NamedTuple
 
 from kohort.engine.decisions import Requeue
-from kohort.engine.pending.listing import Listing
+from kohort.engine.pending.listing import Listing, Position
+from kohort.engine.pending.order import Order
 from kohort.engine.pending.placement import MAKES_PREEMPTOR, PARKS, SPEAKS_FOR_EQUALS
 from kohort.engine.pending.shelf import Entry
 from kohort.engine.pending.shelves import Shelves, UsageOf
@@ -60,6 +62,7 @@ class PendingQueue:
         self._early: dict[Key, Entry] = {}
         """Active workloads that got a backoff while active: they keep their place (SCH-222), but not in the pool."""
         self._listing: Listing | None = None
+        self._order = Order()
 
     def order_by(self, usage_of: UsageOf | None) -> None:
         """Put LocalQueues that used less first from now on, or stop doing so (SCH-212a, SCH-809)."""
@@ -85,6 +88,7 @@ class PendingQueue:
         if entry is not None and entry is self._flight:
             return
         self._listing = None
+        self._order.note(workload)
         if entry is None:
             self._enter(self._new_entry(workload), now)
             return
@@ -115,6 +119,7 @@ class PendingQueue:
         if entry is None:
             return
         self._listing = None
+        self._order.forget(key)
         self._early.pop(key, None)
         self._shelves.drop(entry)
         if entry is self._flight:
@@ -193,6 +198,7 @@ class PendingQueue:
             evaluated = workload.generation if entry.evaluated is None else entry.evaluated
             self._preemptor = Preemptor(workload.key, evaluated)
         self._listing = None
+        self._order.note(workload)
         if entry is self._flight:
             self._flight = None
         parks = self._parks(workload, reason)
@@ -272,10 +278,22 @@ class PendingQueue:
             return Place.IN_FLIGHT
         return Place.ACTIVE if entry.is_active else Place.POOL
 
+    def position_of(self, workload: Workload) -> Position:
+        """How many come before the workload, or would if it came now; found without sorting (SCH-213)."""
+        return self._order.position_of(workload, self._first_key(), self._usage_of)
+
+    def first(self, number: int) -> list[Workload]:
+        """So many from the head of the order; found without sorting."""
+        keys = self._order.keys(self._first_key(), self._usage_of)
+        return [self._entries[key].workload for key in islice(keys, number)]
+
+    def _first_key(self) -> Key | None:
+        sticky = self._sticky()
+        return sticky.workload.key if sticky else None
+
     def listing(self) -> Listing:
         """Everybody in the order of SCH-212; sorted when asked for, and kept until something changes (SCH-213)."""
-        sticky = self._sticky()
-        first = sticky.workload.key if sticky else None
+        first = self._first_key()
         kept = self._listing
         if kept is None or kept.first != first or kept.usages != self._usages(kept.usages):
             workloads = [entry.workload for entry in self._entries.values()]

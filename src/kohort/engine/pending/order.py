@@ -1,0 +1,88 @@
+"""Who comes before whom in a ClusterQueue and its LocalQueues, kept while workloads come and go (SCH-212, SCH-213)."""
+
+from collections.abc import Iterator
+from heapq import merge
+from itertools import groupby
+
+from kohort.engine.pending.listing import Position
+from kohort.engine.pending.ranking import Ranking, Standing, standing_of
+from kohort.engine.pending.shelves import UsageOf
+from kohort.engine.records import Key, Workload
+
+NOBODY = Ranking()
+
+
+class Order:
+    """Where all pending workloads stand, in one ranking and in one per LocalQueue."""
+
+    def __init__(self) -> None:
+        self._all = Ranking()
+        self._locals: dict[Key, Ranking] = {}
+        self._known: dict[Key, tuple[Standing, Key]] = {}
+        """Standing and LocalQueue with which each workload was noted."""
+
+    def note(self, workload: Workload) -> None:
+        """The workload is there, or stands elsewhere than before."""
+        standing, local_queue = standing_of(workload), workload.local_queue
+        known = self._known.get(workload.key)
+        if known is not None:
+            if known == (standing, local_queue):
+                return
+            self.forget(workload.key)
+        self._known[workload.key] = standing, local_queue
+        self._all.add(standing)
+        own = self._locals.get(local_queue)
+        if own is None:
+            own = self._locals[local_queue] = Ranking()
+        own.add(standing)
+
+    def forget(self, key: Key) -> None:
+        """The workload is gone."""
+        known = self._known.pop(key, None)
+        if known is None:
+            return
+        standing, local_queue = known
+        self._all.discard(standing)
+        ranking = self._locals[local_queue]
+        ranking.discard(standing)
+        if not len(ranking):
+            del self._locals[local_queue]
+
+    def position_of(self, workload: Workload, sticky: Key | None, usage_of: UsageOf | None) -> Position:
+        """How many come before the workload, or would if it came now."""
+        standing, local_queue = self._known.get(workload.key, (standing_of(workload), workload.local_queue))
+        before, peers = self._split(local_queue, usage_of)
+        if workload.key == sticky:
+            return Position(before, 0)
+        own = self._locals.get(local_queue, NOBODY)
+        in_all = before + sum(ranking.before(standing) for ranking in peers)
+        in_own = own.before(standing)
+        passed_by = self._known.get(sticky) if sticky is not None else None
+        if passed_by is not None and passed_by[0] > standing:
+            in_all += usage_of is None or usage_of(passed_by[1]) == usage_of(local_queue)
+            in_own += passed_by[1] == local_queue
+        return Position(in_all, in_own)
+
+    def _split(self, local_queue: Key, usage_of: UsageOf | None) -> tuple[int, list[Ranking]]:
+        """How many are of LocalQueues that used less, and the rankings of those that used as much."""
+        if usage_of is None:
+            return 0, [self._all]
+        usages = {key: usage_of(key) for key in (*self._locals, local_queue)}
+        usage = usages[local_queue]
+        before = sum(len(ranking) for key, ranking in self._locals.items() if usages[key] < usage)
+        return before, [ranking for key, ranking in self._locals.items() if usages[key] == usage]
+
+    def keys(self, sticky: Key | None, usage_of: UsageOf | None) -> Iterator[Key]:
+        """Everybody, the first one first."""
+        head = self._known.get(sticky) if sticky is not None else None
+        for usage, rankings in self._by_usage(usage_of):
+            if head is not None and sticky is not None and (usage_of is None or usage_of(head[1]) == usage):
+                yield sticky
+            yield from (key for *_, key in merge(*rankings) if key != sticky)
+
+    def _by_usage(self, usage_of: UsageOf | None) -> Iterator[tuple[float, list[Ranking]]]:
+        if usage_of is None:
+            yield 0.0, [self._all]
+            return
+        for usage, keys in groupby(sorted(self._locals, key=usage_of), key=usage_of):
+            yield usage, [self._locals[key] for key in keys]

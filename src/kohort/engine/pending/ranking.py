@@ -1,0 +1,80 @@
+"""The order of pending workloads, kept while they come and go, so that a position is found without sorting.
+
+Sorted lists of bounded length: putting one in costs a short list, and counting those before it one look per list.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
+
+from kohort.engine.pending.shelf import DAWN
+from kohort.engine.records import Key, Workload
+
+Standing = tuple[int, str, Key]
+"""What decides the order (SCH-212 c to e): priority and time as one number, which is quick to compare, and the UID."""
+
+MICROSECOND: Final = timedelta(microseconds=1)
+ALL_TIME: Final = 2**60
+"""More microseconds than any two dates lie apart."""
+LONGEST: Final = 1024
+"""Length at which a list is cut in two."""
+
+
+def standing_of(workload: Workload) -> Standing:
+    """Where the workload belongs."""
+    waited_since = ((workload.queued_at or DAWN) - DAWN) // MICROSECOND
+    return waited_since - workload.priority * ALL_TIME, workload.uid, workload.key
+
+
+class Ranking:
+    """Standings in order."""
+
+    __slots__ = ("_lasts", "_lists", "_size")
+
+    def __init__(self) -> None:
+        self._lists: list[list[Standing]] = []
+        self._lasts: list[Standing] = []
+        """The last of each list."""
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Standing]:
+        for each in self._lists:
+            yield from each
+
+    def add(self, standing: Standing) -> None:
+        """Put one in its place."""
+        self._size += 1
+        if not self._lists:
+            self._lists.append([standing])
+            self._lasts.append(standing)
+            return
+        number = min(bisect_left(self._lasts, standing), len(self._lists) - 1)
+        found = self._lists[number]
+        insort(found, standing)
+        if len(found) > LONGEST:
+            self._lists[number : number + 1] = [found[: LONGEST // 2], found[LONGEST // 2 :]]
+            self._lasts.insert(number, found[LONGEST // 2 - 1])
+            number += 1
+        self._lasts[number] = self._lists[number][-1]
+
+    def discard(self, standing: Standing) -> None:
+        """Take one out that is there."""
+        number = bisect_left(self._lasts, standing)
+        found = self._lists[number]
+        del found[bisect_left(found, standing)]
+        self._size -= 1
+        if found:
+            self._lasts[number] = found[-1]
+        else:
+            del self._lists[number], self._lasts[number]
+
+    def before(self, standing: Standing) -> int:
+        """How many come before it, whether it is there or not."""
+        number = bisect_left(self._lasts, standing)
+        if number == len(self._lists):
+            return self._size
+        return sum(map(len, self._lists[:number])) + bisect_left(self._lists[number], standing)
