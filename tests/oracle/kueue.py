@@ -4,6 +4,7 @@ It is built on first use, from the Go program beside this file, into a folder th
 """
 
 import json
+import select
 import shutil
 import subprocess
 from pathlib import Path
@@ -18,8 +19,16 @@ SOURCES = Path(__file__).parent
 PROGRAM = SOURCES.parents[1] / ".cache" / "oracle" / "oracle"
 
 
+PATIENCE = 20
+"""Seconds; a scenario takes milliseconds."""
+
+
 class GoIsMissingError(Exception):
     """There is no Go to build the program with."""
+
+
+class NoAnswerError(Exception):
+    """The real Kueue did not come back."""
 
 
 class Kueue:
@@ -27,6 +36,9 @@ class Kueue:
 
     def __init__(self) -> None:
         build()
+        self._start()
+
+    def _start(self) -> None:
         self._process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> Self:
@@ -45,6 +57,10 @@ class Kueue:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(scenario) + "\n")
         self._process.stdin.flush()
+        if not select.select([self._process.stdout], [], [], PATIENCE)[0]:
+            self._process.kill()
+            self._start()
+            raise NoAnswerError(f"no answer within {PATIENCE} s")
         return json.loads(self._process.stdout.readline())
 
 

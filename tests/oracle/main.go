@@ -39,6 +39,7 @@ func answerTo(line []byte) (answer Answer) {
 		}
 	}()
 	var scenario Scenario
+	answer.Steps = []map[string]Standing{}
 	must(json.Unmarshal(line, &scenario))
 	defer setGates(scenario.Gates)()
 	world := newWorld(scenario.Configuration)

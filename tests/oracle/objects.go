@@ -80,12 +80,14 @@ func (w *world) putWorkload(wl kueue.Workload) {
 	if wl.Spec.Active == nil {
 		wl.Spec.Active = ptr.To(true)
 	}
-	status := *wl.Status.DeepCopy()
+	status := wl.Status
+	wl.Status = kueue.WorkloadStatus{}
 	if w.client.Get(w.ctx, client.ObjectKeyFromObject(&wl), &old) != nil {
 		w.create(&wl)
 	} else {
 		wl.ObjectMeta.ResourceVersion, wl.ObjectMeta.UID = old.ResourceVersion, old.UID
 		wl.ObjectMeta.CreationTimestamp, wl.ObjectMeta.Generation = old.CreationTimestamp, old.Generation
+		wl.Status = *old.Status.DeepCopy()
 		if equality.Semantic.DeepEqual(old.Spec, wl.Spec) {
 			return
 		}

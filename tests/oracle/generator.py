@@ -1,0 +1,54 @@
+"""Random scenarios for the comparison: those of the property tests, less what the real Kueue gives no answer to."""
+
+import json
+import random
+from typing import Any
+
+from engine.scenario_strategies import Author, write_scenario
+
+Json = Any
+
+MOST_STEPS = 25
+PLAIN_RESOURCE = "amd.com/gpu"
+"""Stands for memory. SCH-106 leaves open in which order the resources of a request are looked at, and the real one goes by
+a hash of their names; by it, this name comes before cpu as it does in the alphabet, where memory would not."""
+
+
+def scenario(seed: str) -> Json:
+    """The scenario that belongs to a seed."""
+    chance = random.Random(seed)  # noqa: S311
+    made = write_scenario(lambda options: chance.choice(list(options)), [Author()], chance.randint(1, MOST_STEPS))
+    made = json.loads(json.dumps(made).replace('"memory"', f'"{PLAIN_RESOURCE}"'))
+    return {**made, "steps": _answerable(made)}
+
+
+def _answerable(scenario: Json) -> list[Json]:
+    """Steps that the real Kueue survives: where parents of cohorts run in a circle, it may never come back."""
+    parents: dict[str, str] = {}
+    for manifest in scenario["objects"]:
+        _note_parent(parents, manifest)
+    kept = []
+    for step in scenario["steps"]:
+        before = dict(parents)
+        _note_parent(parents, step.get("put", {}))
+        if "conflict" in step or _runs_in_a_circle(parents):
+            parents = before
+            continue
+        kept.append(step)
+    return kept
+
+
+def _note_parent(parents: dict[str, str], manifest: Json) -> None:
+    if manifest.get("kind") == "Cohort":
+        parents[manifest["metadata"]["name"]] = manifest["spec"].get("parentName", "")
+
+
+def _runs_in_a_circle(parents: dict[str, str]) -> bool:
+    for name in parents:
+        seen, above = {name}, parents.get(name, "")
+        while above:
+            if above in seen:
+                return True
+            seen.add(above)
+            above = parents.get(above, "")
+    return False
