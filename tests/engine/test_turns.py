@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from engine.play import CPU, Play, group, quota
 
 Json = Any
@@ -60,3 +62,48 @@ def test_an_eviction_that_could_not_be_written_is_issued_again() -> None:
     assert play.turn().evicted == {"low": "InClusterQueue"}
     assert play.turn().evicted == {"low": "InClusterQueue"}
     assert play.turn().evicted == {}
+
+
+class TestTheNextOne:
+    """When a head leaves that blocked its StrictFIFO queue, it is the turn of the next one (SCH-238)."""
+
+    @pytest.fixture
+    def play(self) -> Play:
+        play = Play()
+        play.queue("q", 4, queueingStrategy="StrictFIFO")
+        play.submit("blocked", 8)
+        play.submit("next", 2)
+        assert play.turn().reserved == []
+        return play
+
+    def test_after_a_deletion(self, play: Play) -> None:
+        play.delete({"kind": "Workload", "namespace": "ns", "name": "blocked"})
+        assert play.turn().reserved == ["next"]
+
+    def test_after_a_deactivation(self, play: Play) -> None:
+        manifest = play.workload("blocked", 8, "q")
+        manifest["spec"]["active"] = False
+        manifest["metadata"]["uid"] = "0001-blocked"
+        play.put(manifest)
+        assert play.turn().reserved == ["next"]
+
+    def test_after_it_ended_elsewhere(self, play: Play) -> None:
+        play.finish("ns/blocked")
+        assert play.turn().reserved == ["next"]
+
+
+@pytest.mark.parametrize("others", [0, 3])
+def test_a_search_goes_on_whatever_other_trees_do(others: int) -> None:
+    """SCH-553: what was recorded in the last cycle of the queue counts, however many cycles ran elsewhere."""
+    play = Play()
+    play.queue("a", groups=[group({"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]})])
+    play.queue("b", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
+    for number in range(others):
+        play.queue(f"elsewhere{number}", 1, cohort=None)
+        play.submit(f"e{number}", 1, f"elsewhere{number}")
+    play.submit("a1", 4, "a")
+    play.submit("b1", 4, "b", priority=1)
+    play.once()
+    play.finish("ns/b1")
+    play.queue("b", groups=[group({"f1": [quota(CPU, 5)], "f2": [quota(CPU, 0)]})])
+    assert play.once().admitted["a1"] == {CPU: "f2"}

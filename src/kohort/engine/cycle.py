@@ -67,6 +67,8 @@ class Head(msgspec.Struct):
     is_preemptor: bool = False
     obstacle: tuple[str, str, Requeue] | None = None
     """Reason, message and requeue of a workload that can't be nominated (SCH-311)."""
+    cycle: int = 0
+    """How often its queue was asked for a head: the number of the cycle, whatever other trees do (SCH-551)."""
 
 
 class Entry(msgspec.Struct):
@@ -89,6 +91,12 @@ class Entry(msgspec.Struct):
         """The queue where it waits."""
         return self.head.queue
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether its search of this cycle has flavors still to try (SCH-552)."""
+        progress = self.workload.progress
+        return progress is not None and progress.has_more and progress.cycle == self.head.cycle
+
 
 class World(Protocol):
     """What a cycle asks of the engine."""
@@ -104,10 +112,6 @@ class World(Protocol):
     @property
     def rules(self) -> CycleRules:
         """What the configuration says."""
-
-    @property
-    def cycle(self) -> int:
-        """Number of the cycle."""
 
     @property
     def variants(self) -> Variants:
@@ -184,7 +188,7 @@ class _Cycle:
             reason, message, requeue = head.obstacle
             return Entry(head, Assignment([]), Wait(head.workload.key, reason, message, requeue))
         workload = head.workload
-        workload.progress = self._current_progress(workload, head.queue)
+        workload.progress = self._current_progress(head)
         try:
             assignment = self._assigned(head, None)
         except ApiError as error:
@@ -208,7 +212,7 @@ class _Cycle:
 
     def _placed(self, head: Head, search: Search) -> Assignment:
         """Flavors, then places, then victims where there is no room."""
-        assignment = assign(search, self.world.cycle)
+        assignment = assign(search, head.cycle)
         assignment = self.world.placement.place(head.workload, head.queue, assignment)
         if assignment.mode.needs_preemption:
             assignment.targets = search.targets(assignment.needs, assignment.usage)
@@ -235,17 +239,17 @@ class _Cycle:
             _replaced_usage(head.workload),
         )
 
-    def _current_progress(self, workload: Workload, queue: Queue) -> Progress | None:
+    def _current_progress(self, head: Head) -> Progress | None:
         """The recorded scan, unless it is outdated (SCH-553)."""
-        progress = workload.progress
+        progress = head.workload.progress
         if progress is None:
             return None
         if self.world.rules.keeps_progress:
-            if progress.equivalence != workload.equivalence:
+            if progress.equivalence != head.workload.equivalence:
                 return None
-            if progress.cycle >= self.world.cycle - 1:
+            if progress.cycle >= head.cycle - 1:
                 return progress
-        return None if queue.node.generation > progress.queue_generation else progress
+        return None if head.queue.node.generation > progress.queue_generation else progress
 
     # Order
 

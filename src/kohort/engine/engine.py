@@ -152,7 +152,6 @@ class Engine(State):
 
     def _run_once(self, tree: list[Queue], now: datetime) -> "Round":
         """One cycle of a tree."""
-        self.cycle += 1
         with self.laps.lap("1 heads"):
             heads = [head for queue in tree if (head := self._head(queue, now)) is not None]
         outcome = cycle.run(heads, self, now)
@@ -165,7 +164,7 @@ class Engine(State):
         workload = pending.pop(now)
         if workload is None:
             return None
-        return Head(workload, queue, pending.is_preemptor(workload), self.obstacle(workload, queue))
+        return Head(workload, queue, pending.is_preemptor(workload), self.obstacle(workload, queue), pending.pops)
 
     def obstacle(self, workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
         """What keeps a head from being nominated (SCH-311, SCH-124)."""
@@ -192,10 +191,9 @@ class Engine(State):
 
     def _scan(self, entries: list[Entry]) -> "Scan":
         """How far everybody's search for flavors came, if somebody's goes on or starts over next time (SCH-550)."""
-        found = [(entry.workload.key, entry.workload.progress) for entry in entries]
-        goes_on = any(each is not None and each.has_more and each.cycle == self.cycle for _, each in found)
-        if not goes_on and not any(entry.is_resumed for entry in entries):
+        if not any(entry.is_resumed or entry.goes_on for entry in entries):
             return frozenset()
+        found = [(entry.workload.key, entry.workload.progress) for entry in entries]
         return frozenset((key, tuple(each.tried.items()) if each else ()) for key, each in found)
 
     # Figures

@@ -58,7 +58,6 @@ class State:
         self.checks: dict[str, bool] = {}
         """Whether each AdmissionCheck is active."""
         self.workloads: dict[Key, Workload] = {}
-        self.cycle = 0
         self._specs: dict[str, v1beta2.ClusterQueue] = {}
         self._assumed: dict[Key, v1beta2.Workload | None] = {}
         """Admissions that were decided and not yet seen in an object, each with the object that was seen instead."""
@@ -529,6 +528,7 @@ class State:
             pending = self.pending.get(workload.queue.name)
             if pending is not None:
                 pending.remove(workload)
+                self._stirred.add(workload.queue.name)
             workload.queue = None
 
 
