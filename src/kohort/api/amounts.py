@@ -5,6 +5,7 @@ outside that range that comparison and plain `+`/`-` keep telling it apart; only
 """
 
 from collections.abc import Set
+from functools import lru_cache
 from typing import Final
 
 from kohort.api.quantity import NANO, Notation, Quantity
@@ -81,6 +82,11 @@ def format_amount(resource: str, amount: int, byte_valued: Set[str] = frozenset(
     if amount >= UNLIMITED:
         return UNLIMITED_TEXT
     if resource == CPU:
-        return str(Quantity(amount * _NANOS_PER_MILLI))
+        return _text(amount * _NANOS_PER_MILLI, Notation.DECIMAL_SI)
     in_bytes = resource in _BYTE_VALUED or resource.startswith(_HUGE_PAGES) or resource in byte_valued
-    return str(Quantity(amount * NANO, Notation.BINARY_SI if in_bytes else Notation.DECIMAL_SI))
+    return _text(amount * NANO, Notation.BINARY_SI if in_bytes else Notation.DECIMAL_SI)
+
+
+@lru_cache(maxsize=4096)
+def _text(nanos: int, notation: Notation) -> str:
+    return str(Quantity(nanos, notation))

@@ -50,6 +50,9 @@ def _locked(since: str, purpose: str) -> Traits:
 class Gate(Enum):
     """Every gate that changes what Kohort does."""
 
+    # A member is one object; Enum would hash its name each time that somebody asks whether a gate is on.
+    __hash__ = object.__hash__
+
     # Queues and admission
     AdmissionGatedBy = _beta("0.19", "Hold a workload back while its admission-gated-by annotation names a gate.")
     ConcurrentAdmission = _alpha("0.18", "Try a workload on several flavors at once, as one variant per flavor.")

@@ -155,7 +155,11 @@ class PodSetResult(msgspec.Struct):
         """The worst over its resources (SCH-544)."""
         if self.failed:
             return Mode.NO_FIT
-        return min((choice.mode for choice in self.choices.values()), default=Mode.FIT)
+        worst = Mode.FIT
+        for choice in self.choices.values():
+            if choice.mode < worst:
+                worst = choice.mode
+        return worst
 
     @property
     def severity(self) -> Severity:
@@ -194,13 +198,19 @@ class Assignment(msgspec.Struct):
     @property
     def mode(self) -> Mode:
         """The worst over its pod sets (SCH-544)."""
-        worst = min((pod_set.mode for pod_set in self.pod_sets), default=Mode.NO_FIT)
-        return Mode.DEFERRED_FIT if worst is Mode.FIT and self.deferred else worst
+        if not self.pod_sets:
+            return Mode.NO_FIT
+        worst = Mode.DEFERRED_FIT if self.deferred else Mode.FIT
+        for pod_set in self.pod_sets:
+            mode = pod_set.mode
+            if mode < worst:
+                worst = mode
+        return worst
 
     @property
     def borrow(self) -> int:
         """The highest borrowing level (SCH-544)."""
-        return max((choice.borrow for ps in self.pod_sets for choice in ps.choices.values()), default=0)
+        return max([choice.borrow for ps in self.pod_sets for choice in ps.choices.values()], default=0)
 
     @property
     def needs(self) -> frozenset[FlavorResource]:

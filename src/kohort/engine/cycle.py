@@ -310,7 +310,7 @@ class _Cycle:
             self._preempt(entry)
 
     def _overlaps(self, targets: list[Target]) -> bool:
-        return any(target.workload.key in self.victims for target in targets)
+        return bool(self.victims) and any(target.workload.key in self.victims for target in targets)
 
     def _recompute(self, entry: Entry) -> None:
         """Another look with the victims of others gone, bound to the flavors chosen before (SCH-331)."""
@@ -340,7 +340,9 @@ class _Cycle:
                 workload.queue.holders[workload.key] = workload
 
     def _fits(self, entry: Entry) -> bool:
-        """Whether its use fits once all victims so far and its own are gone."""
+        """Whether its use fits once all victims so far and its own are gone; who fits at once does so all the more."""
+        if fits(entry.queue, entry.assignment.usage):
+            return True
         leaving = {**self.victims, **{target.workload.key: target for target in entry.assignment.targets}}
         for target in leaving.values():
             target.workload.release()

@@ -71,9 +71,7 @@ def assign(search: Search, cycle: int = 0) -> Assignment:
         results += found
         if not _assign_group(search, group, found):
             break
-    assignment = Assignment(results, usage=dict(search.taken))
-    assignment.progress = _progress(search, results, cycle)
-    return assignment
+    return Assignment(results, progress=_progress(search, results, cycle), usage=search.taken)
 
 
 def _counted(search: Search) -> list[PodSet]:
@@ -86,6 +84,8 @@ def _counted(search: Search) -> list[PodSet]:
 
 def _groups(pod_sets: list[PodSet]) -> list[list[PodSet]]:
     """Pod sets that are assigned as one, in the order of their first members (SCH-501)."""
+    if len(pod_sets) == 1:
+        return [pod_sets]
     groups: dict[tuple[str, str], list[PodSet]] = {}
     for pod_set in pod_sets:
         key = ("group", pod_set.group) if pod_set.group else ("pod set", pod_set.name)
@@ -107,8 +107,9 @@ def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResul
     for result in results:
         for resource, amount in result.requests.items():
             totals[resource] = totals.get(resource, 0) + _beyond_replaced(search, result.name, resource, amount)
+    assigned: set[str] = set()
     for resource in sorted(totals):
-        if any(resource in result.choices for result in results):
+        if resource in assigned:
             continue
         flavors = search.queue.group_of.get(resource)
         if flavors is None:
@@ -118,6 +119,7 @@ def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResul
             return False
         if not _assign_resources(search, group, results, flavors, totals):
             return False
+        assigned.update(flavors.resources)
     return True
 
 
@@ -145,15 +147,14 @@ def _assign_resources(
 ) -> bool:
     requests = {resource: totals[resource] for resource in flavors.resources if resource in totals}
     attempts, chosen = _scan(search, group, flavors, requests)
-    reasons = [reason for attempt in attempts for reason in attempt.reasons]
     if chosen is None:
-        _fail(results, attempts, reasons)
+        _fail(results, attempts, _reasons(attempts))
         return False
-    tried = _index_of_last(search, flavors, attempts)
+    tried = _index_of_last(flavors, attempts)
     for result in results:
         result.attempts.append(attempts)
         if chosen.mode is not Mode.FIT:
-            result.reasons += reasons
+            result.reasons += _reasons(attempts)
         for verdict in chosen.verdicts:
             if verdict.resource in result.requests:
                 result.choices[verdict.resource] = Choice(chosen.flavor, verdict.mode, verdict.borrow, tried)
@@ -163,7 +164,11 @@ def _assign_resources(
     return True
 
 
-def _index_of_last(search: Search, flavors: FlavorGroup, attempts: list[FlavorAttempt]) -> int:
+def _reasons(attempts: list[FlavorAttempt]) -> list[str]:
+    return [reason for attempt in attempts for reason in attempt.reasons]
+
+
+def _index_of_last(flavors: FlavorGroup, attempts: list[FlavorAttempt]) -> int:
     last = flavors.flavors.index(attempts[-1].flavor)
     return -1 if last == len(flavors.flavors) - 1 else last
 
@@ -228,8 +233,8 @@ def _try(search: Search, group: list[PodSet], name: str, requests: Mapping[str, 
     obstacle = obstacle or _binding(search, group[0], name, requests)
     if obstacle:
         return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=obstacle)
-    verdicts = tuple(_judge(search, name, resource, amount) for resource, amount in sorted(requests.items()))
-    worst = min(verdicts, key=lambda verdict: (verdict.mode, -verdict.borrow))
+    verdicts = tuple([_judge(search, name, resource, amount) for resource, amount in sorted(requests.items())])
+    worst = verdicts[0] if len(verdicts) == 1 else min(verdicts, key=lambda verdict: (verdict.mode, -verdict.borrow))
     return FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
 
 

@@ -120,7 +120,7 @@ def candidate_order(own: Queue, world: World) -> Callable[[Workload], tuple[obje
 def fits(queue: Queue, requests: Requests) -> bool:
     """Whether the requests fit what is available now (SCH-432)."""
     cells = queue.node.cells
-    return all(amount <= 0 or cells[fr].available() >= amount for fr, amount in requests.items())
+    return not [fr for fr, amount in requests.items() if amount > 0 and cells[fr].available() < amount]
 
 
 def fits_within_nominal(queue: Queue, requests: Requests) -> bool:
@@ -132,7 +132,11 @@ def fits_within_nominal(queue: Queue, requests: Requests) -> bool:
 def is_within_nominal(node: Node, needs: Needs) -> bool:
     """Whether the node borrows none of what is needed."""
     cells = node.cells
-    return all(fr not in cells or cells[fr].is_within_nominal for fr in needs)
+    for fr in needs:
+        cell = cells.get(fr)
+        if cell is not None and cell.usage > cell.subtree:
+            return False
+    return True
 
 
 # Candidates

@@ -128,14 +128,20 @@ class Cell:
 
     def available(self) -> int:
         """What more could be used here; negative in debt (SCH-431)."""
-        if self.parent is None:
-            return self.subtree - self.usage
-        local, usage = self.local, self.usage
-        above = self.parent.available()
-        if self.borrowing_limit is not None:
-            beyond = usage - local if usage > local else 0
-            above = min(above, self.subtree - local - beyond + self.borrowing_limit)
-        return above + local - usage if local > usage else above
+        cell = self
+        local_below = 0
+        tightest: int | None = None
+        while (parent := cell.parent) is not None:
+            local, usage = cell.local, cell.usage
+            if local > usage:
+                local_below += local - usage
+            if cell.borrowing_limit is not None:
+                limit = local_below + cell.subtree + cell.borrowing_limit - (usage if usage > local else local)
+                if tightest is None or limit < tightest:
+                    tightest = limit
+            cell = parent
+        free = local_below + cell.subtree - cell.usage
+        return free if tightest is None or free < tightest else tightest
 
     def borrows_with(self, amount: int) -> bool:
         """Whether such a use would exceed what the node has of its own (SCH-433); a queue's subtree is its nominal."""
