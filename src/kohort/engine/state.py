@@ -177,6 +177,11 @@ class State:
         self.pending[name].order_by(self.history.usage_of if self.history and by_usage else None)
         self._refresh_activity(queue)
         self._stir_tree_of(node)
+        if before is None:
+            self._fill_from_local_queues(name, now)
+
+    def _fill_from_local_queues(self, name: str, now: datetime) -> None:
+        """Workloads that waited for the queue to exist wait in it from now on (SCH-202)."""
         for local_queue in self.local_queues.values():
             if local_queue.cluster_queue == name:
                 self._enqueue_all(local_queue, now)
@@ -319,6 +324,7 @@ class State:
             return
         if intake.is_finished(thing) or not thing.spec.active:
             self._drop_penalty(workload)
+            self._stir_home_of(workload)
         self._release(workload)
         self._evicting.discard(workload.uid)
         if not intake.is_admissible(thing, self.settings.gates):
@@ -339,9 +345,8 @@ class State:
         """Take over what the object says, and note what follows from it for others."""
         self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
         priority = intake.effective_priority(thing, self.settings.gates)
-        if workload.object is not None and priority != workload.priority and workload.queue is not None:
-            if workload.has_quota:
-                workload.queue.recount(workload, priority)
+        if priority != workload.priority and workload.has_quota and workload.queue is not None:
+            workload.queue.recount(workload, priority)
             self._stir_tree_of(workload.queue.node)
         self._note_readiness(workload, thing)
         self.variants.note(workload, intake.parent_of(thing, self.settings.gates))
@@ -460,11 +465,19 @@ class State:
         self._evicting.discard(workload.uid)
         self.variants.forget(workload)
         self._drop_penalty(workload)
+        self._stir_home_of(workload)
         self._release(workload)
         self._dequeue(workload)
         local_queue = self.local_queues.get(workload.local_queue)
         if local_queue is not None:
             local_queue.workloads.pop(key, None)
+
+    def _stir_home_of(self, workload: Workload) -> None:
+        """Whoever leaves for good, holding or waiting, gives others of the tree another look (SCH-261)."""
+        local_queue = self.local_queues.get(workload.local_queue)
+        queue = self.queues.get(local_queue.cluster_queue) if local_queue else None
+        if queue is not None:
+            self._stir_tree_of(queue.node)
 
     def _take_back(self, key: Key, now: datetime) -> None:
         """The write failed: on with what is known of the object by now, which may be why it failed (SCH-352)."""
