@@ -31,7 +31,6 @@ from kohort.engine.placement import Anywhere, Placement
 from kohort.engine.preemption import Needs, Requests, Target, find_targets
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Key, Queue, Workload
-from kohort.engine.requests.problems import resource_problem
 from kohort.engine.settings import Settings
 from kohort.engine.shares import share_of
 from kohort.engine.state import State
@@ -169,7 +168,8 @@ class Engine(State):
     def obstacle(self, workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
         """What keeps a head from being nominated (SCH-311, SCH-124)."""
         thing = workload.object
-        if thing is not None and any(check.state in ("Retry", "Rejected") for check in thing.status.admission_checks):
+        checks = thing.status.admission_checks if thing is not None else ()
+        if checks and any(check.state in ("Retry", "Rejected") for check in checks):
             return "PendingEvaluation", "The workload has failed admission checks", Requeue.GENERIC
         namespace = workload.key.namespace
         if namespace not in self.namespaces:
@@ -178,8 +178,7 @@ class Engine(State):
         if not self._belongs(queue, namespace):
             message = "workload namespace doesn't match ClusterQueue selector"
             return "Misconfigured", message, Requeue.NAMESPACE_MISMATCH
-        problem = resource_problem(thing, self._surroundings.of(namespace)) if thing is not None else None
-        return ("Misconfigured", problem, Requeue.GENERIC) if problem else None
+        return ("Misconfigured", workload.problem, Requeue.GENERIC) if workload.problem else None
 
     def _requeue(self, entry: Entry, now: datetime) -> bool:
         """Put an entry back; whether it makes room for the next one of its queue."""

@@ -154,8 +154,9 @@ def matters_in_the_pool(old: v1beta2.Workload | None, new: v1beta2.Workload) -> 
         or old.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
         != new.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
         or before.reclaimable_pods != after.reclaimable_pods
-        or any(find(before.conditions, type_) != find(after.conditions, type_) for type_ in ("Evicted", "Requeued"))
-        or _open_gates(old) != _open_gates(new)
+        or find(before.conditions, "Evicted") != find(after.conditions, "Evicted")
+        or find(before.conditions, "Requeued") != find(after.conditions, "Requeued")
+        or (before.preemption_gates != after.preemption_gates and _open_gates(old) != _open_gates(new))
     )
 
 
@@ -183,6 +184,8 @@ def replaced_slice(workload: v1beta2.Workload, gates: FeatureGates) -> Key | Non
 
 def has_closed_gate(workload: v1beta2.Workload) -> bool:
     """Whether a preemption gate of the spec is not open (SCH-1120)."""
+    if not workload.spec.preemption_gates:
+        return False
     opened = _open_gates(workload)
     return any(gate.name not in opened for gate in workload.spec.preemption_gates)
 

@@ -99,6 +99,7 @@ class Workload:
         "pod_sets",
         "pods_ready",
         "priority",
+        "problem",
         "progress",
         "queue",
         "queued_at",
@@ -125,8 +126,10 @@ class Workload:
         """Before when it may not be tried again (SCH-223): `requeueAt`, or NO_END while `Requeued` is False."""
         self.generation = 0
         self.pod_sets: tuple[PodSet, ...] = ()
+        self.problem = ""
+        """What is wrong with the requests themselves (SCH-124)."""
         self.environment: Environment | None = None
-        """The surroundings under which `pod_sets` were counted."""
+        """The surroundings under which `pod_sets` and `problem` were found."""
         self.equivalence = ""
         """Equal for workloads that no decision can tell apart (SCH-250)."""
         self.progress: Progress | None = None

@@ -25,6 +25,7 @@ from kohort.engine.quota import FlavorResource
 from kohort.engine.records import NO_END, Flavor, Key, PodSet, Queue, Workload
 from kohort.engine.requests.demand import demands
 from kohort.engine.requests.environment import Environment
+from kohort.engine.requests.problems import resource_problem
 from kohort.engine.requests.usage import admitted_usage
 from kohort.engine.settings import Settings
 from kohort.engine.surroundings import Surroundings
@@ -305,9 +306,10 @@ class State:
 
     def _put_workload(self, thing: v1beta2.Workload, now: datetime) -> None:
         key = Key(thing.metadata.namespace, thing.metadata.name)
-        if key in self.workloads and self.workloads[key].uid != thing.metadata.uid:
-            self._remove_workload(key)
         workload = self.workloads.get(key)
+        if workload is not None and workload.uid != thing.metadata.uid:
+            self._remove_workload(key)
+            workload = None
         if workload is None:
             workload = self.workloads[key] = Workload(key, thing.metadata.uid)
         if key in self._assumed and not self._confirms(workload, thing):
@@ -330,7 +332,7 @@ class State:
         if not intake.is_admissible(thing, self.settings.gates):
             self._dequeue(workload)
         elif matters or workload.queue is None:
-            self._enqueue(workload, now)
+            self._line_up(workload, now)
         else:
             self.pending[workload.queue.name].update(workload, now, changed=False)
 
@@ -343,7 +345,8 @@ class State:
 
     def _read(self, workload: Workload, thing: v1beta2.Workload) -> None:
         """Take over what the object says, and note what follows from it for others."""
-        self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
+        if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
+            self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
         priority = intake.effective_priority(thing, self.settings.gates)
         if priority != workload.priority and workload.has_quota and workload.queue is not None:
             workload.queue.recount(workload, priority)
@@ -378,6 +381,7 @@ class State:
     def _count_demand(self, workload: Workload, thing: v1beta2.Workload, environment: Environment) -> None:
         """What the workload asks for, and whom it is equal to: the dear part of reading, done only if it may differ."""
         gates = self.settings.gates
+        workload.problem = resource_problem(thing, environment) or ""
         try:
             asked = demands(thing, self.settings.requests, environment, gates)
         except ApiError:
@@ -417,13 +421,12 @@ class State:
         workload.pods_ready = ready
 
     def _join_local_queue(self, workload: Workload, key: Key) -> None:
-        if workload.local_queue != key or workload.object is None:
-            self._drop_penalty(workload)
-            former = self.local_queues.get(workload.local_queue)
-            if former is not None:
-                former.workloads.pop(workload.key, None)
-            workload.local_queue = key
-            self.local_queues.setdefault(key, LocalQueue()).workloads[workload.key] = workload
+        self._drop_penalty(workload)
+        former = self.local_queues.get(workload.local_queue)
+        if former is not None:
+            former.workloads.pop(workload.key, None)
+        workload.local_queue = key
+        self.local_queues.setdefault(key, LocalQueue()).workloads[workload.key] = workload
 
     def _hold(self, workload: Workload, thing: v1beta2.Workload, now: datetime) -> None:
         """Count what the object says it holds."""
@@ -450,7 +453,9 @@ class State:
 
     def _release(self, workload: Workload) -> None:
         """Give its quota back, and let others of the tree have another look."""
-        if workload.has_quota and workload.queue is not None:
+        if not workload.has_quota:
+            return
+        if workload.queue is not None:
             queue, workload.queue = workload.queue, None
             queue.drop_holder(workload)
             self._stir_tree_of(queue.node)
@@ -522,10 +527,13 @@ class State:
     # Waiting
 
     def _enqueue(self, workload: Workload, now: datetime) -> None:
-        """Let it wait in the ClusterQueue that its LocalQueue leads to (SCH-202)."""
+        """Let it wait, if it may."""
         thing = workload.object
-        if thing is None or workload.has_quota or not intake.is_admissible(thing, self.settings.gates):
-            return
+        if thing is not None and not workload.has_quota and intake.is_admissible(thing, self.settings.gates):
+            self._line_up(workload, now)
+
+    def _line_up(self, workload: Workload, now: datetime) -> None:
+        """Let it wait in the ClusterQueue that its LocalQueue leads to (SCH-202)."""
         local_queue = self.local_queues.get(workload.local_queue)
         stopped = local_queue is None or local_queue.is_stopped
         queue = None if local_queue is None or stopped else self.queues.get(local_queue.cluster_queue)

@@ -94,7 +94,8 @@ class PendingQueue:
             return
         entry.workload = workload
         if entry.is_active:
-            self._keep_active(entry, now)
+            if not self._shelves.is_in_place(entry) or _backs_off(workload, now) or workload.key in self._early:
+                self._keep_active(entry, now)
         elif changed or entry.evaluated not in (None, workload.generation):
             self._enter(entry, now)
         else:

@@ -62,6 +62,17 @@ class Shelves:
         self.drop(entry)
         self._asleep.add((0, until, entry.workload.uid, self._next_number(), entry))
 
+    def is_in_place(self, entry: Entry) -> bool:
+        """Whether an active workload would come to stand where it stands."""
+        item, group, workload = entry.item, entry.group, entry.workload
+        return (
+            item is not None
+            and group is not None
+            and item[:3] == rank_of(workload)
+            and group.kind == (workload.equivalence or workload.key)
+            and group.local_queue == workload.local_queue
+        )
+
     def take(self, entry: Entry) -> None:
         """Take the workload off its shelf, if it stands on one."""
         shelf = entry.shelf
