@@ -10,8 +10,8 @@ Json = Any
 
 MOST_STEPS = 25
 PLAIN_RESOURCE = "amd.com/gpu"
-"""Stands for memory. SCH-106 leaves open in which order the resources of a request are looked at, and the real one goes by
-a hash of their names; by it, this name comes before cpu as it does in the alphabet, where memory would not."""
+"""Stands for memory. SCH-106 leaves open in which order the resources of a request are looked at, and the real one goes
+by a hash of their names; by it, this name comes before cpu as it does in the alphabet, where memory would not."""
 
 
 def scenario(seed: str) -> Json:

@@ -38,8 +38,16 @@ type Standing struct {
 	// Reason and Message are those of QuotaReserved=False.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Also are other texts that go round with these while nothing else moves.
+	Also []Text `json:"also,omitempty"`
 	// Place is active or pool for what waits in a queue.
 	Place string `json:"place,omitempty"`
+}
+
+// Text is one explanation of QuotaReserved=False.
+type Text struct {
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
 }
 
 // Assignment is what one pod set got.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/workload"
@@ -29,6 +31,29 @@ func (w *world) standings() map[string]Standing {
 		found[string(key)] = standing
 	}
 	return found
+}
+
+func withoutTexts(standings map[string]Standing) map[string]Standing {
+	bare := map[string]Standing{}
+	for name, standing := range standings {
+		standing.Reason, standing.Message = "", ""
+		bare[name] = standing
+	}
+	return bare
+}
+
+// withTexts adds to the last standings what else was told.
+func withTexts(last map[string]Standing, told []map[string]Standing) map[string]Standing {
+	for name, standing := range last {
+		for _, each := range told {
+			text := Text{each[name].Reason, each[name].Message}
+			if text != (Text{standing.Reason, standing.Message}) && !slices.Contains(standing.Also, text) {
+				standing.Also = append(standing.Also, text)
+			}
+		}
+		last[name] = standing
+	}
+	return last
 }
 
 func (w *world) places() map[workload.Reference]string {

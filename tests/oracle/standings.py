@@ -1,4 +1,4 @@
-"""How workloads stand after the steps of a scenario, by our engine, in the words of the program that asks the real one."""
+"""How workloads stand after the steps of a scenario by our engine, in the words of the program beside the real one."""
 
 from typing import Any
 

@@ -18,6 +18,8 @@ import (
 const (
 	// idleCycles in a row end a turn: some heads come back in every cycle, and a scan over flavors may take a few.
 	idleCycles = 4
+	// mostIdleCycles end a turn although scans over flavors still go round, each at its own pace.
+	mostIdleCycles = 24
 	// mostCycles end a turn that never comes to rest.
 	mostCycles = 400
 )
@@ -44,8 +46,7 @@ func (w *world) perform(step Step) map[string]Standing {
 			}
 			return w.standings()
 		case "schedule":
-			w.schedule()
-			return w.standings()
+			return w.schedule()
 		default:
 			panic("no such step: " + name)
 		}
@@ -85,21 +86,36 @@ func (w *world) hasHeads() bool {
 	return false
 }
 
-// schedule runs cycles until nothing moves.
-func (w *world) schedule() {
+// schedule runs cycles until nothing moves. Texts may go round for ever, where a head comes back in every cycle and goes on
+// with other flavors each time: all that are told once everything rests are part of the answer.
+func (w *world) schedule() map[string]Standing {
 	before, idle := w.standings(), 0
+	var told []map[string]Standing
 	for range mostCycles {
 		w.cycle()
 		after := w.standings()
-		if idle++; !reflect.DeepEqual(before, after) {
-			idle = 0
+		told = append(told, after)
+		if idle++; !reflect.DeepEqual(withoutTexts(before), withoutTexts(after)) {
+			idle, told = 0, nil
 		}
-		if idle == idleCycles {
-			return
+		if idle == mostIdleCycles || idle >= idleCycles && !w.scans() {
+			return withTexts(after, told)
 		}
 		before = after
 	}
 	panic("the schedule does not come to rest")
+}
+
+// scans tells whether some workload would go on with the flavors that it has not seen yet.
+func (w *world) scans() bool {
+	for _, queue := range w.queues.GetClusterQueueNames() {
+		for _, info := range w.queues.PendingWorkloadsInfo(queue) {
+			if info.LastAssignment.PendingFlavors() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // settle lets the jobs of evicted workloads stop, as the job controllers do.
