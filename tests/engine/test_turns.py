@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.play import CPU, Play, group, quota
+from kohort.engine.decisions import Evict
 
 Json = Any
 TAINTED: Json = {"nodeTaints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]}
@@ -107,3 +108,22 @@ def test_a_search_goes_on_whatever_other_trees_do(others: int) -> None:
     play.finish("ns/b1")
     play.queue("b", groups=[group({"f1": [quota(CPU, 5)], "f2": [quota(CPU, 0)]})])
     assert play.once().admitted["a1"] == {CPU: "f2"}
+
+
+def test_a_victim_on_its_way_out_is_chosen_again_before_its_eviction_is_seen() -> None:
+    """SCH-620, SCH-653: a preemptor that is looked at again issues nothing new, whoever looks cheaper by now."""
+    play = Play()
+    play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    play.running("older", 2)
+    play.running("newer", 2)
+    play.submit("preemptor", 2, priority=5)
+    assert evictions(play) == ["newer"]
+    cheaper = play.workload("older", 2, "q", priority=-1)
+    cheaper["metadata"]["uid"] = "0001-older"
+    play.put(cheaper)
+    assert evictions(play) == []
+
+
+def evictions(play: Play) -> list[str]:
+    """Whom a turn evicts, without writing it down."""
+    return [each.workload.name for each in play.engine.schedule(play.now) if isinstance(each, Evict)]

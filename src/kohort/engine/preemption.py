@@ -42,6 +42,9 @@ class World(Protocol):
     def usage_of(self, workload: Workload) -> float | None:
         """Past usage of the workload's LocalQueue, where admission fair sharing applies (SCH-620)."""
 
+    def is_leaving(self, workload: Workload) -> bool:
+        """Whether an eviction of the workload is under way, seen or not (SCH-650)."""
+
 
 class Candidate(msgspec.Struct, frozen=True):
     """A workload that might be preempted."""
@@ -109,7 +112,7 @@ def candidate_order(own: Queue, world: World) -> Callable[[Workload], tuple[obje
         is_own = workload.queue is own
         usage = world.usage_of(workload) if is_own else None
         reserved = workload.reserved_at.timestamp() if workload.reserved_at else FAR_FUTURE
-        return (not workload.evicted, is_own, -(usage or 0.0), workload.priority, -reserved, workload.uid)
+        return (not world.is_leaving(workload), is_own, -(usage or 0.0), workload.priority, -reserved, workload.uid)
 
     return key
 
@@ -150,12 +153,11 @@ class Candidates(msgspec.Struct, frozen=True):
     own: list[Candidate]
 
     def ordered(self, key: Callable[[Workload], tuple[object, ...]]) -> list[Candidate]:
-        """SCH-621: the evicted of each kind first, then the others."""
-        kinds = [
-            sorted(kind, key=lambda each: key(each.workload)) for kind in (self.hierarchical, self.priority, self.own)
-        ]
-        evicted = [each for kind in kinds for each in kind if each.workload.evicted]
-        return evicted + [each for kind in kinds for each in kind if not each.workload.evicted]
+        """SCH-621: those of each kind who are leaving anyway first, then the others."""
+        kinds = (self.hierarchical, self.priority, self.own)
+        ranked = [(key(each.workload), number, each) for number, kind in enumerate(kinds) for each in kind]
+        ranked.sort(key=lambda entry: (entry[0][0], entry[1], entry[0]))
+        return [each for _, _, each in ranked]
 
 
 def find_candidates(preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World) -> Candidates:
