@@ -19,7 +19,30 @@ def scenario(seed: str) -> Json:
     chance = random.Random(seed)  # noqa: S311
     made = write_scenario(lambda options: chance.choice(list(options)), [Author()], chance.randint(1, MOST_STEPS))
     made = json.loads(json.dumps(made).replace('"memory"', f'"{PLAIN_RESOURCE}"'))
-    return {**made, "steps": _answerable(made)}
+    made = {**made, "steps": _cycle_by_cycle(_answerable(made), chance)}
+    _avoid_quirks(made)
+    return made
+
+
+def _cycle_by_cycle(steps: list[Json], chance: random.Random) -> list[Json]:
+    """Turns as so many cycles, all but the last: where a scan over flavors goes round, nobody says when a turn ends."""
+    expanded: list[Json] = []
+    for step in steps[:-1]:
+        expanded += [{"cycle": 1}] * chance.randint(1, 6) if "schedule" in step else [step]
+    return [*expanded, *steps[-1:]]
+
+
+def _avoid_quirks(scenario: Json) -> None:
+    """Leave out what the real one does by accident; README.md names each quirk."""
+    manifests = [*scenario["objects"], *(step["put"] for step in scenario["steps"] if "put" in step)]
+    queues = [each["spec"] for each in manifests if each["kind"] == "ClusterQueue"]
+    for spec in queues:
+        if any(len(group["coveredResources"]) > 1 for group in spec["resourceGroups"]):
+            spec["flavorFungibility"].pop("preference", None)
+    if any("pods" in group["coveredResources"] for spec in queues for group in spec["resourceGroups"]):
+        for manifest in manifests:
+            for pod_set in manifest["spec"].get("podSets", ()) if manifest["kind"] == "Workload" else ():
+                pod_set.pop("minCount", None)
 
 
 def _answerable(scenario: Json) -> list[Json]:

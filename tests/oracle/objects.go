@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -121,8 +122,11 @@ func (w *world) remove(raw json.RawMessage) {
 	case "Workload":
 		w.drop(key, &kueue.Workload{})
 	case "Cohort":
+		concerned := w.queuesInTreeOf(what.Name)
 		w.drop(key, &kueue.Cohort{})
 		w.readCohort(what.Name)
+		// A deviation of ours: the real one waits for the next event.
+		qcache.NotifyRetryInadmissible(w.queues, concerned)
 	case "ClusterQueue":
 		var queue kueue.ClusterQueue
 		w.drop(key, &queue)
@@ -140,6 +144,31 @@ func (w *world) remove(raw json.RawMessage) {
 func (w *world) drop(key types.NamespacedName, object client.Object) {
 	must(w.client.Get(w.ctx, key, object))
 	must(w.client.Delete(w.ctx, object))
+}
+
+// queuesInTreeOf names the ClusterQueues that share a root with a cohort.
+func (w *world) queuesInTreeOf(cohort string) sets.Set[kueue.ClusterQueueReference] {
+	var cohorts kueue.CohortList
+	must(w.client.List(w.ctx, &cohorts))
+	parents := map[kueue.CohortReference]kueue.CohortReference{}
+	for _, each := range cohorts.Items {
+		parents[kueue.CohortReference(each.Name)] = each.Spec.ParentName
+	}
+	rootOf := func(name kueue.CohortReference) kueue.CohortReference {
+		for parents[name] != "" {
+			name = parents[name]
+		}
+		return name
+	}
+	var queues kueue.ClusterQueueList
+	must(w.client.List(w.ctx, &queues))
+	found := sets.New[kueue.ClusterQueueReference]()
+	for _, each := range queues.Items {
+		if each.Spec.CohortName != "" && rootOf(each.Spec.CohortName) == rootOf(kueue.CohortReference(cohort)) {
+			found.Insert(kueue.ClusterQueueReference(each.Name))
+		}
+	}
+	return found
 }
 
 // readCohort reconciles a cohort; one that is refused is tried again whenever something changes.
