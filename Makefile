@@ -19,16 +19,24 @@ WORKERS ?= $(if $(ARGS),0,auto)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test lint format bench docs clean
+.PHONY: help venv test test-oracle lint format bench docs clean
 
 help:  ## show this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
-	  printf '  make %-8s %s\n' "$$name" "$$text"; done
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
+	  printf '  make %-11s %s\n' "$$name" "$$text"; done
 
 venv: $(STAMP)  ## set up .venv with Kohort and its tools (the other targets do it by themselves)
 
 test: $(STAMP)  ## run every test that needs only Python, in random order; ARGS="…" goes to pytest
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+# How many random scenarios both engines get, and from where they start.
+N    ?= 2000
+SEED ?= 1
+
+test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random scenarios from SEED=1; needs Go
+	PYTHONPATH=tests $(BIN)/python -m oracle.golden
+	PYTHONPATH=tests $(BIN)/python -m oracle.compare --number $(N) --seed $(SEED) --save
 
 lint: $(STAMP)  ## check format, style, types (mypy strict) and the layers of the house
 	$(BIN)/python -m ruff format --check .
@@ -48,7 +56,7 @@ docs: $(STAMP)  ## write docs/reference from the structs, and check that the CRD
 	$(BIN)/kohort crds >/dev/null
 
 clean:  ## remove .venv and every cache
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks .cache build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(STAMP): $(BIN)/python

@@ -13,12 +13,15 @@ from engine import play
 from kohort.engine.scenario import Stage
 from kohort.engine.settings import Settings
 from oracle.differences import differences
-from oracle.kueue import Kueue
+from oracle.kueue import GoIsMissingError, Kueue
 from oracle.standings import TURNS, Standings, standings
 
 Json = Any
 STEPS = ("put", "delete", "cycle", "schedule", "settle", "finish", "conflict", "wait")
 FILES = ("tests/engine/test_golden_scheduling.py", "tests/engine/test_golden_fair_sharing.py")
+
+QUIRKS = frozenset({"test_g45_mixed_modes_in_one_flavor[PreemptionOverBorrowing]"})
+"""Where the specification says not to follow the real one (SCH-531)."""
 
 
 class Notes:
@@ -60,7 +63,7 @@ class Scribe:
     def _noting(self, step: str, action: Callable[..., Any]) -> Callable[..., Any]:
         def act(stage: Stage, argument: Json = None) -> Any:
             result = action(stage, *([] if argument is None else [argument]))
-            default = 1 if step == "cycle" else {}
+            default: Json = 1 if step == "cycle" else {}
             self._notes_of(stage).note(stage, step, default if argument is None else argument)
             return result
 
@@ -78,7 +81,7 @@ class Scribe:
         with pytest.MonkeyPatch.context() as patch:
             self.install(patch)
             result = yield
-        for _, notes in list(self.notes.values()):
+        for _, notes in list(self.notes.values()) if item.name not in QUIRKS else ():
             self._compare(item.name, notes)
         return result
 
@@ -92,13 +95,17 @@ class Scribe:
         self.differing += [f"{name}: {each}" for each in found]
 
 
-def main() -> None:
+def main() -> int:
     with Kueue() as kueue:
         scribe = Scribe(kueue)
         pytest.main(["-q", "-p", "no:randomly", "-p", "no:xdist", *FILES], plugins=[scribe])
     print(*scribe.differing, sep="\n")
-    print(f"{scribe.agreed} golden plays agree, {len(scribe.differing)} differences")
+    print(f"{scribe.agreed} golden plays agree, {len(scribe.differing)} differences, {len(QUIRKS)} known quirk")
+    return 1 if scribe.differing else 0
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        sys.exit(main())
+    except GoIsMissingError as error:
+        sys.exit(f"make test-oracle: {error}")

@@ -1,0 +1,21 @@
+"""Scenarios that once told our engine and the real Kueue apart, with the real answer: ours must be the same (§13, §14).
+
+They come from `make test-oracle`; this test needs no Go.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from oracle.differences import differences
+from oracle.standings import our_answer
+
+CASES = sorted((Path(__file__).parents[1] / "oracle" / "cases").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_our_answer_is_the_recorded_one_of_the_real_kueue(path: Path) -> None:
+    case = json.loads(path.read_text())
+    found = differences(our_answer(case), case["answer"])
+    assert not found, "\n".join(map(str, found))
