@@ -37,13 +37,16 @@ def _avoid_quirks(scenario: Json) -> None:
     scenario["gates"].pop("FlavorFungibilityPreserveScanProgress", None)
     manifests = [*scenario["objects"], *(step["put"] for step in scenario["steps"] if "put" in step)]
     queues = [each["spec"] for each in manifests if each["kind"] == "ClusterQueue"]
+    strategies: dict[str, str] = {}
+    for manifest in (each for each in manifests if each["kind"] == "ClusterQueue"):
+        spec = manifest["spec"]
+        spec["queueingStrategy"] = strategies.setdefault(manifest["metadata"]["name"], spec["queueingStrategy"])
     for spec in queues:
         if any(len(group["coveredResources"]) > 1 for group in spec["resourceGroups"]):
             spec["flavorFungibility"].pop("preference", None)
     if any("pods" in group["coveredResources"] for spec in queues for group in spec["resourceGroups"]):
-        for manifest in manifests:
-            for pod_set in manifest["spec"].get("podSets", ()) if manifest["kind"] == "Workload" else ():
-                pod_set.pop("minCount", None)
+        for spec in queues:
+            spec.pop("preemption", None)
 
 
 def _answerable(scenario: Json) -> list[Json]:

@@ -35,15 +35,19 @@ func (w *world) put(manifest json.RawMessage) {
 		}
 	case "Cohort":
 		cohort := read[kueue.Cohort](manifest)
+		left := w.queuesInTreeOf(cohort.Name)
 		w.store(&cohort, &kueue.Cohort{})
 		w.readCohort(cohort.Name)
+		qcache.NotifyRetryInadmissible(w.queues, left)
 	case "ClusterQueue":
 		queue, old := read[kueue.ClusterQueue](manifest), kueue.ClusterQueue{}
 		setQueueDefaults(&queue.Spec)
 		if w.store(&queue, &old) {
 			w.clusterQueues.Create(event.TypedCreateEvent[*kueue.ClusterQueue]{Object: &queue})
 		} else {
+			left := w.queuesInTreeOf(string(old.Spec.CohortName))
 			w.clusterQueues.Update(event.TypedUpdateEvent[*kueue.ClusterQueue]{ObjectOld: &old, ObjectNew: &queue})
+			qcache.NotifyRetryInadmissible(w.queues, left)
 		}
 	case "LocalQueue":
 		queue, old := read[kueue.LocalQueue](manifest), kueue.LocalQueue{}
@@ -125,7 +129,6 @@ func (w *world) remove(raw json.RawMessage) {
 		concerned := w.queuesInTreeOf(what.Name)
 		w.drop(key, &kueue.Cohort{})
 		w.readCohort(what.Name)
-		// A deviation of ours: the real one waits for the next event.
 		qcache.NotifyRetryInadmissible(w.queues, concerned)
 	case "ClusterQueue":
 		var queue kueue.ClusterQueue
@@ -146,7 +149,8 @@ func (w *world) drop(key types.NamespacedName, object client.Object) {
 	must(w.client.Delete(w.ctx, object))
 }
 
-// queuesInTreeOf names the ClusterQueues that share a root with a cohort.
+// queuesInTreeOf names the ClusterQueues that share a root with a cohort. It is asked about trees that something leaves: a
+// deviation of ours is to look at their parked workloads again, where the real one waits for the next event.
 func (w *world) queuesInTreeOf(cohort string) sets.Set[kueue.ClusterQueueReference] {
 	var cohorts kueue.CohortList
 	must(w.client.List(w.ctx, &cohorts))
