@@ -13,6 +13,8 @@ PLAIN_RESOURCE = "amd.com/gpu"
 """Stands for memory. SCH-106 leaves open in which order the resources of a request are looked at, and the real one goes
 by a hash of their names; by it, this name comes before cpu as it does in the alphabet, where memory would not."""
 
+PRIORITY_CLASS: Json = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "some"}
+
 
 def scenario(seed: str) -> Json:
     """The scenario that belongs to a seed."""
@@ -37,6 +39,8 @@ def _avoid_quirks(scenario: Json) -> None:
     scenario["gates"].pop("FlavorFungibilityPreserveScanProgress", None)
     manifests = [*scenario["objects"], *(step["put"] for step in scenario["steps"] if "put" in step)]
     queues = [each["spec"] for each in manifests if each["kind"] == "ClusterQueue"]
+    for manifest in (each for each in manifests if each["kind"] == "Workload"):
+        manifest["spec"]["priorityClassRef"] = PRIORITY_CLASS
     strategies: dict[str, str] = {}
     for manifest in (each for each in manifests if each["kind"] == "ClusterQueue"):
         spec = manifest["spec"]

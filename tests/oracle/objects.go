@@ -35,10 +35,14 @@ func (w *world) put(manifest json.RawMessage) {
 		}
 	case "Cohort":
 		cohort := read[kueue.Cohort](manifest)
-		left := w.queuesInTreeOf(cohort.Name)
-		w.store(&cohort, &kueue.Cohort{})
+		left, old := w.queuesInTreeOf(cohort.Name), kueue.Cohort{}
+		if !w.store(&cohort, &old) && equality.Semantic.DeepEqual(old.Spec, cohort.Spec) {
+			break
+		}
 		w.readCohort(cohort.Name)
-		qcache.NotifyRetryInadmissible(w.queues, left)
+		if old.Spec.ParentName != cohort.Spec.ParentName {
+			qcache.NotifyRetryInadmissible(w.queues, left)
+		}
 	case "ClusterQueue":
 		queue, old := read[kueue.ClusterQueue](manifest), kueue.ClusterQueue{}
 		setQueueDefaults(&queue.Spec)
@@ -47,7 +51,9 @@ func (w *world) put(manifest json.RawMessage) {
 		} else {
 			left := w.queuesInTreeOf(string(old.Spec.CohortName))
 			w.clusterQueues.Update(event.TypedUpdateEvent[*kueue.ClusterQueue]{ObjectOld: &old, ObjectNew: &queue})
-			qcache.NotifyRetryInadmissible(w.queues, left)
+			if old.Spec.CohortName != queue.Spec.CohortName {
+				qcache.NotifyRetryInadmissible(w.queues, left)
+			}
 		}
 	case "LocalQueue":
 		queue, old := read[kueue.LocalQueue](manifest), kueue.LocalQueue{}

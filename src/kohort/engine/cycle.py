@@ -37,6 +37,9 @@ GATED = "Workload requires preemption, but it's gated"
 WAITING_FOR_PODS = "waiting for all admitted workloads to be in PodsReady condition"
 WILL_FIT = f"{OVERLAPPING}, but will fit after these preemptions complete"
 
+Only = Mapping[tuple[str, str], str]
+"""The flavors that pod sets are bound to, by pod set and resource."""
+
 
 @dataclass(frozen=True, slots=True)
 class CycleRules:
@@ -190,25 +193,31 @@ class _Cycle:
         workload = head.workload
         workload.progress = self._current_progress(head)
         try:
-            assignment = self._assigned(head, None)
+            assignment = self._largest(head, workload.progress)
         except ApiError as error:
             message = f"failed to assign flavors to pod set {workload.pod_sets[0].name}: {error}"
             return Entry(head, Assignment([]), Wait(workload.key, "NoMatchingFlavor", message, Requeue.NO_FIT))
-        can_shrink = self.world.rules.allows_partial and partial.can_shrink(workload.pod_sets)
-        if can_shrink and not self._is_possible(assignment):
-            smaller = partial.search(workload.pod_sets, lambda counts: self._possible(head, counts))
-            assignment = smaller or assignment
         return Entry(head, assignment, is_resumed=workload.progress is not None and workload.progress.has_more)
 
-    def _possible(self, head: Head, counts: list[int]) -> Assignment | None:
-        assignment = self._assigned(head, counts)
-        return assignment if self._is_possible(assignment) else None
+    def _largest(self, head: Head, start: Progress | None, only: Only | None = None) -> Assignment:
+        """At full size, or, where that is not possible, as large as it can be (SCH-313)."""
+        pod_sets = head.workload.pod_sets
+
+        def sized(counts: list[int] | None) -> Assignment:
+            return self._placed(head, self._search(head, counts, start, only))
+
+        def possible(counts: list[int]) -> Assignment | None:
+            assignment = sized(counts)
+            return assignment if self._is_possible(assignment) else None
+
+        assignment = sized(None)
+        can_shrink = self.world.rules.allows_partial and partial.can_shrink(pod_sets)
+        if can_shrink and not self._is_possible(assignment):
+            return partial.search(pod_sets, possible) or assignment
+        return assignment
 
     def _is_possible(self, assignment: Assignment) -> bool:
         return assignment.mode is Mode.FIT or bool(assignment.targets)
-
-    def _assigned(self, head: Head, counts: list[int] | None) -> Assignment:
-        return self._placed(head, self._search(head, counts, head.workload.progress))
 
     def _placed(self, head: Head, search: Search) -> Assignment:
         """Flavors, then places, then victims where there is no room."""
@@ -223,7 +232,7 @@ class _Cycle:
         head: Head,
         counts: list[int] | None,
         start: Progress | None,
-        only: Mapping[tuple[str, str], str] | None = None,
+        only: Only | None = None,
     ) -> Search:
         world = self.world
         return Search(
@@ -319,9 +328,8 @@ class _Cycle:
             for pod_set in entry.assignment.pod_sets
             for resource, choice in pod_set.choices.items()
         }
-        counts = [pod_set.count for pod_set in entry.assignment.pod_sets]
         with self._victims_away():
-            assignment = self._placed(entry.head, self._search(entry.head, counts, None, only))
+            assignment = self._largest(entry.head, None, only)
         assignment.deferred = assignment.mode is Mode.FIT
         entry.assignment = assignment
 

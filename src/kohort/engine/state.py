@@ -449,6 +449,8 @@ class State:
                 return
             workload.usage = usage
             queue.add_holder(workload)
+        elif queue is not None:
+            queue.node.generation += 1
         workload.reserved_at, workload.held_by_pod_set = since, by_pod_set
 
     def _release(self, workload: Workload) -> None:
