@@ -32,9 +32,21 @@ def compare(kueue: Kueue, scenario: Json) -> list[Difference]:
 def is_different(kueue: Kueue, scenario: Json) -> bool:
     """Whether both answer, and not the same; a scenario that lost what it speaks of is none."""
     try:
-        return bool(compare(kueue, scenario))
+        return is_whole(scenario) and bool(compare(kueue, scenario))
     except (NoAnswerError, KeyError, LookupError):
         return False
+
+
+def is_whole(scenario: Json) -> bool:
+    """Whether every workload finds its queues when it comes."""
+    queues: set[str] = set()
+    for manifest in [*scenario["objects"], *(step["put"] for step in scenario["steps"] if "put" in step)]:
+        kind, name = manifest["kind"], manifest["metadata"]["name"]
+        if kind == "Workload" and manifest["spec"]["queueName"] not in queues:
+            return False
+        if kind == "ClusterQueue":
+            queues.add(name)
+    return True
 
 
 def save(kueue: Kueue, name: str, scenario: Json) -> None:

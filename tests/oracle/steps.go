@@ -8,8 +8,10 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
 	"sigs.k8s.io/kueue/pkg/workload"
 	workloadfinish "sigs.k8s.io/kueue/pkg/workload/finish"
 	workloadpatching "sigs.k8s.io/kueue/pkg/workload/patching"
@@ -171,12 +173,24 @@ func (w *world) deliver() {
 			w.workloads.Create(event.TypedCreateEvent[*kueue.Workload]{Object: wl})
 		case old.ResourceVersion != wl.ResourceVersion:
 			w.workloads.Update(event.TypedUpdateEvent[*kueue.Workload]{ObjectOld: old, ObjectNew: wl})
+			if stateOf(wl) != "reserved" {
+				w.tellTreeOf(old)
+			}
 		}
 	}
 	for key, old := range w.seen {
 		if !present[key] {
 			delete(w.seen, key)
 			w.workloads.Delete(event.TypedDeleteEvent[*kueue.Workload]{Object: old})
+			w.tellTreeOf(old)
 		}
+	}
+}
+
+// tellTreeOf lets others have another look where a workload gave quota back. The real one does so itself, unless the
+// LocalQueue is stopped: a deviation of ours.
+func (w *world) tellTreeOf(old *kueue.Workload) {
+	if stateOf(old) == "reserved" {
+		qcache.NotifyRetryInadmissible(w.queues, sets.New(old.Status.Admission.ClusterQueue))
 	}
 }

@@ -482,7 +482,9 @@ class State:
     def _stir_home_of(self, workload: Workload) -> None:
         """Whoever leaves for good, holding or waiting, gives others of the tree another look (SCH-261)."""
         local_queue = self.local_queues.get(workload.local_queue)
-        queue = self.queues.get(local_queue.cluster_queue) if local_queue else None
+        if local_queue is None or local_queue.is_stopped:
+            return
+        queue = self.queues.get(local_queue.cluster_queue)
         if queue is not None:
             self._stir_tree_of(queue.node)
 
@@ -552,7 +554,7 @@ class State:
             if pending is not None:
                 pending.remove(workload)
                 self._stirred.add(workload.queue.name)
-            workload.queue = None
+            workload.queue = workload.progress = None
 
 
 def _decide_alike(before: v1beta2.ClusterQueue, after: v1beta2.ClusterQueue) -> bool:
