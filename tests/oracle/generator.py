@@ -62,7 +62,9 @@ def _answerable(scenario: Json) -> list[Json]:
     for step in scenario["steps"]:
         before = dict(parents)
         _note_parent(parents, step.get("put", {}))
-        if "conflict" in step or _runs_in_a_circle(parents):
+        gone = step.get("delete", {})
+        is_lost = gone.get("kind") == "Cohort" and parents.pop(gone["name"], None) is None
+        if "conflict" in step or is_lost or _runs_in_a_circle(parents):
             parents = before
             continue
         kept.append(step)
