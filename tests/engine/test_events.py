@@ -7,6 +7,7 @@ import pytest
 from engine.play import CPU, Play, group, quota
 from kohort.engine.events import Gone, ReservationFailed
 from kohort.engine.invariants import CheckedEngine, check
+from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Key
 
 Json = Any
@@ -182,6 +183,16 @@ class TestCircles:
         circle.running("x", 4, flavor="new")
         circle.submit("w", 4)
         assert circle.turn().reserved == []
+
+    def test_a_queue_that_joins_it_no_longer_counts_where_it_was(self, circle: Play) -> None:
+        circle.cohort("R", 1)
+        circle.queue("p", 4, cohort="R")
+        circle.running("x", 4, "p")
+        circle.turn()
+        circle.queue("p", 4, cohort="B")
+        circle.turn()
+        circle.finish("ns/x")
+        assert circle.engine.forest.cohorts["R"].cells[FlavorResource("f", CPU)].usage == 0
 
     @pytest.mark.parametrize("cohort", ["A", "B"])
     def test_deleting_a_cohort_breaks_it(self, circle: Play, cohort: str) -> None:

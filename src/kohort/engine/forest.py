@@ -205,6 +205,9 @@ class Forest:
             _siblings(former, node).pop(node.name, None)
             self._mark(former)
             self._forget_if_empty(former)
+            # Where the new parents run in a circle no sums are made, and nothing must count at the old ones.
+            for cell in node.cells.values():
+                cell.parent = None
         node.parent = parent
         if parent is not None:
             _siblings(parent, node)[node.name] = node
@@ -251,6 +254,7 @@ def _settle_up(node: Node, fr: FlavorResource) -> Cell | None:
     if cell is None:
         cell = node.cells[fr] = Cell(node)
     cell.take_quota(node.quotas.get(fr, NO_QUOTA))
+    cell.is_listed = fr in node.quotas or any(child.is_listed for child in known)
     if isinstance(node, CohortNode):
         cell.usage = 0
     for child in known:
