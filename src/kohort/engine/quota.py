@@ -33,6 +33,7 @@ class Cell:
     __slots__ = (
         "borrowers",
         "borrowing_limit",
+        "is_listed",
         "lending_limit",
         "local",
         "nominal",
@@ -58,6 +59,8 @@ class Cell:
         self.potential = 0
         """The most this node could ever hold (SCH-412)."""
         self.usage = 0
+        self.is_listed = False
+        """Whether the node, or one below it, has a word on this flavor-resource; use may outlast it (SCH-701)."""
 
     # Setting the sums: children first, then the way down.
 

@@ -51,7 +51,7 @@ def share_of(node: Node) -> Share:
     flavors = []
     for fr, cell in node.cells.items():
         over = cell.usage - cell.subtree
-        if over > 0:
+        if over > 0 and cell.is_listed:
             borrowed[fr.resource] = borrowed.get(fr.resource, 0) + over
             flavors.append(fr)
     if not borrowed:
