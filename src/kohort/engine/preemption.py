@@ -95,6 +95,8 @@ def holders_passing(policy: str, preemptor: Workload, queue: Queue, needs: Needs
     """Workloads of a queue that the policy allows to be preempted."""
     if not _may_have_candidates(policy, preemptor, queue):
         return []
+    if policy == "Any":
+        return [each for each in queue.holders.values() if not needs.isdisjoint(each.usage)]
     return [each for each in queue.holders.values() if uses(each, needs) and passes(policy, preemptor, each)]
 
 
@@ -161,17 +163,29 @@ class Candidates(msgspec.Struct, frozen=True):
 
 
 def find_candidates(preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World) -> Candidates:
-    """Everybody whom the policies allow to be preempted."""
+    """Everybody whom the policies allow to be preempted and whom some attempt could use."""
     own = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
     hierarchical: list[Candidate] = []
     priority: list[Candidate] = []
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
-        for workload, lca, has_advantage in _cohort_workloads(preemptor, queue, needs, requests, world):
+        others_count = queue.policies.borrow_policy != "Never" or _could_stay_within_nominal(queue, own, requests)
+        for ancestor, below, has_advantage in _levels(queue, requests):
             if has_advantage:
-                hierarchical.append(Candidate(workload, IN_COHORT_RECLAMATION, lca))
-            else:
-                priority.append(_priority_candidate(preemptor, queue, workload, lca))
+                donors = _donors(ancestor, below, preemptor, queue, needs, world)
+                hierarchical += [Candidate(each, IN_COHORT_RECLAMATION, ancestor) for each in donors]
+            elif others_count:
+                donors = _donors(ancestor, below, preemptor, queue, needs, world)
+                priority += [_priority_candidate(preemptor, queue, each, ancestor) for each in donors]
     return Candidates(hierarchical, priority, [Candidate(each, IN_CLUSTER_QUEUE) for each in own])
+
+
+def _could_stay_within_nominal(queue: Queue, own: list[Workload], requests: Requests) -> bool:
+    """Whether the requests would fit without borrowing if all candidates of the own queue were gone."""
+    cells = queue.node.cells
+    return all(
+        cells[fr].usage - sum([each.usage.get(fr, 0) for each in own]) + amount <= cells[fr].subtree
+        for fr, amount in requests.items()
+    )
 
 
 def _priority_candidate(preemptor: Workload, queue: Queue, workload: Workload, lca: CohortNode) -> Candidate:
@@ -186,16 +200,13 @@ def _priority_candidate(preemptor: Workload, queue: Queue, workload: Workload, l
     return Candidate(workload, reason, lca, only_without_borrowing=spared)
 
 
-def _cohort_workloads(
-    preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World
-) -> Iterator[tuple[Workload, CohortNode, bool]]:
-    """Workloads of other queues with the ancestor that both share, and whether the request fits below it (SCH-611)."""
+def _levels(queue: Queue, requests: Requests) -> Iterator[tuple[CohortNode, Node, bool]]:
+    """Each ancestor, the node below it on the way, and whether the request fits below the ancestor (SCH-611)."""
     node: Node = queue.node
     has_advantage = fits_within_nominal(queue, requests)
     rest = _beyond_local(node, requests)
     for ancestor in queue.node.ancestors():
-        for workload in _donors(ancestor, node, preemptor, queue, needs, world):
-            yield workload, ancestor, has_advantage
+        yield ancestor, node, has_advantage
         cells = ancestor.cells
         has_advantage = has_advantage or all(not cells[fr].borrows_with(amount) for fr, amount in rest.items())
         rest = _beyond_local(ancestor, rest)
@@ -208,17 +219,19 @@ def _beyond_local(node: Node, requests: Requests) -> dict[FlavorResource, int]:
 
 def _donors(
     cohort: CohortNode, visited: Node, preemptor: Workload, queue: Queue, needs: Needs, world: World
-) -> Iterator[Workload]:
+) -> list[Workload]:
     """Workloads below a cohort that may be reclaimed, descending only where something is borrowed."""
+    found: list[Workload] = []
     for member in cohort.borrowers(needs):
         if member is visited:
             continue
         if isinstance(member, CohortNode):
-            yield from _donors(member, visited, preemptor, queue, needs, world)
+            found += _donors(member, visited, preemptor, queue, needs, world)
             continue
         other = world.queue_at(member)
         if other is not None:
-            yield from holders_passing(queue.policies.reclaim, preemptor, other, needs)
+            found += holders_passing(queue.policies.reclaim, preemptor, other, needs)
+    return found
 
 
 # Search
@@ -234,14 +247,36 @@ class Attempt(Enum):
 def find_targets(preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World) -> list[Target]:
     """The workloads to preempt so that the requests fit; empty where no allowed set suffices (SCH-634)."""
     candidates = find_candidates(preemptor, queue, needs, requests, world)
-    ordered = candidates.ordered(candidate_order(queue, world))
-    if not ordered:
+    attempts = _attempts(candidates, queue, needs)
+    promising = [attempt for attempt in attempts if _could_suffice(candidates, attempt, queue, requests)]
+    if not promising:
         return []
-    for attempt in _attempts(candidates, queue, needs):
+    ordered = candidates.ordered(candidate_order(queue, world))
+    for attempt in promising:
         targets = _walk(ordered, needs, attempt, _fit_test(queue, requests, attempt))
         if targets:
             return targets
     return []
+
+
+def _could_suffice(candidates: Candidates, attempt: Attempt, queue: Queue, requests: Requests) -> bool:
+    """Whether the requests would fit if everybody of the attempt left: nobody makes more room than what it holds."""
+    own = [each.workload for each in candidates.own]
+    if attempt is Attempt.WITHIN_NOMINAL and not _could_stay_within_nominal(queue, own, requests):
+        return False
+    used = own + [each.workload for each in candidates.hierarchical]
+    used += [each.workload for each in candidates.priority if not _is_out_of_reach(each, attempt)]
+    cells = queue.node.cells
+    return bool(used) and all(
+        cells[fr].available() + sum([each.usage.get(fr, 0) for each in used]) >= amount
+        for fr, amount in requests.items()
+        if amount > 0
+    )
+
+
+def _is_out_of_reach(candidate: Candidate, attempt: Attempt) -> bool:
+    """SCH-613."""
+    return candidate.only_without_borrowing and attempt is Attempt.BORROWING
 
 
 def _attempts(candidates: Candidates, queue: Queue, needs: Needs) -> tuple[Attempt, ...]:
@@ -290,7 +325,7 @@ def _is_spared(candidate: Candidate, needs: Needs, attempt: Attempt) -> bool:
     """SCH-631."""
     if candidate.lca is None:
         return False
-    if attempt is Attempt.BORROWING and candidate.only_without_borrowing:
+    if _is_out_of_reach(candidate, attempt):
         return True
     donor = candidate.workload.queue
     if donor is None or is_within_nominal(donor.node, needs):
