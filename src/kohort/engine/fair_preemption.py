@@ -1,6 +1,5 @@
 """Preemption by fair share (docs/spec/scheduling.md §7.3): take from who has borrowed most, as long as it is fair."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,13 +14,14 @@ from kohort.engine.preemption import (
     Target,
     World,
     candidate_order,
+    could_suffice,
     fill_back,
     fits,
     holders_passing,
     put_back,
 )
 from kohort.engine.records import Queue, Workload
-from kohort.engine.shares import Share, share_of
+from kohort.engine.shares import NO_SHARE, Share, Shares, share_of
 
 FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"
 INITIAL_SHARE: Final = "LessThanInitialShare"
@@ -41,24 +41,21 @@ def find_fair_targets(
 ) -> list[Target]:
     """The workloads to preempt so that the requests fit, taken by share; empty where no fair set suffices."""
     candidates = _candidates(preemptor, queue, needs, world)
-    if not any(candidates.values()):
+    if not could_suffice(candidates, queue, requests):
         return []
+    candidates.sort(key=candidate_order(queue, world))
     return _FairSearch(queue, needs, requests, world, rules, candidates).run()
 
 
-def _candidates(preemptor: Workload, queue: Queue, needs: Needs, world: World) -> dict[str, list[Workload]]:
-    """Candidates per queue name, in order (SCH-720)."""
+def _candidates(preemptor: Workload, queue: Queue, needs: Needs, world: World) -> list[Workload]:
+    """Everybody whom the policies allow to be preempted (SCH-720)."""
     found = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
         for leaf in queue.node.parent.root().borrowing_queues(needs):
             other = world.queue_at(leaf)
             if other is not None and other is not queue:
                 found += holders_passing(queue.policies.reclaim, preemptor, other, needs)
-    grouped: dict[str, list[Workload]] = {}
-    for workload in sorted(found, key=candidate_order(queue, world)):
-        if workload.queue is not None:
-            grouped.setdefault(workload.queue.name, []).append(workload)
-    return grouped
+    return found
 
 
 class _FairSearch:
@@ -71,17 +68,23 @@ class _FairSearch:
         requests: Requests,
         world: World,
         rules: FairRules,
-        candidates: dict[str, list[Workload]],
+        candidates: list[Workload],
     ) -> None:
         self.queue = queue
         self.requests = requests
         self.world = world
         self.rules = rules
-        self.candidates = candidates
+        self.shares = Shares()
+        self.place = {workload.uid: place for place, workload in enumerate(candidates)}
+        """Where each candidate stands among all (SCH-620)."""
+        self.candidates: dict[str, list[Workload]] = {}
+        """What is left of them per queue, in order."""
+        for workload in candidates:
+            if workload.queue is not None:
+                self.candidates.setdefault(workload.queue.name, []).append(workload)
         self.retries: dict[str, list[Workload]] = {}
         self.removed: list[Candidate] = []
         self.own_path = {id(node) for node in (queue.node, *queue.node.ancestors())}
-        self.order = candidate_order(queue, world)
         cells = queue.node.cells
         self.is_within_nominal = all(not cells[fr].borrows_with(requests.get(fr, 0)) for fr in needs)
 
@@ -116,7 +119,7 @@ class _FairSearch:
     def _take_fair(self, picked: Queue, waiting: list[Workload]) -> bool:
         """Take the first candidate whose removal is fair; those passed over may get another look."""
         own, others = self._almost_lca(picked)
-        mine, before = share_of(own), share_of(others)
+        mine, before = self.shares.of(own), self.shares.of(others)
         retries = self.retries.setdefault(picked.name, [])
         if mine.is_infinite and not before.is_infinite:
             retries += waiting
@@ -146,7 +149,7 @@ class _FairSearch:
             self.candidates[picked.name] = []
             own, others = self._almost_lca(picked)
             if (
-                share_of(own).rank < share_of(others).rank
+                self.shares.of(own).rank < self.shares.of(others).rank
                 and self._take(first, IN_COHORT_FAIR_SHARING)
                 and self._fits()
             ):
@@ -157,6 +160,8 @@ class _FairSearch:
 
     def _take(self, workload: Workload, reason: str) -> bool:
         workload.release()
+        if workload.queue is not None:
+            self.shares.forget(workload.queue.node)
         self.removed.append(Candidate(workload, reason))
         return True
 
@@ -211,11 +216,11 @@ class _Picker:
 
     def _best_queue(self, cohort: CohortNode) -> tuple[Queue | None, Share]:
         best: Queue | None = None
-        best_share = share_of(cohort)
+        best_share = NO_SHARE
         for leaf in cohort.queues.values():
             if id(leaf) in self.pruned:
                 continue
-            share = share_of(leaf)
+            share = self.search.shares.of(leaf)
             is_own = leaf is self.search.queue.node
             if not self._has_candidates(leaf.name) or not (share.borrowed or is_own):
                 self.pruned.add(id(leaf))
@@ -228,17 +233,16 @@ class _Picker:
     def _goes_before(self, queue: Queue, share: Share, best: Queue, best_share: Share) -> bool:
         if share.rank != best_share.rank:
             return share.rank > best_share.rank
-        first = self.search.candidates
-        order: Callable[[Workload], tuple[object, ...]] = self.search.order
-        return order(first[queue.name][0]) < order(first[best.name][0])
+        first, place = self.search.candidates, self.search.place
+        return place[first[queue.name][0].uid] < place[first[best.name][0].uid]
 
     def _best_cohort(self, cohort: CohortNode) -> tuple[CohortNode | None, Share]:
         best: CohortNode | None = None
-        best_share = share_of(cohort)
+        best_share = NO_SHARE
         for child in sorted(cohort.children.values(), key=lambda each: each.name):
             if id(child) in self.pruned:
                 continue
-            share = share_of(child)
+            share = self.search.shares.of(child)
             if not share.borrowed and id(child) not in self.search.own_path:
                 self.pruned.add(id(child))
             elif best is None or share.rank > best_share.rank:

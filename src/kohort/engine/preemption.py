@@ -260,15 +260,18 @@ def find_targets(preemptor: Workload, queue: Queue, needs: Needs, requests: Requ
 
 
 def _could_suffice(candidates: Candidates, attempt: Attempt, queue: Queue, requests: Requests) -> bool:
-    """Whether the requests would fit if everybody of the attempt left: nobody makes more room than what it holds."""
     own = [each.workload for each in candidates.own]
     if attempt is Attempt.WITHIN_NOMINAL and not _could_stay_within_nominal(queue, own, requests):
         return False
-    used = own + [each.workload for each in candidates.hierarchical]
-    used += [each.workload for each in candidates.priority if not _is_out_of_reach(each, attempt)]
+    others = [each.workload for each in candidates.priority if not _is_out_of_reach(each, attempt)]
+    return could_suffice(own + [each.workload for each in candidates.hierarchical] + others, queue, requests)
+
+
+def could_suffice(leaving: list[Workload], queue: Queue, requests: Requests) -> bool:
+    """Whether the requests would fit if all of them left: nobody makes more room than what it holds."""
     cells = queue.node.cells
-    return bool(used) and all(
-        cells[fr].available() + sum([each.usage.get(fr, 0) for each in used]) >= amount
+    return bool(leaving) and all(
+        cells[fr].available() + sum([each.usage.get(fr, 0) for each in leaving]) >= amount
         for fr, amount in requests.items()
         if amount > 0
     )

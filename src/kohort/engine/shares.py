@@ -1,7 +1,9 @@
 """Dominant resource shares (docs/spec/scheduling.md §7.1): how much of what can be lent a node has borrowed."""
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
+
+import msgspec
 
 from kohort.engine.forest import Node
 from kohort.engine.quota import FlavorResource
@@ -9,12 +11,14 @@ from kohort.engine.quota import FlavorResource
 INFINITE_SHARE: Final = 2**63 - 1
 
 
-class Share(NamedTuple):
+class Share(msgspec.Struct, frozen=True):
     """A node's share; compare by `rank`."""
 
     ratio: float
     weight: float
     borrowed: frozenset[FlavorResource]
+    rank: tuple[bool, float]
+    """Order of shares: nodes without weight that borrow come last, by their ratio (SCH-704)."""
 
     @property
     def value(self) -> float:
@@ -29,17 +33,12 @@ class Share(NamedTuple):
         return self.ratio != 0 and self.weight == 0
 
     @property
-    def rank(self) -> tuple[bool, float]:
-        """Order of shares: nodes without weight that borrow come last, by their ratio (SCH-704)."""
-        return (True, self.ratio) if self.is_infinite else (False, self.value)
-
-    @property
     def weighted(self) -> int:
         """As the status shows it (SCH-706)."""
         return INFINITE_SHARE if self.is_infinite else math.ceil(self.value)
 
 
-NO_SHARE: Final = Share(0.0, 1.0, frozenset())
+NO_SHARE: Final = Share(0.0, 1.0, frozenset(), (False, 0.0))
 
 
 def share_of(node: Node) -> Share:
@@ -55,7 +54,28 @@ def share_of(node: Node) -> Share:
             borrowed[fr.resource] = borrowed.get(fr.resource, 0) + over
             flavors.append(fr)
     if not borrowed:
-        return Share(0.0, node.weight, frozenset())
+        return Share(0.0, node.weight, frozenset(), NO_SHARE.rank)
     lendable = parent.lendable
     ratio = max((1000 * over / lendable[each] for each, over in borrowed.items() if lendable.get(each)), default=0.0)
-    return Share(ratio, node.weight, frozenset(flavors))
+    rank = (True, ratio) if ratio and not node.weight else (False, ratio and ratio / node.weight)
+    return Share(ratio, node.weight, frozenset(flavors), rank)
+
+
+class Shares:
+    """Shares that are asked for again and again while little changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[Node, Share] = {}
+
+    def of(self, node: Node) -> Share:
+        """The node's share, as it was when it or something below it last changed."""
+        share = self._known.get(node)
+        if share is None:
+            share = self._known[node] = share_of(node)
+        return share
+
+    def forget(self, node: Node) -> None:
+        """The node's use changed, and with it that of the nodes above."""
+        self._known.pop(node, None)
+        for ancestor in node.ancestors():
+            self._known.pop(ancestor, None)
