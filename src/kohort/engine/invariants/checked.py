@@ -42,7 +42,7 @@ class CheckedEngine(Engine):
         replaced = workload.replaces.usage if workload.replaces else {}
         gained = {fr: amount - replaced.get(fr, 0) for fr, amount in usage.items()}
         super().reserve(workload, queue, usage, now)
-        problems = [*broken_limits(self, queue, gained), *_overtaken(self, workload, queue)]
+        problems = [*broken_limits(self, queue, gained), *overtaken(self, workload, queue)]
         self._insist(f"the admission of {workload.key}", problems)
 
     def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
@@ -59,7 +59,7 @@ class CheckedEngine(Engine):
             problem
             for each in decisions
             if isinstance(each, Reserve)
-            for problem in _half_admitted(self.workloads[each.workload], each)
+            for problem in half_admitted(self.workloads[each.workload], each)
         ]
         self._insist("a turn", [*halves, *check(self)])
         return decisions
@@ -75,7 +75,7 @@ def _usages(engine: Engine) -> list[int]:
     return [cell.usage for node in nodes for cell in node.cells.values()]
 
 
-def _overtaken(engine: Engine, workload: Workload, queue: Queue) -> Iterator[str]:
+def overtaken(engine: Engine, workload: Workload, queue: Queue) -> Iterator[str]:
     """Workloads of a StrictFIFO queue that stood before one that was admitted (SCH-238)."""
     if not queue.policies.is_strict:
         return
@@ -84,7 +84,7 @@ def _overtaken(engine: Engine, workload: Workload, queue: Queue) -> Iterator[str
             yield f"{workload.key} overtook {other.key} in {queue.name}"
 
 
-def _half_admitted(workload: Workload, decision: Reserve) -> Iterator[str]:
+def half_admitted(workload: Workload, decision: Reserve) -> Iterator[str]:
     """Pod sets that got less than they asked for or accept (SCH-351, SCH-562)."""
     assigned = {each.name: each for each in decision.admission.pod_set_assignments}
     if assigned.keys() != {pod_set.name for pod_set in workload.pod_sets}:

@@ -1,13 +1,29 @@
 """Sums of the trees and the limits on them: SCH-410 to SCH-432, from nothing but quotas and what the workloads hold."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from kohort.api.amounts import add, subtract
 from kohort.engine.engine import Engine
 from kohort.engine.forest import CohortNode, Node
 from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource
-from kohort.engine.records import Queue
+from kohort.engine.records import Queue, Workload
+
+Holders = Mapping[str, Collection[Workload]]
+"""Workloads that count, by the name of their queue."""
+
+
+def all_holders(engine: Engine) -> Holders:
+    """Everybody who has quota (SCH-420)."""
+    return {name: queue.holders.values() for name, queue in engine.queues.items()}
+
+
+def staying(engine: Engine) -> Holders:
+    """Everybody who has quota and is not being evicted: when others are weighed, victims count as gone (SCH-331)."""
+    return {
+        name: [holder for holder in holders if not engine.is_leaving(holder)]
+        for name, holders in all_holders(engine).items()
+    }
 
 
 class Sums(NamedTuple):
@@ -18,53 +34,53 @@ class Sums(NamedTuple):
     usage: int
 
 
-def sums_of(node: Node, fr: FlavorResource, engine: Engine) -> Sums:
+def sums_of(node: Node, fr: FlavorResource, holders: Holders) -> Sums:
     """The sums of a node (SCH-410, SCH-411, SCH-420, SCH-421)."""
     quota = node.quotas.get(fr, NO_QUOTA)
     subtree, usage = quota.nominal, 0
     if isinstance(node, CohortNode):
-        for child in (sums_of(member, fr, engine) for member in node.members()):
+        for child in (sums_of(member, fr, holders) for member in node.members()):
             subtree = add(subtree, subtract(child.subtree, child.local))
             usage += max(0, child.usage - child.local)
-    elif node.name in engine.queues:
-        usage = sum(holder.usage.get(fr, 0) for holder in engine.queues[node.name].holders.values())
+    else:
+        usage = sum(holder.usage.get(fr, 0) for holder in holders.get(node.name, ()))
     local = 0 if quota.lending_limit is None else max(0, subtract(subtree, quota.lending_limit))
     return Sums(subtree, local, usage)
 
 
-def potential_of(node: Node, fr: FlavorResource, engine: Engine) -> int:
+def potential_of(node: Node, fr: FlavorResource) -> int:
     """The most that a node could ever hold (SCH-412)."""
-    subtree, local, _ = sums_of(node, fr, engine)
+    subtree, local, _ = sums_of(node, fr, {})
     if node.parent is None:
         return subtree
     limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
-    most = add(local, potential_of(node.parent, fr, engine))
+    most = add(local, potential_of(node.parent, fr))
     return most if limit is None else min(most, add(subtree, limit))
 
 
 def wrong_cells(engine: Engine) -> Iterator[str]:
     """Cells that differ from what they should say. Sums of a tree that changed are only due in the next turn."""
-    forest = engine.forest
+    forest, holders = engine.forest, all_holders(engine)
     for node in (*forest.queues.values(), *forest.cohorts.values()):
         if forest.is_cyclic(node):
             continue
         for fr, cell in node.cells.items():
             if forest.is_settled:
-                yield from _wrong_sums(node, fr, cell, engine)
+                yield from _wrong_sums(node, fr, cell, holders)
             elif not isinstance(node, CohortNode):
-                yield from _wrong_usage(node, fr, cell, engine)
+                yield from _wrong_usage(node, fr, cell, holders)
 
 
-def _wrong_usage(node: Node, fr: FlavorResource, cell: Cell, engine: Engine) -> Iterator[str]:
-    usage = sums_of(node, fr, engine).usage
+def _wrong_usage(node: Node, fr: FlavorResource, cell: Cell, holders: Holders) -> Iterator[str]:
+    usage = sums_of(node, fr, holders).usage
     if cell.usage != usage:
         yield f"{node.name} says that {cell.usage} of {named(fr)} is in use, and it is {usage}"
 
 
-def _wrong_sums(node: Node, fr: FlavorResource, cell: Cell, engine: Engine) -> Iterator[str]:
-    yield from _wrong_usage(node, fr, cell, engine)
+def _wrong_sums(node: Node, fr: FlavorResource, cell: Cell, holders: Holders) -> Iterator[str]:
+    yield from _wrong_usage(node, fr, cell, holders)
     said = (cell.subtree, cell.local, cell.potential)
-    true = (*sums_of(node, fr, engine)[:2], potential_of(node, fr, engine))
+    true = (*sums_of(node, fr, holders)[:2], potential_of(node, fr))
     if said != true:
         yield f"{node.name} has {said} of {named(fr)}, and should have {true} (all, for itself, at most)"
     children = list(node.members()) if isinstance(node, CohortNode) else []
@@ -88,12 +104,13 @@ def broken_limits(engine: Engine, queue: Queue, gained: Mapping[FlavorResource, 
 
     A node that the use did not reach may be in debt since its quota was lowered (SCH-434).
     """
+    holders = staying(engine)
     for fr, amount in gained.items():
         if fr not in queue.node.quotas:
             yield f"{queue.name} does not offer {named(fr)}"
         node: Node | None = queue.node
         while node is not None and amount > 0:
-            sums = sums_of(node, fr, engine)
+            sums = sums_of(node, fr, holders)
             most = _most(node, fr, sums.subtree)
             if most is not None and sums.usage > most:
                 yield f"{node.name} uses {sums.usage} of {named(fr)}, and may use {most}"

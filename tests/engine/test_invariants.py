@@ -1,0 +1,301 @@
+"""The invariants themselves: an engine in order has nothing to report, and each kind of disorder is told in words."""
+
+from typing import Any
+
+import pytest
+
+from engine.play import CPU, FAIR, Play, configured, group, quota
+from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
+from kohort.engine.decisions import Reserve
+from kohort.engine.events import EvictionFailed
+from kohort.engine.invariants import CheckedEngine, check
+from kohort.engine.invariants.checked import half_admitted, overtaken
+from kohort.engine.invariants.sums import broken_limits
+from kohort.engine.invariants.victims import Hunt, wrong_victims
+from kohort.engine.preemption import Target
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Key, Queue, Workload
+
+Json = Any
+CORE = 1000
+FR = FlavorResource("f", CPU)
+
+
+@pytest.fixture
+def play() -> Play:
+    """Queues a and b of a cohort, one workload running, one waiting."""
+    play = Play()
+    play.engine = CheckedEngine(play.settings)
+    play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+    play.cohort("R", 2)
+    play.queue("a", 4)
+    play.queue("b", 4, ll=1)
+    play.running("x", 6, "a")
+    play.submit("w", 6, "a")
+    return play.turn()
+
+
+def named(play: Play, name: str) -> Workload:
+    return play.engine.workloads[Key("ns", name)]
+
+
+def problem(play: Play) -> str:
+    """The only problem there is."""
+    (found,) = check(play.engine)
+    return found
+
+
+def test_an_engine_in_order_has_nothing_to_report(play: Play) -> None:
+    assert check(play.engine) == []
+
+
+class TestSums:
+    """SCH-410, SCH-411, SCH-412, SCH-421."""
+
+    def test_use_that_nobody_accounts_for(self, play: Play) -> None:
+        play.engine.queues["b"].node.cells[FR].use(CORE)
+        assert problem(play) == "b says that 1000 of f/cpu is in use, and it is 0"
+
+    def test_use_that_did_not_reach_the_cohort(self, play: Play) -> None:
+        play.engine.forest.cohorts["R"].cells[FR].usage -= CORE
+        assert problem(play) == "R says that 5000 of f/cpu is in use, and it is 6000"
+
+    @pytest.mark.parametrize("member", ["subtree", "local", "potential"])
+    def test_wrong_capacity(self, play: Play, member: str) -> None:
+        cell = play.engine.queues["b"].node.cells[FR]
+        setattr(cell, member, getattr(cell, member) + 1)
+        assert "b has (" in check(play.engine)[0]
+
+    def test_a_cell_that_hangs_elsewhere(self, play: Play) -> None:
+        play.engine.queues["b"].node.cells[FR].parent = None
+        assert problem(play) == "b passes f/cpu on to a cell that is not its parent's"
+
+    def test_a_borrower_that_is_not_known(self, play: Play) -> None:
+        play.engine.forest.cohorts["R"].cells[FR].borrowers.clear()
+        assert problem(play) == "R takes 0 children to borrow f/cpu, and 1 do"
+
+    def test_sums_are_due_in_the_next_turn_only(self, play: Play) -> None:
+        cell = play.engine.forest.cohorts["R"].cells[FR]
+        play.queue("a", 5)
+        assert (check(play.engine), cell.subtree) == ([], 7 * CORE)
+        play.turn()
+        assert cell.subtree == 8 * CORE
+
+
+class TestPlaces:
+    """SCH-201, SCH-203, SCH-420: everybody is in one place, and it is the right one."""
+
+    def test_waiting_where_nobody_should(self, play: Play) -> None:
+        play.engine.pending["b"].push(named(play, "w"), play.now)
+        assert "ns/w waits in ['a', 'b'], and should in [a]" in check(play.engine)
+
+    def test_forgotten_by_the_queue(self, play: Play) -> None:
+        play.engine.pending["a"].remove(named(play, "w"))
+        assert problem(play) == "ns/w waits in [], and should in [a]"
+
+    def test_in_flight_between_cycles(self, play: Play) -> None:
+        play.engine.pending["a"].push(named(play, "w"), play.now)
+        play.engine.pending["a"].retry(play.now, lambda _: True)
+        play.engine.pending["a"].pop(play.now)
+        assert problem(play) == "ns/w is in flight, and no cycle runs"
+
+    def test_quota_without_a_reservation(self, play: Play) -> None:
+        holder = named(play, "x")
+        play.engine.queues["a"].drop_holder(holder)
+        assert "ns/x holds quota in [], and should in [a]" in check(play.engine)
+
+    def test_somebody_whom_nobody_knows(self, play: Play) -> None:
+        del play.engine.workloads[Key("ns", "x")]
+        assert "ns/x holds quota in a and is not known" in check(play.engine)
+        assert "ns/a knows ns/x, a ghost" in check(play.engine)
+
+    def test_a_local_queue_that_forgot_its_workload(self, play: Play) -> None:
+        del play.engine.local_queues[Key("ns", "a")].workloads[Key("ns", "w")]
+        assert problem(play) == "ns/w is known to [], and should be to ns/a"
+
+    def test_priorities_counted_wrongly(self, play: Play) -> None:
+        play.engine.queues["a"].priorities[7] = 1
+        assert problem(play).startswith("a counts holders by priority as {0: 1, 7: 1}")
+
+    def test_use_at_the_cells_of_another_queue(self, play: Play) -> None:
+        holder = named(play, "x")
+        holder.held = [(play.engine.queues["b"].node.cells[FR], 6 * CORE)]
+        assert problem(play) == "ns/x counts its use at cells that are not those of a"
+
+    def test_more_use_than_the_admission_says(self, play: Play) -> None:
+        holder = named(play, "x")
+        play.engine.queues["a"].drop_holder(holder)
+        holder.usage = {FR: CORE}
+        play.engine.queues["a"].add_holder(holder)
+        assert problem(play).startswith("ns/x holds")
+
+
+class TestLimits:
+    """SCH-404, SCH-431, SCH-432."""
+
+    def gain(self, play: Play, queue: str, amount: int, fr: FlavorResource = FR) -> list[str]:
+        """Give a new workload so much, and ask what that breaks."""
+        holder = Workload(Key("ns", "new"), "new")
+        holder.usage, holder.reserved_at = {fr: amount}, play.now
+        play.engine.queues[queue].add_holder(holder)
+        return list(broken_limits(play.engine, play.engine.queues[queue], {fr: amount}))
+
+    def test_what_fits_breaks_nothing(self, play: Play) -> None:
+        assert self.gain(play, "a", CORE) == []
+
+    def test_what_is_kept_for_oneself_may_be_used_whatever_the_others_did(self, play: Play) -> None:
+        assert self.gain(play, "b", 3 * CORE) == []
+
+    def test_more_than_the_tree_has(self, play: Play) -> None:
+        assert self.gain(play, "b", 5 * CORE) == ["R uses 8000 of f/cpu, and may use 7000"]
+
+    def test_more_than_may_be_borrowed(self, play: Play) -> None:
+        play.queue("a", 4, bl=2)
+        play.turn()
+        assert self.gain(play, "a", CORE) == ["a uses 7000 of f/cpu, and may use 6000"]
+
+    def test_what_the_queue_does_not_offer(self, play: Play) -> None:
+        assert "a does not offer g/cpu" in self.gain(play, "a", CORE, FlavorResource("g", CPU))
+
+
+class TestAdmissions:
+    def test_half_a_gang(self, play: Play) -> None:
+        """SCH-351."""
+        decision = Reserve(Key("ns", "w"), Admission(cluster_queue="a"), "", 0)
+        assert list(half_admitted(named(play, "w"), decision)) == ["ns/w was admitted with the pod sets []"]
+
+    def test_too_few_pods(self, play: Play) -> None:
+        """SCH-562."""
+        play.submit("p", 1, "a", count=4, min_count=2)
+        admission = Admission(cluster_queue="a", pod_set_assignments=(PodSetAssignment(name="main", count=1),))
+        found = list(half_admitted(named(play, "p"), Reserve(Key("ns", "p"), admission, "", 0)))
+        assert found == ["ns/p was admitted with 1 pods of main"]
+
+    def test_overtaking_in_a_strict_queue(self, play: Play) -> None:
+        """SCH-238."""
+        play.queue("q", 4, queueingStrategy="StrictFIFO")
+        play.submit("first", 1)
+        play.submit("second", 1)
+        found = list(overtaken(play.engine, named(play, "second"), play.engine.queues["q"]))
+        assert found == ["ns/second overtook ns/first in q"]
+        assert list(overtaken(play.engine, named(play, "first"), play.engine.queues["q"])) == []
+
+
+class TestVictims:
+    """SCH-602, SCH-603, SCH-611, SCH-613, SCH-633, SCH-720."""
+
+    @pytest.fixture
+    def hunting(self) -> Play:
+        play = Play()
+        play.queue("a", 4, preemption={"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "LowerPriority"})
+        play.queue("b", 2)
+        play.running("own", 2, "a", priority=1)
+        play.running("theirs", 4, "b", priority=1)
+        play.submit("p", 2, "a", priority=2)
+        play.engine.forest.refresh()
+        return play
+
+    def hunt(self, play: Play, *targets: tuple[str, str], preemptor: str = "p", amount: int = 2) -> list[str]:
+        found = [Target(named(play, name), reason) for name, reason in targets]
+        requests = {FR: amount * CORE}
+        by_share = play.settings.fair is not None
+        return wrong_victims(
+            Hunt(named(play, preemptor), play.engine.queues["a"], frozenset(requests), requests, found, by_share)
+        )
+
+    def test_those_whom_the_policies_allow(self, hunting: Play) -> None:
+        assert self.hunt(hunting, ("own", "InClusterQueue")) == []
+        assert self.hunt(hunting, ("theirs", "InCohortReclamation")) == []
+
+    @pytest.mark.parametrize(
+        ("victim", "reason"),
+        [("own", "InCohortReclamation"), ("theirs", "InClusterQueue"), ("theirs", "InCohortFairSharing")],
+    )
+    def test_the_wrong_reason(self, hunting: Play, victim: str, reason: str) -> None:
+        assert self.hunt(hunting, (victim, reason)) == [f"ns/p may not preempt ns/{victim} by {reason}"]
+
+    def test_too_high_a_priority(self, hunting: Play) -> None:
+        hunting.submit("q", 2, "a", priority=1)
+        for victim, reason in (("own", "InClusterQueue"), ("theirs", "InCohortReclamation")):
+            found = self.hunt(hunting, (victim, reason), preemptor="q")
+            assert found == [f"ns/q may not preempt ns/{victim} by {reason}"]
+
+    def test_a_lender_that_has_borrowed_nothing(self, hunting: Play) -> None:
+        hunting.queue("b", 8)
+        hunting.engine.forest.refresh()
+        found = self.hunt(hunting, ("theirs", "InCohortReclamation"))
+        assert "ns/p may not preempt ns/theirs by InCohortReclamation" in found
+
+    def test_reclaiming_while_borrowing_needs_a_policy(self, hunting: Play) -> None:
+        found = self.hunt(hunting, ("theirs", "InCohortReclaimWhileBorrowing"))
+        assert found == ["ns/p may not preempt ns/theirs by InCohortReclaimWhileBorrowing"]
+
+    def test_reclaiming_more_than_is_ones_own(self, hunting: Play) -> None:
+        found = self.hunt(hunting, ("theirs", "InCohortReclamation"), amount=4)
+        assert found == ["ns/p may not preempt ns/theirs by InCohortReclamation"]
+
+    def test_somebody_who_has_nothing_of_it(self, hunting: Play) -> None:
+        hunting.queue("b", groups=[group({"f": [quota(CPU, 2)], "g": [quota(CPU, 9)]})])
+        hunting.running("elsewhere", 1, "b", flavor="g")
+        hunting.engine.forest.refresh()
+        found = self.hunt(hunting, ("elsewhere", "InCohortReclamation"), ("theirs", "InCohortReclamation"))
+        assert "ns/elsewhere has nothing of what ns/p needs" in found
+
+    def test_one_too_many(self, hunting: Play) -> None:
+        found = self.hunt(hunting, ("own", "InClusterQueue"), ("theirs", "InCohortReclamation"))
+        assert sorted(found) == ["ns/p fits although ns/own stays", "ns/p fits although ns/theirs stays"]
+
+    def test_too_few(self, hunting: Play) -> None:
+        found = self.hunt(hunting, ("own", "InClusterQueue"), amount=4)
+        assert found == ["ns/p does not fit even without [<Workload ns/own>]"]
+
+    def test_a_queue_that_takes_no_part(self, hunting: Play) -> None:
+        """SCH-1052."""
+        hunting.queue("b", 2, stopPolicy="Hold")
+        assert self.hunt(hunting, ("theirs", "InCohortReclamation")) == ["ns/theirs is not there to be preempted"]
+
+    def test_the_tree_is_as_before(self, hunting: Play) -> None:
+        before = [cell.usage for node in hunting.engine.forest.queues.values() for cell in node.cells.values()]
+        self.hunt(hunting, ("own", "InClusterQueue"), ("theirs", "InCohortReclamation"))
+        after = [cell.usage for node in hunting.engine.forest.queues.values() for cell in node.cells.values()]
+        assert after == before
+
+    def test_by_share_only_where_sharing_is_on(self) -> None:
+        play = Play(configured(FAIR))
+        play.queue("a", 4, preemption={"reclaimWithinCohort": "Any"})
+        play.queue("b", 0)
+        play.running("theirs", 4, "b")
+        play.submit("p", 2, "a")
+        play.engine.forest.refresh()
+        assert self.hunt(play, ("theirs", "InCohortFairSharing")) == []
+
+
+class TestCheckedEngine:
+    def test_it_raises_what_is_broken_after_an_event(self, play: Play) -> None:
+        play.engine.queues["b"].node.cells[FR].use(CORE)
+        with pytest.raises(AssertionError, match=r"after EvictionFailed:\n  b says that 1000 of f/cpu is in use"):
+            play.engine.apply(EvictionFailed(Key("ns", "x")), play.now)
+
+    @pytest.mark.parametrize("turn", [CheckedEngine.schedule, CheckedEngine.run_cycle])
+    def test_it_raises_what_is_broken_after_a_turn(self, play: Play, turn: Any) -> None:
+        play.engine.queues["b"].node.cells[FR].use(CORE)
+        with pytest.raises(AssertionError, match="after a turn:"):
+            turn(play.engine, play.now)
+
+    def test_it_raises_when_an_admission_breaks_a_limit(self, play: Play) -> None:
+        with pytest.raises(AssertionError, match="after the admission of ns/w:\n  R uses 12000 of f/cpu"):
+            play.engine.reserve(named(play, "w"), play.engine.queues["a"], {FR: 6 * CORE}, play.now)
+
+    def test_it_decides_as_any_engine(self, play: Play) -> None:
+        play.finish("ns/x")
+        assert play.turn().reserved == ["w"]
+
+
+def test_a_search_that_leaves_the_tree_in_disorder_is_caught(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    def careless(_preemptor: Workload, queue: Queue, *_rest: object) -> list[Target]:
+        queue.node.cells[FR].use(CORE)
+        return []
+
+    monkeypatch.setattr("kohort.engine.engine.find_targets", careless)
+    with pytest.raises(AssertionError, match="the search left the tree other than it was"):
+        play.engine.find_targets(named(play, "w"), play.engine.queues["a"], frozenset({FR}), {FR: CORE})

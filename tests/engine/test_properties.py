@@ -1,0 +1,359 @@
+"""Laws of scheduling, each over random trees, limits, weights, policies, arrivals, ends and edits.
+
+Most scenarios run on an engine that checks itself at every step (`kohort.engine.invariants`); what is asserted here
+needs a second look from outside: two runs, another order, or the state that a turn leaves.
+"""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.play import configured
+from engine.scenario_strategies import CALM_WRITINGS, SCHEDULE, scenarios
+from kohort.api.gates import DEFAULT_GATES
+from kohort.api.kueue.admission import Write, admit
+from kohort.engine.assignment import Mode
+from kohort.engine.cycle import NO_LONGER_FITS
+from kohort.engine.decisions import Decision, Evict, Reserve, Wait
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.invariants import CheckedEngine, check
+from kohort.engine.invariants.sums import staying, sums_of
+from kohort.engine.pending import Place
+from kohort.engine.preemption import Needs, Requests, Target
+from kohort.engine.quota import NO_QUOTA, FlavorResource
+from kohort.engine.records import Key, Queue, Workload
+from kohort.engine.scenario import Stage
+from kohort.engine.settings import Settings
+
+Json = Any
+
+
+def staged(scenario: Json) -> Stage:
+    """A stage with the objects of a scenario, and an engine that checks itself."""
+    stage = Stage(configured(scenario["configuration"], **scenario["gates"]))
+    stage.engine = CheckedEngine(stage.settings)
+    for manifest in scenario["objects"]:
+        stage.put(manifest)
+    return stage
+
+
+def played(scenario: Json) -> Stage:
+    stage = staged(scenario)
+    for step in scenario["steps"]:
+        stage.perform(step)
+    return stage
+
+
+def at_rest(scenario: Json) -> Iterator[Stage]:
+    """The stage after every turn, with no write left that could fail."""
+    stage = staged(scenario)
+    for step in scenario["steps"]:
+        stage.perform(step)
+        if step == SCHEDULE:
+            stage.conflicts.clear()
+            stage.schedule()
+            yield stage
+
+
+def nodes(stage: Stage) -> list[Node]:
+    """All nodes of trees that take part."""
+    forest = stage.engine.forest
+    return [node for node in (*forest.queues.values(), *forest.cohorts.values()) if not node.is_cyclic]
+
+
+def resources(node: Node) -> set[FlavorResource]:
+    return {*node.quotas, *node.cells}
+
+
+# Quota
+
+
+@given(scenarios())
+def test_use_is_the_sum_of_what_is_admitted_at_every_node(scenario: Json) -> None:
+    """SCH-420, SCH-421: after every single step, whatever was tried and undone in it."""
+    assert check(played(scenario).engine) == []
+
+
+@given(scenarios(writings=CALM_WRITINGS, running=(0,)))
+def test_nobody_uses_more_than_the_limits_allow(scenario: Json) -> None:
+    """SCH-412, SCH-431, SCH-432: as long as nobody takes quota away, no node ever exceeds it."""
+    for stage in at_rest(scenario):
+        for node in nodes(stage):
+            for fr in resources(node):
+                subtree, _, usage = sums_of(node, fr, staying(stage.engine))
+                limit = node.quotas.get(fr, NO_QUOTA).borrowing_limit
+                assert node.parent is not None or usage <= subtree
+                assert limit is None or usage <= subtree + limit
+
+
+@given(scenarios(writings=CALM_WRITINGS, running=(0,)))
+def test_nobody_lends_more_than_it_is_willing_to(scenario: Json) -> None:
+    """SCH-410, SCH-411: what the others of a tree use beyond their own is at most what the one may lend."""
+    for stage in at_rest(scenario):
+        for root in nodes(stage):
+            if isinstance(root, CohortNode) and root.parent is None:
+                assert all(lends_within_its_limit(root, lender, stage) for lender in root.members())
+
+
+def lends_within_its_limit(root: CohortNode, lender: Node, stage: Stage) -> bool:
+    others = [member for member in root.members() if member is not lender]
+    for fr, quota in lender.quotas.items():
+        sums = [sums_of(member, fr, staying(stage.engine)) for member in others]
+        used = sum(max(0, each.usage - each.local) for each in sums)
+        owned = root.quotas.get(fr, NO_QUOTA).nominal + sum(each.subtree - each.local for each in sums)
+        if quota.lending_limit is not None and used - owned > quota.lending_limit:
+            return False
+    return True
+
+
+@given(scenarios())
+def test_when_everything_is_gone_nothing_is_in_use(scenario: Json) -> None:
+    """SCH-421: removing is the exact reverse of adding."""
+    stage = played(scenario)
+    for key in list(stage.workloads):
+        stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
+    stage.schedule()
+    assert not any(cell.usage for node in nodes(stage) for cell in node.cells.values())
+    for name in list(stage.engine.queues):
+        stage.delete({"kind": "ClusterQueue", "name": name})
+    for name in list(stage.engine.forest.cohorts):
+        stage.delete({"kind": "Cohort", "name": name})
+    stage.schedule()
+    assert (stage.engine.forest.cohorts, stage.engine.forest.queues) == ({}, {})
+
+
+# Admissions
+
+
+@given(scenarios())
+def test_a_gang_is_admitted_as_a_whole_or_not_at_all(scenario: Json) -> None:
+    """SCH-351, SCH-502, SCH-562: every pod set, every covered resource, as many pods as asked for or accepted."""
+    stage = staged(scenario)
+    for step in scenario["steps"]:
+        for decision in stage.perform(step):
+            if isinstance(decision, Reserve) and decision.workload in stage.engine.workloads:
+                is_whole(decision, stage.engine.workloads[decision.workload], stage.engine.queues)
+
+
+def is_whole(decision: Reserve, workload: Workload, queues: dict[str, Queue]) -> None:
+    queue = queues[decision.admission.cluster_queue]
+    assigned = {each.name: each for each in decision.admission.pod_set_assignments}
+    assert [*assigned] == [pod_set.name for pod_set in workload.pod_sets]
+    for pod_set in workload.pod_sets:
+        assignment = assigned[pod_set.name]
+        assert (pod_set.min_count or pod_set.count) <= (assignment.count or 0) <= pod_set.count
+        asked = {*pod_set.per_pod, *({"pods"} & queue.group_of.keys())}
+        assert assignment.flavors.keys() == asked & queue.group_of.keys()
+        for group in queue.groups:
+            assert len({flavor for each, flavor in assignment.flavors.items() if each in group.resources}) <= 1
+
+
+@given(scenarios())
+def test_nobody_is_parked_who_fits(scenario: Json) -> None:
+    """SCH-261: whatever made room gave everybody in the pool another look.
+
+    Where there is a choice of flavors, a search may have ended in the middle (SCH-550); so only queues without one.
+    """
+    for stage in at_rest(scenario):
+        for workload in stage.engine.workloads.values():
+            queue = workload.queue
+            if queue is not None and queue.is_active and is_parked(stage, workload, queue) and has_no_choice(queue):
+                assert not would_be_admitted(stage, workload)
+
+
+def has_no_choice(queue: Queue) -> bool:
+    return all(len(group.flavors) == 1 for group in queue.groups)
+
+
+def is_parked(stage: Stage, workload: Workload, queue: Queue) -> bool:
+    return stage.engine.pending[queue.name].place_of(workload) is Place.POOL
+
+
+def would_be_admitted(stage: Stage, workload: Workload) -> bool:
+    found = stage.engine.explain(workload.key, stage.now).evaluation
+    return found is not None and found.mode is Mode.FIT and not found.reason
+
+
+@given(scenarios())
+def test_a_strict_head_that_fits_waits_only_for_what_others_hold(scenario: Json) -> None:
+    """SCH-238, SCH-338, SCH-340: it is admitted unless somebody of its tree keeps the room for himself."""
+    for stage in at_rest(scenario):
+        answers = {each.workload: each for each in another_cycle(stage) if isinstance(each, Wait)}
+        for queue in stage.engine.queues.values():
+            head = strict_head(stage, queue)
+            if head is not None and would_be_admitted(stage, head):
+                assert answers[head.key].message == NO_LONGER_FITS
+                assert queue.node.parent is not None
+
+
+def strict_head(stage: Stage, queue: Queue) -> Workload | None:
+    pending = stage.engine.pending[queue.name]
+    if not queue.policies.is_strict or not queue.is_active:
+        return None
+    return next((each for each in pending.listing().workloads if pending.place_of(each) is Place.ACTIVE), None)
+
+
+# Victims
+
+
+class Witness(CheckedEngine):
+    """Remembers whom every search found, after the search was checked."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.found: set[tuple[Key, Key, str]] = set()
+
+    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
+        targets = super().find_targets(preemptor, queue, needs, requests)
+        self.found |= {(preemptor.key, target.workload.key, target.reason) for target in targets}
+        return targets
+
+
+@given(scenarios())
+def test_every_eviction_is_allowed_and_needed(scenario: Json) -> None:
+    """SCH-603, SCH-611, SCH-613, SCH-633, SCH-720: no victim that a policy protects, none that could as well stay.
+
+    Both are checked when the search ends, on the tree as it is then; here, that nobody is evicted without a search.
+    """
+    stage = Stage(configured(scenario["configuration"], **scenario["gates"]))
+    witness = stage.engine = Witness(stage.settings)
+    for step in [*({"put": each} for each in scenario["objects"]), *scenario["steps"]]:
+        witness.found.clear()
+        evictions = [each for each in stage.perform(step) if isinstance(each, Evict)]
+        assert {(each.preemptor, each.workload, each.reason) for each in evictions} <= witness.found
+        assert len({each.workload for each in evictions}) == len(evictions)
+
+
+# Runs
+
+
+@given(scenarios())
+def test_the_same_events_lead_to_the_same_decisions(scenario: Json) -> None:
+    """Replayed, every decision is the same to the last word."""
+    first, second = staged(scenario), staged(scenario)
+    for step in scenario["steps"]:
+        assert told(first.perform(step)) == told(second.perform(step))
+
+
+def told(decisions: Iterable[Decision]) -> list[str]:
+    """Decisions in full; records of two engines are never equal, but they are called the same."""
+    return [repr(each) for each in decisions]
+
+
+@given(scenarios(prefixes=("a-", "b-")))
+def test_trees_do_not_touch_each_other(scenario: Json) -> None:
+    """SCH-321: what happens in one tree never changes a decision in another."""
+    together = staged(scenario)
+    alone = staged({**scenario, "objects": [each for each in scenario["objects"] if subject({"put": each}) != "b-"]})
+    for step in scenario["steps"]:
+        decided = [each for each in together.perform(step) if each.workload.name.startswith("a-")]
+        if subject(step) != "b-":
+            assert told(decided) == told(alone.perform(step))
+
+
+def subject(step: Json) -> str:
+    """Whose tree a step is about."""
+    ((kind, what),) = step.items()
+    names = {"put": lambda: what["metadata"]["name"], "delete": lambda: what["name"]}
+    name = names[kind]() if kind in names else str(what).rpartition("/")[2]
+    return name[:2]
+
+
+@given(scenarios())
+def test_a_turn_leaves_nothing_that_another_cycle_would_move(scenario: Json) -> None:
+    """SCH-302: nothing is forgotten that might be admitted or evicted."""
+    for stage in at_rest(scenario):
+        assert [each for each in another_cycle(stage) if not isinstance(each, Wait)] == []
+
+
+def another_cycle(stage: Stage) -> list[Decision]:
+    """A cycle over everything, stirred or not."""
+    stage.engine._stirred.update(stage.engine.queues)
+    stage.decisions = []
+    return stage.cycle()
+
+
+@given(scenarios())
+def test_a_turn_ends_where_repeated_cycles_end(scenario: Json) -> None:
+    """SCH-301, SCH-302: a turn is as many cycles as it takes, and leaves nothing that another one would move."""
+    *steps, _ = scenario["steps"]
+    turning, cycling = played({**scenario, "steps": steps}), played({**scenario, "steps": steps})
+    turning.conflicts.clear()
+    cycling.conflicts.clear()
+    turned = turning.perform(SCHEDULE)
+    cycled = cycles_until_quiet(cycling)
+    assert outcome(turned) == outcome(cycled)
+    assert turning.admitted == cycling.admitted
+
+
+def cycles_until_quiet(stage: Stage) -> list[Decision]:
+    """Cycles over everything, stirred or not, until so many came to nothing that each workload had its turn."""
+    made: list[Decision] = []
+    quiet = 0
+    while quiet < len(stage.workloads) + 5:
+        found = [each for each in another_cycle(stage) if not isinstance(each, Wait)]
+        made += found
+        quiet = 0 if found else quiet + 1
+    return made
+
+
+def outcome(decisions: Iterable[Decision]) -> dict[Key, str]:
+    """Who got what, or had to go and why."""
+    return {
+        each.workload: str(each.admission) if isinstance(each, Reserve) else each.reason
+        for each in decisions
+        if isinstance(each, Reserve | Evict)
+    }
+
+
+@given(scenario=scenarios(), order=st.randoms(use_true_random=False))
+def test_after_a_restart_everybody_is_where_he_was(scenario: Json, order: Any) -> None:
+    """SCH-203, SCH-420: the objects are the truth, in whatever order they are listed."""
+    before = played(scenario)
+    after = Stage(before.settings, before.now)
+    after.engine = CheckedEngine(before.settings)
+    arrivals = [partial(after.put, each) for each in living(scenario)]
+    arrivals += [partial(after.show, each) for each in before.workloads.values()]
+    order.shuffle(arrivals)
+    for arrive in arrivals:
+        arrive()
+    assert placed(after) == placed(before)
+
+
+def living(scenario: Json) -> list[Json]:
+    """The manifests of all objects but workloads, as they were last written."""
+    last: dict[tuple[str, str, str], Json] = {}
+    for step in [*({"put": each} for each in scenario["objects"]), *scenario["steps"]]:
+        if "put" in step:
+            metadata = step["put"]["metadata"]
+            last[step["put"]["kind"], metadata.get("namespace", ""), metadata["name"]] = step["put"]
+        elif "delete" in step:
+            last.pop((step["delete"]["kind"], step["delete"].get("namespace", ""), step["delete"]["name"]), None)
+    return [each for each in last.values() if each["kind"] != "Workload"]
+
+
+def placed(stage: Stage) -> dict[Key, tuple[str, bool]]:
+    """In which queue everybody is, and whether with quota."""
+    return {
+        key: (workload.queue.name if workload.queue else "", workload.has_quota)
+        for key, workload in stage.engine.workloads.items()
+    }
+
+
+# The scenarios themselves
+
+
+@given(scenarios())
+def test_scenarios_only_say_what_an_api_server_takes(scenario: Json) -> None:
+    """The same scenarios go to the real Kueue: every write of an object must be valid there (API-9)."""
+    stored: dict[tuple[str, str], Json] = {}
+    for step in [*({"put": each} for each in scenario["objects"]), *scenario["steps"]]:
+        manifest = step.get("put")
+        if manifest is not None and manifest["kind"] != "Namespace":
+            key = (manifest["kind"], manifest["metadata"].get("namespace", "") + "/" + manifest["metadata"]["name"])
+            verdict = admit(Write(manifest, stored.get(key)), DEFAULT_GATES)
+            assert verdict.accepted, verdict.errors
+            stored[key] = verdict.stored
