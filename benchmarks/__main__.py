@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from benchmarks.measure import HEADER
 
-SUITES = ("codec",)
+SUITES = ("codec", "engine")
 
 
 def main(names: list[str]) -> int:

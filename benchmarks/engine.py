@@ -1,0 +1,111 @@
+"""The engine's figures: virtual time, one core, CPU inside `apply` and `schedule` only (see RESULTS.md)."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+
+from benchmarks import memory
+from benchmarks.driver import Driver, Preempted, Supply
+from benchmarks.measure import Figure
+from benchmarks.searching import searches
+from benchmarks.yardsticks import BASELINE, LARGE, Yardstick
+from kohort.engine.fair_preemption import FairRules
+from kohort.engine.settings import Settings
+
+PENDING_FEW, PENDING_MANY = 1_000, 100_000
+COUNTED_ADMISSIONS = 3_000
+EXPLAINED = 200
+
+
+def figures() -> Iterator[Figure]:
+    yield from _yardstick(BASELINE, 200)
+    yield from _yardstick(LARGE, 400)
+    yield _work_conserving(BASELINE)
+    yield from _growth()
+    yield from _memory()
+    yield from _searches("classical", Settings(), 20)
+    fair = Settings(fair=FairRules())
+    yield from _searches("by fair share", fair, 60)
+
+
+def _limit(name: str, ours: float, limit: float, unit: str) -> Figure:
+    """A figure beside the most that it may be."""
+    return Figure(name, ours, limit, ours / limit, 1.0, unit)
+
+
+def _yardstick(yardstick: Yardstick, limit: float) -> Iterator[Figure]:
+    driver = _played(yardstick, Preempted.STARTS_OVER)
+    seconds = driver.now_ms / 1000
+    name = yardstick.name
+    yield _limit(f"{name}: CPU per admission / limit", driver.cpu_per_admission, limit, "us")
+    yield Figure(
+        f"{name}: admissions / jobs", driver.admissions, yardstick.jobs, driver.admissions / yardstick.jobs, None, ""
+    )
+    yield Figure(f"{name}: makespan / bound of quota", seconds, yardstick.bound, seconds / yardstick.bound, None, "s")
+    needed = driver.occupied / 1000 / (yardstick.nominal * yardstick.cohorts * yardstick.queues)
+    yield Figure(f"{name}: makespan / the same with what was redone", seconds, needed, seconds / needed, 1.05, "s")
+
+
+def _work_conserving(yardstick: Yardstick) -> Figure:
+    seconds = _played(yardstick, Preempted.RESUMES).now_ms / 1000
+    name = f"{yardstick.name}: makespan / bound, preempted jobs resume"
+    return Figure(name, seconds, yardstick.bound, seconds / yardstick.bound, 1.05, "s")
+
+
+def _played(yardstick: Yardstick, preempted: Preempted) -> Driver:
+    driver = Driver(preempted=preempted)
+    driver.set_up(yardstick)
+    driver.run()
+    assert driver.finished == yardstick.jobs
+    return driver
+
+
+# Growth
+
+
+def _growth() -> Iterator[Figure]:
+    few, many = _crowded(PENDING_FEW), _crowded(PENDING_MANY)
+    for driver in (few, many):
+        driver.run_for(COUNTED_ADMISSIONS)
+    yield Figure(
+        f"CPU per admission, {PENDING_MANY:,} / {PENDING_FEW:,} pending",
+        many.cpu_per_admission,
+        few.cpu_per_admission,
+        many.cpu_per_admission / few.cpu_per_admission,
+        2.0,
+    )
+    yield _limit(f"explain the slowest of {EXPLAINED}, {PENDING_MANY:,} pending / limit", _slowest(many), 5, "ms")
+
+
+def _crowded(pending: int) -> Driver:
+    """One tree of a hundred queues where so many wait: of equal priority, so that all sizes get their turn."""
+    counts = zip(BASELINE.classes, (7, 2, 1), strict=True)
+    classes = tuple(replace(kind, count=count, priority=0, every_ms=0) for kind, count in counts)
+    yardstick = replace(LARGE, cohorts=1, classes=classes)
+    driver = Driver(supply=Supply.REPLENISHED)
+    driver.set_up(yardstick, pending // yardstick.jobs)
+    driver.step()
+    return driver
+
+
+def _slowest(driver: Driver) -> float:
+    """Milliseconds of the slowest explanation among workloads spread over all."""
+    keys = list(driver.jobs)
+    worst = 0.0
+    for key in keys[:: max(1, len(keys) // EXPLAINED)]:
+        begin = time.process_time()
+        driver.engine.explain(key, driver.now)
+        worst = max(worst, time.process_time() - begin)
+    return worst * 1000
+
+
+def _memory() -> Iterator[Figure]:
+    for make in (memory.small, memory.realistic):
+        name = f"memory of {PENDING_MANY:,} {make.__name__} pending / limit"
+        yield _limit(name, memory.megabytes(make, PENDING_MANY), 1024, "MB")
+
+
+def _searches(kind: str, settings: Settings, limit: float) -> Iterator[Figure]:
+    for search in searches(settings):
+        name = f"search {kind}, {search.name} ({search.victims} found) / limit"
+        yield _limit(name, search.seconds * 1000, limit, "ms")

@@ -1,0 +1,58 @@
+"""What the engine holds in memory for many pending workloads, measured in a process of its own."""
+
+import multiprocessing
+import resource
+import sys
+from collections.abc import Callable, Iterator
+
+from msgspec import structs
+
+from benchmarks.driver import DAWN, as_watched
+from benchmarks.workloads import workload_bytes
+from benchmarks.yardsticks import LARGE, NAMESPACE, workload
+from kohort.api.codec import decode
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import WorkloadStatus
+from kohort.engine.engine import Engine
+from kohort.engine.events import Put
+
+Make = Callable[[int, str], Workload]
+
+
+def megabytes(make: Make, count: int) -> float:
+    """Most memory of a process that holds so many pending workloads in the queues of the large yardstick."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_hold, (make, count))
+
+
+def small(number: int, queue: str) -> Workload:
+    """A workload of one small pod set."""
+    return as_watched(workload(number, queue, 1 + number % 7, number % 3, DAWN))
+
+
+def realistic(number: int, queue: str) -> Workload:
+    """A pending workload of two pod sets, about 2 KB of JSON."""
+    thing = decode(workload_bytes(number), Workload)
+    metadata = structs.replace(thing.metadata, namespace=NAMESPACE)
+    return as_watched(
+        structs.replace(
+            thing, metadata=metadata, spec=structs.replace(thing.spec, queue_name=queue), status=WorkloadStatus()
+        )
+    )
+
+
+def _hold(make: Make, count: int) -> float:
+    engine = Engine()
+    for thing in LARGE.objects():
+        engine.apply(Put(thing), DAWN)
+    for event in _events(make, count):
+        engine.apply(event, DAWN)
+    engine.schedule(DAWN)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
+
+
+def _events(make: Make, count: int) -> Iterator[Put]:
+    names = list(LARGE.queue_names())
+    for number in range(count):
+        yield Put(make(number, names[number % len(names)]))
