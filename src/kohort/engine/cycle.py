@@ -26,7 +26,7 @@ from kohort.engine.preemption import Needs, Requests, Target, fits
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.records import Flavor, Key, Progress, Queue, Workload
 from kohort.engine.requests.usage import PodSetUsage
-from kohort.engine.tournament import Contender, TournamentRules, winner
+from kohort.engine.tournament import Contender, Tournament, TournamentRules
 from kohort.engine.variants import BETTER_IS_ADMITTED, WORSE_THAN_ACCEPTABLE, Variants, held_rank, rank
 
 WAITING_FOR_QUOTA = "WaitingForQuota"
@@ -480,10 +480,12 @@ def _by_tree(entries: list[Entry]) -> list[list[Entry]]:
 
 def _by_share(entries: list[Entry], rules: TournamentRules) -> Iterator[Entry]:
     """One winner after the other, each chosen with what came before already counted (SCH-321)."""
-    left = {id(contender): (contender, entry) for contender, entry in ((_contender(e), e) for e in entries)}
-    while left:
-        chosen = winner([contender for contender, _ in left.values()], rules)
-        yield left.pop(id(chosen))[1]
+    contenders = [_contender(entry) for entry in entries]
+    entry_of = dict(zip(map(id, contenders), entries, strict=True))
+    tournament = Tournament(contenders, rules)
+    while (winner := tournament.next()) is not None:
+        yield entry_of[id(winner)]
+        tournament.settle(winner)
 
 
 def _contender(entry: Entry) -> Contender:

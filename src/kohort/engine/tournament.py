@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from kohort.engine.forest import CohortNode
+from kohort.engine.forest import CohortNode, Node
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Queue
 from kohort.engine.shares import Share, share_of
@@ -35,52 +35,88 @@ class Contender(msgspec.Struct, frozen=True):
     is_preemptor: bool = False
 
 
-Standing = dict[int, Share]
-"""Share of the contender's node below each cohort of its path, by the cohort's id."""
+Rank = tuple[object, ...]
 
 
-def winner(contenders: Iterable[Contender], rules: TournamentRules) -> Contender:
-    """The entry to process next among those of one tree."""
-    standings = [(contender, _standing(contender)) for contender in contenders]
-    by_queue: dict[str, list[tuple[Contender, Standing]]] = {}
-    for pair in standings:
-        by_queue.setdefault(pair[0].queue.name, []).append(pair)
-    root = standings[0][0].queue.node.parent
-    if root is None:
-        return min(standings, key=lambda pair: pair[0].uid)[0]
-    champion = _champion(root.root(), by_queue, rules)
-    if champion is None:
-        raise LookupError("a tournament needs a contender")
-    return champion[0]
+class Tournament:
+    """The entries of one tree. What a winner does to the tree counts for those left, once it is settled (SCH-730).
+
+    Only shares on the winner's path change by that, so ranks are kept everywhere else.
+    """
+
+    def __init__(self, contenders: Iterable[Contender], rules: TournamentRules) -> None:
+        self._rules = rules
+        self._loners: list[Contender] = []
+        """Entries of a queue without cohort, who compete with nobody."""
+        self._root: CohortNode | None = None
+        self._entered: dict[CohortNode, list[tuple[Rank, Contender]]] = {}
+        """Entries of the queues right below a cohort, the worst first, each with its rank there."""
+        self._champions: dict[CohortNode, tuple[Rank, Contender] | None] = {}
+        """The best below a cohort, with its rank at the cohort's parent, as long as nothing below changed."""
+        for contender in contenders:
+            self._enter(contender)
+        for entered in self._entered.values():
+            entered.sort(reverse=True, key=lambda pair: pair[0])
+        self._loners.sort(reverse=True, key=lambda contender: contender.uid)
+
+    def _enter(self, contender: Contender) -> None:
+        cohort = contender.queue.node.parent
+        if cohort is None:
+            self._loners.append(contender)
+            return
+        self._root = cohort.root()
+        self._entered.setdefault(cohort, []).append((self._rank_below(cohort, contender), contender))
+
+    def next(self) -> Contender | None:
+        """The entry to process next; `settle` it before asking again."""
+        if self._loners:
+            return self._loners.pop()
+        champion = None if self._root is None else self._champion(self._root)
+        return None if champion is None else champion[1]
+
+    def settle(self, winner: Contender) -> None:
+        """What the winner takes is counted in the tree: compare anew on its path."""
+        cohort = winner.queue.node.parent
+        if cohort is None:
+            return
+        left = self._entered[cohort]
+        left.pop()
+        if any(contender.queue is winner.queue for _, contender in left):
+            left[:] = [(self._rank_below(cohort, contender), contender) for _, contender in left]
+            left.sort(reverse=True, key=lambda pair: pair[0])
+        for ancestor in winner.queue.node.ancestors():
+            self._champions.pop(ancestor, None)
+
+    def _champion(self, cohort: CohortNode) -> tuple[Rank, Contender] | None:
+        if cohort in self._champions:
+            return self._champions[cohort]
+        entered = self._entered.get(cohort)
+        runners = [] if not entered else [entered[-1]]
+        for child in cohort.children.values():
+            champion = self._champion(child)
+            if champion is not None:
+                runners.append(champion)
+        best = min(runners, key=lambda pair: pair[0], default=None)
+        if best is not None and cohort.parent is not None:
+            best = self._rank_below(cohort.parent, best[1]), best[1]
+        self._champions[cohort] = best
+        return best
+
+    def _rank_below(self, cohort: CohortNode, contender: Contender) -> Rank:
+        """Rank among the children of a cohort, by the share of the child on whose side the entry is."""
+        cells = contender.queue.node.cells
+        for fr, amount in contender.usage.items():
+            cells[fr].use(amount)
+        node: Node = contender.queue.node
+        while node.parent is not None and node.parent is not cohort:
+            node = node.parent
+        share = share_of(node)
+        for fr, amount in contender.usage.items():
+            cells[fr].free(amount)
+        return _rank(contender, share, self._rules)
 
 
-def _standing(contender: Contender) -> Standing:
-    """Shares along the path, as if the entry were admitted (SCH-730)."""
-    cells = contender.queue.node.cells
-    for fr, amount in contender.usage.items():
-        cells[fr].use(amount)
-    standing: Standing = {}
-    node = contender.queue.node
-    for ancestor in contender.queue.node.ancestors():
-        standing[id(ancestor)] = share_of(node)
-        node = ancestor  # type: ignore[assignment]
-    for fr, amount in contender.usage.items():
-        cells[fr].free(amount)
-    return standing
-
-
-def _champion(
-    cohort: CohortNode, by_queue: Mapping[str, list[tuple[Contender, Standing]]], rules: TournamentRules
-) -> tuple[Contender, Standing] | None:
-    runners = [pair for leaf in cohort.queues for pair in by_queue.get(leaf, ())]
-    for child in cohort.children.values():
-        best = _champion(child, by_queue, rules)
-        if best is not None:
-            runners.append(best)
-    return min(runners, key=lambda pair: _rank(pair[0], pair[1][id(cohort)], rules), default=None)
-
-
-def _rank(contender: Contender, share: Share, rules: TournamentRules) -> tuple[object, ...]:
+def _rank(contender: Contender, share: Share, rules: TournamentRules) -> Rank:
     """SCH-731, the best first; a stable key ends full ties."""
     borrows = any(fr in share.borrowed for fr in contender.usage)
     return (
