@@ -24,8 +24,7 @@ def figures() -> Iterator[Figure]:
     yield from _growth()
     yield from _memory()
     yield from _searches("classical", Settings(), 20)
-    fair = Settings(fair=FairRules())
-    yield from _searches("by fair share", fair, 60)
+    yield from _searches("by fair share", Settings(fair=FairRules(preempts_within_nominal=False)), 60)
 
 
 def _limit(name: str, ours: float, limit: float, unit: str) -> Figure:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from benchmarks.driver import DAWN
 from benchmarks.yardsticks import NAMESPACE, cluster_queue, cohort, local_queue, surroundings, workload
 from kohort.api.kueue.v1beta2 import Workload
@@ -18,9 +20,10 @@ from kohort.engine.settings import Settings
 COHORTS = 10
 QUEUES = 10
 VICTIMS = 1000
+LOST = 10
+"""Workloads of a stopped queue, who use quota and can't be victims."""
 CPU = FlavorResource("default", "cpu")
-OWNER = "owner"
-"""The queue that owns everything, lent it all and wants it back."""
+OWNER, STOPPED = "owner", "stopped"
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,14 @@ class Search:
 
 
 def searches(settings: Settings, rounds: int = 5) -> Iterator[Search]:
-    """Searches that end early, in the middle and late, and one in vain; the quickest of some rounds each."""
-    engine = _lent_out(settings)
-    for name, cores in (("one victim", 1), ("half", VICTIMS // 2), ("all", VICTIMS), ("in vain", VICTIMS + 1)):
+    """Searches that end early, in the middle and late, and one in vain; the quickest of some rounds each.
+
+    In vain: every queue gives back half of what it uses, everybody is looked at, and it is still not enough.
+    """
+    engine = _lent_out(settings, own=0, lost=0)
+    for name, cores in (("one victim", 1), ("half", VICTIMS // 2), ("all", VICTIMS)):
         yield _timed(engine, name, cores, rounds)
+    yield _timed(_lent_out(settings, own=5, lost=LOST), "in vain", VICTIMS // 2, rounds)
 
 
 def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
@@ -53,28 +60,31 @@ def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
     return Search(name, best, found)
 
 
-def _lent_out(settings: Settings) -> Engine:
-    """A thousand workloads of one core, ten in each of a hundred queues that own nothing, and one that must stay."""
+def _lent_out(settings: Settings, own: int, lost: int) -> Engine:
+    """A hundred queues that have `own` cores and use ten each, and one that has lent them the rest."""
     engine = Engine(settings)
+    names = [f"cohort-{index // QUEUES}-queue-{index % QUEUES}" for index in range(COHORTS * QUEUES)]
     for thing in surroundings():
         engine.apply(Put(thing), DAWN)
-    names = [f"cohort-{index // QUEUES}-queue-{index % QUEUES}" for index in range(COHORTS * QUEUES)]
     for index in range(COHORTS):
         engine.apply(Put(cohort(f"cohort-{index}", "root")), DAWN)
-    for name in names:
-        engine.apply(Put(cluster_queue(name, name.rpartition("-queue-")[0], 0)), DAWN)
+    for name in (*names, STOPPED):
+        engine.apply(Put(cluster_queue(name, name.rpartition("-queue-")[0] or "cohort-0", own)), DAWN)
         engine.apply(Put(local_queue(name)), DAWN)
-    engine.apply(Put(cluster_queue(OWNER, "cohort-0", VICTIMS + 1)), DAWN)
+    engine.apply(Put(cluster_queue(OWNER, "cohort-0", VICTIMS - own * len(names))), DAWN)
     engine.apply(Put(local_queue(OWNER)), DAWN)
     for number in range(VICTIMS):
-        engine.apply(Put(_running(number, names[number % len(names)], 0)), DAWN)
-    engine.apply(Put(_running(VICTIMS, OWNER, 1000)), DAWN)
+        engine.apply(Put(_running(number, names[number % len(names)])), DAWN)
+    for number in range(lost):
+        engine.apply(Put(_running(VICTIMS + number, STOPPED)), DAWN)
+    stopped = cluster_queue(STOPPED, "cohort-0", 0)
+    engine.apply(Put(structs.replace(stopped, spec=structs.replace(stopped.spec, stop_policy="Hold"))), DAWN)
     engine.schedule(DAWN)
     return engine
 
 
-def _running(number: int, queue: str, priority: int) -> Workload:
-    pending = workload(number, queue, 1, priority, DAWN)
+def _running(number: int, queue: str) -> Workload:
+    pending = workload(number, queue, 1, 0, DAWN)
     usage = PodSetAssignment(count=1, flavors={"cpu": "default"}, resource_usage={"cpu": "1"})
     admission = Admission(cluster_queue=queue, pod_set_assignments=(usage,))
     return reserve(pending, Reservation(admission, frozenset()), Settings().gates, DAWN).workload

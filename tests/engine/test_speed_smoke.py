@@ -1,0 +1,106 @@
+"""The work that the engine does, counted: how much is looked at must not grow with what does not matter.
+
+Counts instead of seconds, so that a busy machine changes nothing; `make bench` has the seconds.
+"""
+
+from dataclasses import replace
+
+import pytest
+from benchmarks.driver import Driver, Preempted, Supply
+from benchmarks.yardsticks import BASELINE, LARGE, Yardstick
+
+from engine.play import Play
+from kohort.engine import cycle
+from kohort.engine.cycle import Head
+from kohort.engine.records import Workload
+
+SMALL = replace(BASELINE, cohorts=2, classes=tuple(replace(each, count=each.count // 25) for each in BASELINE.classes))
+
+
+class Counter:
+    """How often something happened."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+
+@pytest.fixture
+def evaluations(monkeypatch: pytest.MonkeyPatch) -> Counter:
+    """How many heads were nominated."""
+    counter, nominate = Counter(), cycle._Cycle._nominate
+
+    def counted(self: cycle._Cycle, head: Head) -> cycle.Entry:
+        counter.times += 1
+        return nominate(self, head)
+
+    monkeypatch.setattr(cycle._Cycle, "_nominate", counted)
+    return counter
+
+
+@pytest.fixture
+def releases(monkeypatch: pytest.MonkeyPatch) -> Counter:
+    """How many workloads were taken out of the tree, in earnest or for a try."""
+    counter, release = Counter(), Workload.release
+
+    def counted(self: Workload) -> None:
+        counter.times += 1
+        release(self)
+
+    monkeypatch.setattr(Workload, "release", counted)
+    return counter
+
+
+def played(yardstick: Yardstick, preempted: Preempted = Preempted.STARTS_OVER) -> Driver:
+    driver = Driver(preempted=preempted)
+    driver.set_up(yardstick)
+    driver.run()
+    return driver
+
+
+def crowded(rounds: int) -> Driver:
+    """Ten queues of one cohort in which 100 workloads per round wait, of which few can run."""
+    classes = tuple(
+        replace(each, count=count, priority=0, every_ms=0)
+        for each, count in zip(BASELINE.classes, (7, 2, 1), strict=True)
+    )
+    driver = Driver(supply=Supply.REPLENISHED)
+    driver.set_up(replace(LARGE, cohorts=1, queues=10, classes=classes), rounds)
+    driver.step()
+    return driver
+
+
+def test_every_job_of_the_yardstick_runs_to_its_end() -> None:
+    driver = played(SMALL)
+    assert driver.finished == SMALL.jobs
+    assert driver.admissions == driver.finished + driver.evictions
+
+
+def test_no_quota_lies_idle_while_somebody_waits_for_it() -> None:
+    """Where no work is lost, the makespan is what the jobs take of the quota, give or take the last job."""
+    driver = played(SMALL, Preempted.RESUMES)
+    assert SMALL.bound * 1000 <= driver.now_ms <= SMALL.bound * 1000 * 1.05
+
+
+def test_an_admission_takes_few_evaluations(evaluations: Counter) -> None:
+    driver = played(SMALL)
+    assert evaluations.times <= 2 * driver.admissions
+
+
+def test_evaluations_do_not_grow_with_what_waits(evaluations: Counter) -> None:
+    """SCH-251: whatever waits behind an equal workload that failed costs nothing."""
+    crowded(5).run_for(100)
+    few, evaluations.times = evaluations.times, 0
+    crowded(30).run_for(100)
+    assert evaluations.times <= 1.5 * few
+
+
+def test_nobody_is_taken_out_for_a_try_when_not_even_all_would_do(releases: Counter) -> None:
+    """SCH-634."""
+    play = Play()
+    play.queue("a", 10, preemption={"reclaimWithinCohort": "LowerPriority"})
+    play.queue("b", 0)
+    play.running("low", 2, "b")
+    play.running("high", 8, "b", priority=9)
+    play.submit("a1", 10, "a", priority=5)
+    assert "a1" in play.turn().waiting
+    assert releases.times == 0
