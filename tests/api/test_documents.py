@@ -12,7 +12,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.manifests import FILE, JOB, documents, error_of, place_of_error, value, values
+from api.manifest_texts import FILE, JOB, documents, error_of, place_of_error, value, values
 from kohort.api.documents import MAX_DEPTH, Document, discover, load, read_documents
 from kohort.api.errors import DocumentError
 from kohort.api.fields import ROOT, Path

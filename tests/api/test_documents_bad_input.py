@@ -10,7 +10,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from api.manifests import FILE, JOB, documents, error_of, value
+from api.manifest_texts import FILE, JOB, documents, error_of, value
 from kohort.api.documents import MAX_DEPTH, MAX_FILE_BYTES, Document, read_documents
 from kohort.api.errors import DocumentError
 
