@@ -148,6 +148,8 @@ class PendingQueue:
             self._shelves.put_in_pool(entry)
 
     def _keep_in_pool(self, entry: Entry, now: datetime) -> None:
+        if self._shelves.is_in_place(entry) and not _backs_off(entry.workload, now):
+            return
         if self._shelves.sleeps(entry):
             self._shelves.put_to_sleep(entry, entry.workload.backoff_until or now)
         else:

@@ -49,7 +49,7 @@ class Shelves:
         group.active.add(item)
         self.active += 1
         if group.active.head() is item:
-            self._offer_heads([group])
+            self._frontier_of(group).offer((item,))
 
     def put_in_pool(self, entry: Entry) -> None:
         """Let the workload wait for the next retry."""
@@ -63,7 +63,7 @@ class Shelves:
         self._asleep.add((0, until, entry.workload.uid, self._next_number(), entry))
 
     def is_in_place(self, entry: Entry) -> bool:
-        """Whether an active workload would come to stand where it stands."""
+        """Whether a workload would come to stand where it stands, be it active or in the pool."""
         item, group, workload = entry.item, entry.group, entry.workload
         return (
             item is not None
@@ -83,7 +83,9 @@ class Shelves:
         if shelf.is_active:
             self.active -= 1
         if was_first and entry.group is not None:
-            self._offer_heads([entry.group])
+            head = shelf.head()
+            if head is not None:
+                self._frontier_of(entry.group).offer((head,))
 
     def drop(self, entry: Entry) -> None:
         """Take the workload away; it will not come back to its group."""
@@ -131,7 +133,9 @@ class Shelves:
 
     def take_due(self, now: datetime) -> list[Entry]:
         """Take the sleepers off their shelf that are due, the longest due first."""
-        due = []
+        due: list[Entry] = []
+        if not self._asleep.size:
+            return due
         while (item := self._asleep.head()) is not None and item[1] <= now:
             self.take(item[4])
             due.append(item[4])
@@ -168,6 +172,13 @@ class Shelves:
 
     def _lane(self, group: Group) -> Key:
         return EVERYONE if self._usage_of is None else group.local_queue
+
+    def _frontier_of(self, group: Group) -> Frontier:
+        lane = self._lane(group)
+        frontier = self._frontiers.get(lane)
+        if frontier is None:
+            frontier = self._frontiers[lane] = Frontier()
+        return frontier
 
     def _offer_heads(self, groups: Iterable[Group]) -> None:
         heads: dict[Key, list[Item]] = {}
