@@ -127,3 +127,18 @@ def test_a_victim_on_its_way_out_is_chosen_again_before_its_eviction_is_seen() -
 def evictions(play: Play) -> list[str]:
     """Whom a turn evicts, without writing it down."""
     return [each.workload.name for each in play.engine.schedule(play.now) if isinstance(each, Evict)]
+
+
+def test_what_victims_still_hold_may_be_given_away_in_the_same_cycle() -> None:
+    """SCH-331: others are weighed as if the victims of the cycle were gone, so that 9 of 7 are in use until they are."""
+    play = Play()
+    play.queue("preemptor", 3, preemption={"reclaimWithinCohort": "Any"})
+    play.queue("victim", 0)
+    play.queue("x", 4)
+    play.queue("y", 0)
+    play.running("v", 5, "victim")
+    play.submit("p", 3, "preemptor")
+    play.submit("x1", 2, "x")
+    play.submit("y1", 2, "y")
+    assert play.once().evicted == {"v": "InCohortReclamation"}
+    assert play.reserved == ["x1", "y1"]
