@@ -130,7 +130,7 @@ def evictions(play: Play) -> list[str]:
 
 
 def test_what_victims_still_hold_may_be_given_away_in_the_same_cycle() -> None:
-    """SCH-331: others are weighed as if the victims of the cycle were gone, so that 9 of 7 are in use until they are."""
+    """SCH-331: others are weighed as if the victims of the cycle were gone, and 9 of 7 are in use until they are."""
     play = Play()
     play.queue("preemptor", 3, preemption={"reclaimWithinCohort": "Any"})
     play.queue("victim", 0)
