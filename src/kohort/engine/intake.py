@@ -1,11 +1,11 @@
 """API objects turned into the engine's records: read once when they change, never during a turn."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from kohort.api.amounts import to_quota
 from kohort.api.codec import to_json
-from kohort.api.conditions import find, is_true
+from kohort.api.conditions import find
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import (
@@ -17,10 +17,11 @@ from kohort.api.kueue.keys import (
 )
 from kohort.api.kueue.v1beta2.queues import ClusterQueueSpec, FairSharing, ResourceGroup
 from kohort.api.kueue.validation.workload import priority_boost
+from kohort.api.meta import Condition
 from kohort.api.quantity import NANO, Quantity
 from kohort.api.taints import BLOCKING_EFFECTS
 from kohort.engine.quota import FlavorResource, Quota
-from kohort.engine.records import Flavor, FlavorGroup, Key, Policies
+from kohort.engine.records import NO_END, Flavor, FlavorGroup, Key, Policies
 from kohort.engine.settings import Settings
 
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -80,16 +81,30 @@ def effective_priority(workload: v1beta2.Workload, gates: FeatureGates) -> int:
     return (workload.spec.priority or 0) + (boost or 0)
 
 
-def queue_timestamp(workload: v1beta2.Workload, settings: Settings) -> datetime:
+Conditions = Mapping[str, Condition]
+"""The conditions of a workload by type."""
+
+
+def conditions_of(workload: v1beta2.Workload) -> Conditions:
+    """All conditions, looked through once for the many questions that a new object raises."""
+    return {condition.type: condition for condition in workload.status.conditions}
+
+
+def holds(conditions: Conditions, type_: str) -> bool:
+    """Whether the condition is there with status True."""
+    found = conditions.get(type_)
+    return found is not None and found.status == "True"
+
+
+def queue_timestamp(workload: v1beta2.Workload, conditions: Conditions, settings: Settings) -> datetime:
     """What decides who waited longer (SCH-211)."""
-    conditions = workload.status.conditions
-    evicted = find(conditions, "Evicted")
+    evicted = conditions.get("Evicted")
     if evicted is not None and evicted.status == "True":
         if evicted.reason == "PodsReadyTimeout" and settings.eviction_timestamps:
             return evicted.last_transition_time
         if evicted.reason == "AdmissionCheck":
             return evicted.last_transition_time
-    preempted = find(conditions, "Preempted")
+    preempted = conditions.get("Preempted")
     if (
         preempted is not None
         and preempted.status == "True"
@@ -100,15 +115,23 @@ def queue_timestamp(workload: v1beta2.Workload, settings: Settings) -> datetime:
     return workload.metadata.creation_timestamp or EPOCH
 
 
-def is_finished(workload: v1beta2.Workload) -> bool:
-    """Whether the workload has ended."""
-    return is_true(workload.status.conditions, "Finished")
+def backoff_until(workload: v1beta2.Workload, conditions: Conditions) -> datetime | None:
+    """Until when the workload may not be tried again (SCH-223)."""
+    requeued = conditions.get("Requeued")
+    if requeued is not None and requeued.status == "False":
+        return NO_END
+    return workload.status.requeue_state.requeue_at if workload.status.requeue_state else None
 
 
-def holds_quota(workload: v1beta2.Workload) -> bool:
+def is_over(workload: v1beta2.Workload, conditions: Conditions) -> bool:
+    """Whether the workload has ended or is not to run."""
+    return not workload.spec.active or holds(conditions, "Finished")
+
+
+def holds_quota(workload: v1beta2.Workload, conditions: Conditions) -> bool:
     """Whether the workload has an active reservation (SCH-420); a parent's is that of its variant (SCH-1110)."""
-    reserved = workload.status.admission is not None and is_true(workload.status.conditions, "QuotaReserved")
-    return reserved and workload.spec.active and not is_finished(workload) and not is_parent(workload)
+    reserved = workload.status.admission is not None and holds(conditions, "QuotaReserved")
+    return reserved and not is_over(workload, conditions) and not is_parent(workload)
 
 
 def is_parent(workload: v1beta2.Workload) -> bool:
@@ -123,10 +146,9 @@ def parent_of(workload: v1beta2.Workload, gates: FeatureGates) -> str:
     return next((owner.uid for owner in workload.metadata.owner_references if owner.kind == "Workload"), "")
 
 
-def is_admissible(workload: v1beta2.Workload, gates: FeatureGates) -> bool:
+def is_admissible(workload: v1beta2.Workload, conditions: Conditions, gates: FeatureGates) -> bool:
     """Whether the workload may wait in a queue at all (SCH-201)."""
-    conditions = workload.status.conditions
-    reservation = find(conditions, "QuotaReserved")
+    reservation = conditions.get("QuotaReserved")
     on_hold = reservation is not None and reservation.status == "False" and reservation.reason == "OnHold"
     gated = gates.enabled(Gate.AdmissionGatedBy) and bool(
         workload.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION)
@@ -134,16 +156,15 @@ def is_admissible(workload: v1beta2.Workload, gates: FeatureGates) -> bool:
     is_reserved = reservation is not None and reservation.status == "True"
     return not (
         gated
-        or is_finished(workload)
+        or is_over(workload, conditions)
         or is_parent(workload)
-        or not workload.spec.active
         or is_reserved
         or on_hold
-        or is_true(conditions, "WaitingForReplacementPods")
+        or holds(conditions, "WaitingForReplacementPods")
     )
 
 
-def matters_in_the_pool(old: v1beta2.Workload | None, new: v1beta2.Workload) -> bool:
+def matters_in_the_pool(old: v1beta2.Workload | None, new: v1beta2.Workload, conditions: Conditions) -> bool:
     """Whether a change gives a workload that was found wanting another look (SCH-221)."""
     if old is None or old is new:
         return old is None
@@ -154,8 +175,8 @@ def matters_in_the_pool(old: v1beta2.Workload | None, new: v1beta2.Workload) -> 
         or old.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
         != new.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
         or before.reclaimable_pods != after.reclaimable_pods
-        or find(before.conditions, "Evicted") != find(after.conditions, "Evicted")
-        or find(before.conditions, "Requeued") != find(after.conditions, "Requeued")
+        or find(before.conditions, "Evicted") != conditions.get("Evicted")
+        or find(before.conditions, "Requeued") != conditions.get("Requeued")
         or (before.preemption_gates != after.preemption_gates and _open_gates(old) != _open_gates(new))
     )
 

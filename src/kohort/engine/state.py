@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from kohort.api.conditions import find, is_true
+from kohort.api.conditions import find
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
 from kohort.api.errors import ApiError
@@ -20,9 +20,10 @@ from kohort.engine.eligibility import Eligibility
 from kohort.engine.equivalence import equivalence
 from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.forest import CohortNode, Forest, Node
+from kohort.engine.intake import Conditions
 from kohort.engine.pending import PendingQueue
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import NO_END, Flavor, Key, PodSet, Queue, Workload
+from kohort.engine.records import Flavor, Key, PodSet, Queue, Workload
 from kohort.engine.requests.demand import demands
 from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.problems import resource_problem
@@ -193,7 +194,7 @@ class State:
             thing = workload.object
             if thing is not None and thing.status.admission and thing.status.admission.cluster_queue == name:
                 del self._strays[workload.key]
-                self._hold(workload, thing, now)
+                self._hold(workload, thing, intake.conditions_of(thing), now)
 
     def _remove_queue(self, name: str) -> None:
         queue = self.queues.pop(name, None)
@@ -312,38 +313,39 @@ class State:
             workload = None
         if workload is None:
             workload = self.workloads[key] = Workload(key, thing.metadata.uid)
-        if key in self._assumed and not self._confirms(workload, thing):
+        conditions = intake.conditions_of(thing)
+        if key in self._assumed and not self._confirms(workload, thing, conditions):
             self._assumed[key] = thing
             return
         self._strays.pop(key, None)
-        matters = intake.matters_in_the_pool(workload.object, thing)
+        matters = intake.matters_in_the_pool(workload.object, thing, conditions)
         was_admitted = workload.is_admitted
-        self._read(workload, thing)
-        if intake.holds_quota(thing):
-            self._hold(workload, thing, now)
+        self._read(workload, thing, conditions)
+        if intake.holds_quota(thing, conditions):
+            self._hold(workload, thing, conditions, now)
             if workload.is_admitted and not was_admitted:
                 self._settle_penalty(workload, now)
             return
-        if intake.is_finished(thing) or not thing.spec.active:
+        if intake.is_over(thing, conditions):
             self._drop_penalty(workload)
             self._stir_home_of(workload)
         self._release(workload)
         self._evicting.discard(workload.uid)
-        if not intake.is_admissible(thing, self.settings.gates):
+        if not intake.is_admissible(thing, conditions, self.settings.gates):
             self._dequeue(workload)
         elif matters or workload.queue is None:
             self._line_up(workload, now)
         else:
             self.pending[workload.queue.name].update(workload, now, changed=False)
 
-    def _confirms(self, workload: Workload, thing: v1beta2.Workload) -> bool:
+    def _confirms(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
         """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
-        settled = intake.holds_quota(thing) or intake.is_finished(thing) or not thing.spec.active
+        settled = intake.holds_quota(thing, conditions) or intake.is_over(thing, conditions)
         if settled:
             del self._assumed[workload.key]
         return settled
 
-    def _read(self, workload: Workload, thing: v1beta2.Workload) -> None:
+    def _read(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
         """Take over what the object says, and note what follows from it for others."""
         if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
             self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
@@ -351,13 +353,13 @@ class State:
         if priority != workload.priority and workload.has_quota and workload.queue is not None:
             workload.queue.recount(workload, priority)
             self._stir_tree_of(workload.queue.node)
-        self._note_readiness(workload, thing)
+        self._note_readiness(workload, intake.holds(conditions, "PodsReady"))
         self.variants.note(workload, intake.parent_of(thing, self.settings.gates))
-        self.describe(workload, thing)
+        self.describe(workload, thing, conditions)
         if workload.evicted:
             self._evicting.discard(workload.uid)
 
-    def describe(self, workload: Workload, thing: v1beta2.Workload) -> None:
+    def describe(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
         """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
         gates = self.settings.gates
         before, workload.object = workload.object, thing
@@ -365,14 +367,14 @@ class State:
         workload.generation = thing.metadata.generation
         workload.priority = intake.effective_priority(thing, gates)
         workload.created = thing.metadata.creation_timestamp
-        workload.queued_at = intake.queue_timestamp(thing, self.settings)
-        workload.backoff_until = _backoff_until(thing)
-        workload.is_admitted = is_true(thing.status.conditions, "Admitted")
+        workload.queued_at = intake.queue_timestamp(thing, conditions, self.settings)
+        workload.backoff_until = intake.backoff_until(thing, conditions)
+        workload.is_admitted = intake.holds(conditions, "Admitted")
         workload.has_closed_gate = intake.has_closed_gate(thing)
         workload.allowed_flavors = intake.allowed_flavors(thing, gates)
         replaced = intake.replaced_slice(thing, gates)
         workload.replaces = self.workloads.get(replaced) if replaced else None
-        workload.evicted = is_true(thing.status.conditions, "Evicted")
+        workload.evicted = intake.holds(conditions, "Evicted")
         workload.environment = self._surroundings.of(workload.key.namespace)
         counts_for = (workload.priority, workload.allowed_flavors, workload.replaces, workload.environment)
         if counted_for != counts_for or not intake.asks_the_same(before, thing):
@@ -410,12 +412,11 @@ class State:
         """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""
         for workload in list(self.workloads.values()):
             if workload.object is not None and not workload.has_quota and namespace in ("", workload.key.namespace):
-                self._read(workload, workload.object)
+                self._read(workload, workload.object, intake.conditions_of(workload.object))
                 self._enqueue(workload, now)
 
-    def _note_readiness(self, workload: Workload, thing: v1beta2.Workload) -> None:
+    def _note_readiness(self, workload: Workload, ready: bool) -> None:  # noqa: FBT001
         """Pods that became ready may be what everybody waits for (SCH-1035)."""
-        ready = is_true(thing.status.conditions, "PodsReady")
         if ready and not workload.pods_ready and self.settings.waits_for_pods:
             self._stirred.update(self.queues)
         workload.pods_ready = ready
@@ -428,12 +429,12 @@ class State:
         workload.local_queue = key
         self.local_queues.setdefault(key, LocalQueue()).workloads[workload.key] = workload
 
-    def _hold(self, workload: Workload, thing: v1beta2.Workload, now: datetime) -> None:
+    def _hold(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
         """Count what the object says it holds."""
         self._dequeue(workload)
         admission = thing.status.admission
         queue = self.queues.get(admission.cluster_queue) if admission else None
-        reserved = find(thing.status.conditions, "QuotaReserved")
+        reserved = conditions.get("QuotaReserved")
         usage: dict[FlavorResource, int] = {}
         by_pod_set = admitted_usage(thing, self.settings.gates)
         for pod_set in by_pod_set:
@@ -533,7 +534,9 @@ class State:
     def _enqueue(self, workload: Workload, now: datetime) -> None:
         """Let it wait, if it may."""
         thing = workload.object
-        if thing is not None and not workload.has_quota and intake.is_admissible(thing, self.settings.gates):
+        if thing is None or workload.has_quota:
+            return
+        if intake.is_admissible(thing, intake.conditions_of(thing), self.settings.gates):
             self._line_up(workload, now)
 
     def _line_up(self, workload: Workload, now: datetime) -> None:
@@ -569,11 +572,3 @@ def _names_below(top: Node) -> list[str]:
 def _check_names(thing: v1beta2.ClusterQueue) -> list[str]:
     strategy = thing.spec.admission_checks_strategy
     return [check.name for check in strategy.admission_checks] if strategy else []
-
-
-def _backoff_until(thing: v1beta2.Workload) -> datetime | None:
-    """SCH-223."""
-    requeued = find(thing.status.conditions, "Requeued")
-    if requeued is not None and requeued.status == "False":
-        return NO_END
-    return thing.status.requeue_state.requeue_at if thing.status.requeue_state else None

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
+from kohort.engine import intake
 from kohort.engine.explain.evaluation import evaluate
 from kohort.engine.explain.model import Evaluation, Explanation, Held, Standing, State
 from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, settled_state, waiting_state, way_of
@@ -50,7 +51,7 @@ def would_fit(
     thing = _as_submitted(asked, queue, now)
     workload = Workload(Key(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
     workload.local_queue = Key(thing.metadata.namespace, thing.spec.queue_name or "")
-    engine.describe(workload, thing)
+    engine.describe(workload, thing, intake.conditions_of(thing))
     way = LocalQueueFacts(queue) if isinstance(queue, str) else way_of(engine, queue)
     return replace(_waiting(engine, workload, thing, way, now), state=State.NOT_SUBMITTED)
 

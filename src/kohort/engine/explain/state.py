@@ -7,7 +7,6 @@ from kohort.api.conditions import find, is_true
 from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
-from kohort.engine import intake
 from kohort.engine.decisions import Requeue
 from kohort.engine.explain.model import State
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
@@ -39,7 +38,7 @@ def queue_on(engine: "Engine", way: LocalQueueFacts | None) -> Queue | None:
 
 def settled_state(engine: "Engine", workload: Workload, thing: v1beta2.Workload) -> State | None:
     """The state of a workload that has ended or holds quota; None for one that waits."""
-    if intake.is_finished(thing):
+    if is_true(thing.status.conditions, "Finished"):
         return State.FINISHED
     if not workload.has_quota:
         return None

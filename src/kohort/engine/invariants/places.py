@@ -48,7 +48,7 @@ def _where_it_should_hold(engine: Engine, workload: Workload) -> str:
     if workload.key in engine._assumed:
         return workload.queue.name if workload.queue else NOWHERE
     thing = workload.object
-    if thing is None or not intake.holds_quota(thing) or thing.status.admission is None:
+    if thing is None or not intake.holds_quota(thing, intake.conditions_of(thing)) or thing.status.admission is None:
         return NOWHERE
     name = thing.status.admission.cluster_queue
     return name if name in engine.queues and not _is_replaced(engine, workload) else NOWHERE
@@ -61,7 +61,9 @@ def _is_replaced(engine: Engine, workload: Workload) -> bool:
 
 def _where_it_should_wait(engine: Engine, workload: Workload) -> str:
     thing = workload.object
-    if thing is None or workload.key in engine._assumed or not intake.is_admissible(thing, engine.settings.gates):
+    if thing is None or workload.key in engine._assumed:
+        return NOWHERE
+    if not intake.is_admissible(thing, intake.conditions_of(thing), engine.settings.gates):
         return NOWHERE
     local_queue = engine.local_queues.get(workload.local_queue)
     if local_queue is None or local_queue.is_stopped or local_queue.cluster_queue not in engine.queues:
