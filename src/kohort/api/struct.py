@@ -17,8 +17,13 @@ class FrozenMeta(msgspec.StructMeta):
     """Tells type checkers what msgspec does by itself: a struct below a frozen one is frozen."""
 
 
-class Struct(msgspec.Struct, metaclass=FrozenMeta, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Struct(
+    msgspec.Struct, metaclass=FrozenMeta, frozen=True, gc=False, kw_only=True, omit_defaults=True, rename="camel"
+):
     """An immutable typed object; what equals its schema default is omitted on the wire.
+
+    Objects that can't change can't come to refer to each other in a circle, so the garbage collector need not look at
+    them: with a hundred thousand Workloads in memory it would do little else.
 
     A subclass with a required field behind an optional one says `kw_only=True` itself.
     """
