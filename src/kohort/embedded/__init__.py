@@ -1,0 +1,1 @@
+"""A Kubernetes control plane in one process: store, API server, built-in controllers, nodes and pods."""
