@@ -71,12 +71,19 @@ class Resource:
     """Whether a CustomResourceDefinition defines it: then no strategic patches, and its schema prunes."""
     storage_version: str = ""
     """The version in which objects are stored, where it is not this one."""
+    stored_as: str = ""
+    """The store's name of the resource, where it shares the objects of another: both groups of Events are one."""
     definition: Mapping[str, Any] = field(default_factory=dict)
     """The version entry of the CustomResourceDefinition, for what only custom resources have."""
 
     @property
     def key(self) -> str:
         """The store's name of the resource, the same for all its versions: `pods`, `jobs.batch`."""
+        return self.stored_as or self.qualified
+
+    @property
+    def qualified(self) -> str:
+        """What people and error messages call it: `pods`, `jobs.batch`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
