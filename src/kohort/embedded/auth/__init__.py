@@ -1,0 +1,1 @@
+"""Who may ask, and what they may do: certificates, tokens, RBAC, reviews."""

@@ -1,0 +1,1 @@
+"""The API server: HTTP in front, one pipeline of named steps per request, the store behind."""

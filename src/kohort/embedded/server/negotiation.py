@@ -1,0 +1,91 @@
+"""Which form of an answer a client asked for: plain JSON, a Table, or only the metadata of objects.
+
+Protobuf answers are never given: every client that asks for them takes JSON too.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from kohort.kube.errors import StatusError
+
+_META_GROUP = "meta.k8s.io"
+_WHOLE: Final = ("application/json", "application/*", "*/*")
+_YAML: Final = ("application/yaml",)
+_MAX_CLAUSES = 32
+
+
+class Shape(Enum):
+    """What an object is shown as; the value is the `as` parameter."""
+
+    OBJECT = ""
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The form of an answer."""
+
+    shape: Shape = Shape.OBJECT
+    version: str = "v1"
+    media_type: str = "application/json"
+
+    @property
+    def content_type(self) -> str:
+        """The media type with the parameters that tell the form."""
+        if self.shape is Shape.OBJECT:
+            return self.media_type
+        return f"{self.media_type};as={self.shape.value};v={self.version};g={_META_GROUP}"
+
+
+PLAIN = Form()
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """One alternative of an Accept header."""
+
+    media_type: str
+    parameters: dict[str, str]
+
+
+def accept_clauses(header: str) -> list[Clause]:
+    """The alternatives of an Accept header, in the order given."""
+    return [_clause(text) for text in header.split(",")[:_MAX_CLAUSES] if text.strip()]
+
+
+def _clause(text: str) -> Clause:
+    media_type, *parameters = (part.strip() for part in text.split(";"))
+    pairs = (parameter.partition("=") for parameter in parameters)
+    return Clause(media_type.lower(), {name.strip().lower(): value.strip() for name, _, value in pairs})
+
+
+def chosen_form(accept: str) -> Form:
+    """The first form asked for that can be given."""
+    clauses = accept_clauses(accept)
+    if not clauses:
+        return PLAIN
+    for clause in clauses:
+        form = _form(clause)
+        if form is not None:
+            return form
+    if any("protobuf" in clause.media_type for clause in clauses):
+        # A client that names protobuf alone decodes by Content-Type all the same.
+        return PLAIN
+    offered = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+    raise StatusError(406, "NotAcceptable", f"only the following media types are accepted: {offered}")
+
+
+def _form(clause: Clause) -> Form | None:
+    media_type = "application/yaml" if clause.media_type in _YAML else "application/json"
+    if clause.media_type not in (*_WHOLE, *_YAML):
+        return None
+    wanted = clause.parameters.get("as", "")
+    if not wanted:
+        return Form(media_type=media_type)
+    version = clause.parameters.get("v", "v1")
+    known = clause.parameters.get("g", _META_GROUP) == _META_GROUP and version in ("v1", "v1beta1")
+    shape = next((shape for shape in Shape if shape.value == wanted), None)
+    return Form(shape, version, media_type) if known and shape is not None else None

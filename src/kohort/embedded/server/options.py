@@ -1,0 +1,227 @@
+"""Query parameters of reads, writes and deletes, read and checked once, with the errors people know."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kohort.api.codec import Json
+from kohort.api.fields import ROOT, FieldError, forbidden, not_supported, required
+from kohort.api.selector_text import FieldSelector, parse_field_selector, parse_label_selector
+from kohort.api.selectors import EVERYTHING, Selector, SelectorError
+from kohort.embedded.server.requests import Inbound
+from kohort.kube.errors import Named, StatusError, bad_request, invalid
+
+FieldValidation = Literal["Strict", "Warn", "Ignore"]
+_FIELD_VALIDATIONS: tuple[FieldValidation, ...] = ("Ignore", "Strict", "Warn")
+_PROPAGATIONS = ("Background", "Foreground", "Orphan")
+_MATCHES = ("Exact", "NotOlderThan")
+_MAX_MANAGER = 128
+ALL_FIELDS = FieldSelector(())
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """What a list or watch asks for."""
+
+    labels: Selector = EVERYTHING
+    fields: FieldSelector = ALL_FIELDS
+    limit: int = 0
+    continue_token: str = ""
+    resource_version: str = ""
+    version_match: str = ""
+    timeout: int | None = None
+    bookmarks: bool = False
+    initial_events: bool | None = None
+
+    @property
+    def selects(self) -> bool:
+        """Whether some objects may be left out."""
+        return bool(self.labels.requirements or self.fields.requirements)
+
+    @property
+    def revision(self) -> int | None:
+        """The resource version asked for; None when the newest will do."""
+        return int(self.resource_version) if self.resource_version not in ("", "0") else None
+
+
+def list_options(request: Inbound) -> ListOptions:
+    """The options of a list, watch or deletecollection."""
+    try:
+        labels = parse_label_selector(request.parameter("labelSelector"))
+        fields = parse_field_selector(request.parameter("fieldSelector"))
+    except SelectorError as error:
+        raise bad_request(f"unable to parse requirement: {error}") from None
+    options = ListOptions(
+        labels,
+        fields,
+        limit=max(0, _number(request, "limit") or 0),
+        continue_token=request.parameter("continue"),
+        resource_version=_resource_version(request),
+        version_match=request.parameter("resourceVersionMatch"),
+        timeout=_number(request, "timeoutSeconds"),
+        bookmarks=request.flag("allowWatchBookmarks"),
+        initial_events=request.flag("sendInitialEvents") if request.parameter("sendInitialEvents") else None,
+    )
+    problems = _list_problems(options, request)
+    if problems:
+        raise invalid(Named("", "meta.k8s.io", kind="ListOptions"), problems)
+    return options
+
+
+def _list_problems(options: ListOptions, request: Inbound) -> list[FieldError]:
+    match, watching = ROOT / "resourceVersionMatch", request.flag("watch")
+    if options.initial_events is not None and not watching:
+        return [forbidden(ROOT / "sendInitialEvents", "sendInitialEvents is forbidden for list")]
+    if options.initial_events is not None and options.version_match != "NotOlderThan":
+        return [forbidden(match, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")]
+    if not options.version_match:
+        return []
+    if watching and options.initial_events is None:
+        return [forbidden(match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")]
+    if options.version_match not in _MATCHES:
+        return [not_supported(match, options.version_match, _MATCHES)]
+    if options.continue_token:
+        return [forbidden(match, "resourceVersionMatch is forbidden when continue is provided")]
+    if not options.resource_version and not watching:
+        return [forbidden(match, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
+    if options.version_match == "Exact" and options.resource_version == "0":
+        return [forbidden(match, 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')]
+    return []
+
+
+def _number(request: Inbound, name: str) -> int | None:
+    text = request.parameter(name)
+    if not text:
+        return None
+    if not text.lstrip("+-").isascii() or not text.lstrip("+-").isdigit() or len(text) > 19:
+        raise bad_request(f'{name}: strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
+    return int(text)
+
+
+def _resource_version(request: Inbound) -> str:
+    text = request.parameter("resourceVersion")
+    if text and (not text.isascii() or not text.isdigit() or len(text) > 19):
+        raise bad_request(
+            f'resourceVersion: Invalid value: "{text[:64]}": strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
+        )
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """How a write is to be done."""
+
+    dry_run: bool = False
+    manager: str = "unknown"
+    field_validation: FieldValidation = "Warn"
+    force: bool = False
+    given_manager: bool = False
+
+
+def write_options(request: Inbound, kind: str) -> WriteOptions:
+    """The options of a create, update or patch; `kind` names them in errors, such as `PatchOptions`."""
+    problems = _dry_run_problems(request.parameters("dryRun"))
+    validation = request.parameter("fieldValidation") or "Warn"
+    if validation not in _FIELD_VALIDATIONS:
+        problems.append(not_supported(ROOT / "fieldValidation", validation, _FIELD_VALIDATIONS))
+    manager = request.parameter("fieldManager")
+    if len(manager) > _MAX_MANAGER or not manager.isprintable():
+        problems.append(
+            FieldError(ROOT / "fieldManager", required(ROOT, "").kind, f"use at most {_MAX_MANAGER} printable signs")
+        )
+    problems += _force_problems(request, kind)
+    if problems:
+        raise _invalid_options(kind, problems)
+    return WriteOptions(
+        dry_run=bool(request.parameters("dryRun")),
+        manager=manager or _agent_name(request),
+        field_validation=next(each for each in _FIELD_VALIDATIONS if each == validation),
+        force=request.flag("force"),
+        given_manager=bool(manager),
+    )
+
+
+APPLY_TYPES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
+
+
+def _force_problems(request: Inbound, kind: str) -> list[FieldError]:
+    if kind != "PatchOptions":
+        return []
+    if request.content_type in APPLY_TYPES:
+        if not request.parameter("fieldManager"):
+            return [required(ROOT / "fieldManager", "is required for apply patch")]
+        return []
+    if request.parameter("force"):
+        return [forbidden(ROOT / "force", "may not be specified for non-apply patch")]
+    return []
+
+
+def _agent_name(request: Inbound) -> str:
+    """The manager of fields that a client without `fieldManager` gets: the first word of its User-Agent."""
+    agent = request.headers.get("User-Agent", "").partition("/")[0][:_MAX_MANAGER]
+    return agent if agent and agent.isprintable() else "unknown"
+
+
+def _dry_run_problems(values: list[str]) -> list[FieldError]:
+    return [not_supported(ROOT / "dryRun", value, ("All",)) for value in values if value != "All"]
+
+
+def _invalid_options(kind: str, problems: list[FieldError]) -> StatusError:
+    return invalid(Named("", "meta.k8s.io", kind=kind), problems)
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """How an object is to go."""
+
+    grace_period: int | None = None
+    propagation: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    dry_run: bool = False
+
+
+def delete_options(request: Inbound, body: Mapping[str, Json]) -> DeleteOptions:
+    """The options of a delete: from the body, else from the query."""
+    options = _delete_body(body) if body else _delete_query(request)
+    problems = _dry_run_problems(_texts(body.get("dryRun")) or request.parameters("dryRun"))
+    if options.propagation and options.propagation not in _PROPAGATIONS:
+        problems.append(not_supported(ROOT / "propagationPolicy", options.propagation, _PROPAGATIONS))
+    if body.get("orphanDependents") is not None and options.propagation and body.get("propagationPolicy"):
+        problems.append(forbidden(ROOT / "orphanDependents", "give propagationPolicy or this, not both"))
+    if problems:
+        raise _invalid_options("DeleteOptions", problems)
+    dry = bool(_texts(body.get("dryRun")) or request.parameters("dryRun"))
+    return replace(options, dry_run=dry)
+
+
+def _delete_query(request: Inbound) -> DeleteOptions:
+    return DeleteOptions(
+        grace_period=_number(request, "gracePeriodSeconds"),
+        propagation=request.parameter("propagationPolicy")
+        or _legacy_propagation(request.parameter("orphanDependents")),
+    )
+
+
+def _legacy_propagation(orphan: str) -> str:
+    if not orphan:
+        return ""
+    return "Orphan" if orphan.lower() == "true" else "Background"
+
+
+def _delete_body(body: Mapping[str, Json]) -> DeleteOptions:
+    preconditions = body.get("preconditions") or {}
+    grace, orphan = body.get("gracePeriodSeconds"), body.get("orphanDependents")
+    if not isinstance(preconditions, dict) or not (grace is None or type(grace) is int):
+        raise bad_request("DeleteOptions: gracePeriodSeconds must be a number and preconditions an object")
+    return DeleteOptions(
+        grace_period=grace,
+        propagation=str(body.get("propagationPolicy") or "")
+        or _legacy_propagation("" if orphan is None else str(orphan)),
+        uid=str(preconditions.get("uid") or ""),
+        resource_version=str(preconditions.get("resourceVersion") or ""),
+    )
+
+
+def _texts(value: Json) -> list[str]:
+    return [str(each) for each in value] if isinstance(value, list) else []

@@ -1,0 +1,145 @@
+"""One request as the server sees it, whatever carried it: what was asked (verb, resource, name), and by whom.
+
+Paths are read as Kubernetes reads them: the same path names the same thing for authorization and for serving.
+"""
+
+from dataclasses import dataclass, field, replace
+from urllib.parse import unquote
+
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from kohort.api.selector_text import parse_field_selector
+from kohort.api.selectors import SelectorError
+from kohort.embedded.auth.users import User
+
+_VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
+_OF_NAMESPACE_ITSELF = ("status", "finalize")
+_TRUE = frozenset(("1", "t", "T", "true", "TRUE", "True"))
+_FALSE = frozenset(("0", "f", "F", "false", "FALSE", "False"))
+
+NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
+
+
+def parse_bool(text: str) -> bool | None:
+    """A truth value as Go's ParseBool reads it; None when it is none."""
+    if text in _TRUE:
+        return True
+    return False if text in _FALSE else None
+
+
+@dataclass(frozen=True, slots=True)
+class Inbound:
+    """A request with its whole body."""
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    headers: CIMultiDictProxy[str] = NO_HEADERS
+    body: bytes = b""
+    peer: User | None = None
+    """Whom the connection itself proves: by client certificate, or because it never left the process."""
+
+    def parameter(self, name: str) -> str:
+        """The first value of a query parameter; empty when there is none."""
+        return next((value for key, value in self.query if key == name), "")
+
+    def parameters(self, name: str) -> list[str]:
+        """All values of a query parameter."""
+        return [value for key, value in self.query if key == name]
+
+    def flag(self, name: str) -> bool:
+        """A truth value; what is no truth value counts as one, as for Kubernetes."""
+        text = self.parameter(name)
+        if text:
+            return parse_bool(text) is not False
+        return any(key == name for key, _ in self.query)
+
+    @property
+    def content_type(self) -> str:
+        """The media type of the body, without parameters and in lower case."""
+        return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a request is about."""
+
+    verb: str
+    path: str
+    parts: tuple[str, ...] = ()
+    is_resource: bool = False
+    group: str = ""
+    version: str = ""
+    namespace: str = ""
+    resource: str = ""
+    name: str = ""
+    subresource: str = ""
+    rest: tuple[str, ...] = field(default=())
+    """What follows the subresource in the path."""
+
+    @property
+    def api_version(self) -> str:
+        """`v1`, `batch/v1`."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def read_target(request: Inbound) -> Target:
+    """The verb and the object of a request."""
+    parts = tuple(unquote(part) for part in request.path.split("/") if part)
+    plain = Target(request.method.lower(), request.path, parts)
+    prefix = _group_prefix(parts)
+    if prefix is None:
+        return plain
+    group, version, rest = prefix
+    known = replace(plain, group=group, version=version)
+    if not rest:
+        return known
+    return _collection_verb(request, _read_resource(request, known, rest))
+
+
+def _group_prefix(parts: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]] | None:
+    if len(parts) >= 2 and parts[0] == "api":
+        return "", parts[1], parts[2:]
+    if len(parts) >= 3 and parts[0] == "apis":
+        return parts[1], parts[2], parts[3:]
+    return None
+
+
+def _read_resource(request: Inbound, known: Target, rest: tuple[str, ...]) -> Target:
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _OF_NAMESPACE_ITSELF:
+            rest = rest[2:]
+    return replace(
+        known,
+        is_resource=True,
+        verb=_VERBS.get(request.method, request.method.lower()),
+        namespace=namespace,
+        resource=rest[0],
+        name=rest[1] if len(rest) > 1 else "",
+        subresource=rest[2] if len(rest) > 2 else "",
+        rest=rest[3:],
+    )
+
+
+def _collection_verb(request: Inbound, target: Target) -> Target:
+    if target.name and not (target.verb == "get" and not target.subresource and request.flag("watch")):
+        return target
+    verb = _COLLECTION_VERBS.get(target.verb, target.verb)
+    if target.verb == "get" and request.flag("watch"):
+        verb = "watch"
+    return replace(target, verb=verb, name=target.name or _selected_name(request, verb))
+
+
+def _selected_name(request: Inbound, verb: str) -> str:
+    """The one object that a collection request asks for by field selector; who may see it may ask so."""
+    if verb not in ("list", "watch", "deletecollection"):
+        return ""
+    try:
+        selector = parse_field_selector(request.parameter("fieldSelector"))
+    except SelectorError:
+        return ""
+    named = (each.value for each in selector.requirements if each.field == "metadata.name" and each.operator == "=")
+    return next(named, "")
