@@ -1,0 +1,113 @@
+"""OpenAPI nodes as the schema trees of `kohort.api`, so that its pruning and type checks serve Kubernetes' own kinds.
+
+A tree is expanded once and shared: a definition that many kinds refer to is converted once per call. Custom objects
+have a validator of their own (`kohort.embedded.crds`), since a user's schema may say far more than ours do.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from kohort.api.markers import Bounds, ListType, Merge
+from kohort.api.schema import NO_DEFAULT, Schema, SchemaType
+from kohort.embedded.openapi.node import Node
+
+ANYTHING = Schema("any", preserves_unknown=True)
+
+_BOUNDS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "min_length": "minLength",
+    "max_length": "maxLength",
+    "min_items": "minItems",
+    "max_items": "maxItems",
+    "min_properties": "minProperties",
+    "max_properties": "maxProperties",
+}
+
+
+def to_schema(node: Node) -> Schema:
+    """The whole tree below a node; a definition that contains itself is open from there on."""
+    return _Conversion().schema(node)
+
+
+class _Conversion:
+    """One run: what was converted already, and which definitions lie on the way down."""
+
+    def __init__(self) -> None:
+        self.done: dict[str, Schema] = {}
+        self.open: set[str] = set()
+
+    def schema(self, node: Node) -> Schema:
+        name = _definition(node.raw)
+        if name is None:
+            return self._converted(node)
+        if name in self.open:
+            return ANYTHING
+        key = name + _beside(node.raw)
+        if key not in self.done:
+            self.open.add(name)
+            self.done[key] = _opened(self._converted(node))
+            self.open.remove(name)
+        return self.done[key]
+
+    def _converted(self, node: Node) -> Schema:
+        kind = _type(node)
+        if kind == "any":
+            return ANYTHING
+        raw = node.resolved
+        return Schema(
+            type=kind,
+            properties={name: self.schema(below) for name, below in node.properties.items()},
+            required=tuple(raw.get("required") or ()),
+            additional=self.schema(node.additional) if node.additional else None,
+            items=self.schema(node.items) if node.items else None,
+            preserves_unknown=node.preserves_unknown,
+            default=raw.get("default", NO_DEFAULT),
+            enum=tuple(raw.get("enum") or ()),
+            pattern=str(raw.get("pattern", "")),
+            format=str(raw.get("format", "")),
+            bounds=_bounds(raw),
+            merge=_merge(node),
+        )
+
+
+def _opened(schema: Schema) -> Schema:
+    """A definition that names no members (RawExtension, FieldsV1) stands for any object."""
+    names_none = schema.type == "object" and not schema.properties and schema.additional is None
+    return replace(schema, preserves_unknown=True) if names_none else schema
+
+
+def _definition(raw: Mapping[str, Any]) -> str | None:
+    parts = raw.get("allOf")
+    if isinstance(parts, list) and len(parts) == 1:
+        raw = {**parts[0], **raw}
+    reference = raw.get("$ref")
+    return str(reference) if reference else None
+
+
+def _beside(raw: Mapping[str, Any]) -> str:
+    """What a reference overrides, for two places may refer to one definition with different defaults."""
+    return repr({name: value for name, value in raw.items() if name not in ("$ref", "allOf", "description")})
+
+
+def _type(node: Node) -> SchemaType:
+    if node.is_int_or_string:
+        return "int-or-string"
+    if node.type:
+        return cast("SchemaType", node.type)
+    alternatives = node.resolved.get("oneOf") or node.resolved.get("anyOf") or ()
+    types = {Node(each, node.definitions).type for each in alternatives}
+    if types == {"string", "integer"}:
+        return "int-or-string"
+    return "object" if node.properties else "any"
+
+
+def _bounds(raw: Mapping[str, Any]) -> Bounds:
+    return Bounds(**{ours: raw[theirs] for ours, theirs in _BOUNDS.items() if theirs in raw})
+
+
+def _merge(node: Node) -> Merge | None:
+    if "x-kubernetes-list-type" in node.resolved:
+        return Merge(cast("ListType", node.list_type), node.list_map_keys)
+    return Merge("atomic") if node.is_atomic_map else None
