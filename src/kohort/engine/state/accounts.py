@@ -1,0 +1,41 @@
+"""Past usage of LocalQueues, where it decides who comes first (SCH-801 to SCH-809)."""
+
+from datetime import datetime
+
+from kohort.api.kueue import v1beta2
+from kohort.engine import intake
+from kohort.engine.records import Key, Workload
+from kohort.engine.state.facts import Facts
+
+
+class Accounts(Facts):
+    """Keeps the accounts of LocalQueues; does nothing without admission fair sharing."""
+
+    def _open_account(self, key: Key, thing: v1beta2.LocalQueue, now: datetime) -> None:
+        """SCH-804, SCH-807."""
+        if self.history is None:
+            return
+        self.history.set_weight(key, intake.weight_of(thing.spec.fair_sharing))
+        sharing = thing.status.fair_sharing
+        if sharing is not None and sharing.admission_fair_sharing_status is not None:
+            self.history.seed(key, sharing.admission_fair_sharing_status.consumed_resources, now)
+
+    def _settle_penalty(self, workload: Workload, now: datetime) -> None:
+        """SCH-806."""
+        if self.history is not None and workload.queue is not None and workload.queue.orders_by_usage:
+            local_queue = workload.local_queue
+            self.history.settle(local_queue, workload.key, self._admitted_by(local_queue), now)
+
+    def _drop_penalty(self, workload: Workload) -> None:
+        """SCH-806."""
+        if self.history is not None:
+            self.history.drop(workload.local_queue, workload.key)
+
+    def _admitted_by(self, key: Key) -> dict[str, int]:
+        """What admitted workloads of a LocalQueue use, over all flavors (SCH-803)."""
+        totals: dict[str, int] = {}
+        for workload in self.local_queues[key].workloads.values():
+            if workload.has_quota and workload.is_admitted:
+                for fr, amount in workload.usage.items():
+                    totals[fr.resource] = totals.get(fr.resource, 0) + amount
+        return totals

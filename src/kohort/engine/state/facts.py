@@ -1,0 +1,74 @@
+"""What is known, and what happened since the last turn: queues that were stirred, trees where room may have appeared.
+
+Nothing is decided or read here; the floors above keep it true.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kohort.api.kueue import v1beta2
+from kohort.engine.eligibility import Eligibility
+from kohort.engine.forest import CohortNode, Forest, Node
+from kohort.engine.pending import PendingQueue
+from kohort.engine.records import Flavor, Key, Queue, Workload
+from kohort.engine.settings import Settings
+from kohort.engine.surroundings import Surroundings
+from kohort.engine.usage_history import UsageHistory
+from kohort.engine.variants import Variants
+
+
+@dataclass(slots=True)
+class LocalQueue:
+    """A LocalQueue: the way from a namespace to a ClusterQueue."""
+
+    cluster_queue: str = ""
+    is_stopped: bool = False
+    workloads: dict[Key, Workload] = field(default_factory=dict)
+    """Workloads that name this queue, whether it exists or not."""
+
+
+class Facts:
+    """All queues, flavors and workloads as they are now."""
+
+    def __init__(self, settings: Settings | None = None) -> None:
+        self.settings = settings or Settings()
+        self.rules = self.settings.cycle
+        self.forest = Forest()
+        self.flavors: dict[str, Flavor] = {}
+        self.eligibility = Eligibility()
+        self.queues: dict[str, Queue] = {}
+        self.pending: dict[str, PendingQueue] = {}
+        self.local_queues: dict[Key, LocalQueue] = {}
+        self.namespaces: dict[str, Mapping[str, str]] = {}
+        self.checks: dict[str, bool] = {}
+        """Whether each AdmissionCheck is active."""
+        self.workloads: dict[Key, Workload] = {}
+        self._specs: dict[str, v1beta2.ClusterQueue] = {}
+        self._assumed: dict[Key, v1beta2.Workload | None] = {}
+        """Admissions that were decided and not yet seen in an object, each with the object that was seen instead."""
+        self._strays: dict[Key, Workload] = {}
+        """Workloads that hold quota of a ClusterQueue that is not there, or not yet."""
+        self._evicting: set[str] = set()
+        """UIDs of victims whose eviction was issued and not yet seen (SCH-650)."""
+        self._stirred: set[str] = set()
+        """Queues where something happened since the last turn."""
+        self._loosened: set[Node] = set()
+        """Tops of the trees where room may have appeared (SCH-261)."""
+        self._retries: set[str] = set()
+        """Queues whose tree may have room again (SCH-260)."""
+        self._surroundings = Surroundings()
+        self.variants = Variants()
+        self.history = UsageHistory(self.settings.history) if self.settings.history else None
+        """What LocalQueues used lately, where that is asked for."""
+
+    def _stir_tree_of(self, node: Node) -> None:
+        """Capacity of the tree may have changed: everything parked in it gets another look (SCH-261)."""
+        if not self.forest.is_cyclic(node):
+            self._loosened.add(node.top())
+
+    def _names_in_tree(self, node: Node) -> list[str]:
+        return [] if self.forest.is_cyclic(node) else _names_below(node.top())
+
+
+def _names_below(top: Node) -> list[str]:
+    return [leaf.name for leaf in top.all_queues()] if isinstance(top, CohortNode) else [top.name]

@@ -1,0 +1,58 @@
+"""Who holds how much quota of which queue, as the objects say."""
+
+from datetime import datetime
+
+from kohort.api.kueue import v1beta2
+from kohort.engine import intake
+from kohort.engine.intake import Conditions
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Workload
+from kohort.engine.requests.usage import admitted_usage
+from kohort.engine.state.waiting import Waiting
+
+
+class Holding(Waiting):
+    """Counts reservations and gives them back."""
+
+    def _hold(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
+        """Count what the object says it holds."""
+        self._dequeue(workload)
+        admission = thing.status.admission
+        queue = self.queues.get(admission.cluster_queue) if admission else None
+        reserved = conditions.get("QuotaReserved")
+        usage: dict[FlavorResource, int] = {}
+        by_pod_set = admitted_usage(thing, self.settings.gates)
+        for pod_set in by_pod_set:
+            for resource, amount in pod_set.amounts.items():
+                if resource in pod_set.flavors:
+                    fr = FlavorResource(pod_set.flavors[resource], resource)
+                    usage[fr] = usage.get(fr, 0) + amount
+        since = reserved.last_transition_time if reserved else now
+        if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
+            self._release(workload)
+            if queue is None:
+                self._strays[workload.key] = workload
+                return
+            workload.usage = usage
+            queue.add_holder(workload)
+        elif queue is not None:
+            queue.node.generation += 1
+        workload.reserved_at, workload.held_by_pod_set = since, by_pod_set
+
+    def _release(self, workload: Workload) -> None:
+        """Give its quota back, and let others of the tree have another look."""
+        if not workload.has_quota:
+            return
+        if workload.queue is not None:
+            queue, workload.queue = workload.queue, None
+            queue.drop_holder(workload)
+            self._stir_tree_of(queue.node)
+        workload.usage, workload.reserved_at, workload.held_by_pod_set = {}, None, ()
+
+    def _adopt_strays(self, name: str, now: datetime) -> None:
+        """Workloads that came before their queue hold its quota from the first (SCH-420)."""
+        for workload in list(self._strays.values()):
+            thing = workload.object
+            if thing is not None and thing.status.admission and thing.status.admission.cluster_queue == name:
+                del self._strays[workload.key]
+                self._hold(workload, thing, intake.conditions_of(thing), now)

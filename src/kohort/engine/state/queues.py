@@ -1,0 +1,153 @@
+"""ClusterQueues, Cohorts, LocalQueues, and what wakes or stops them: flavors and checks."""
+
+from datetime import datetime
+
+from kohort.api.core.namespaces import Namespace
+from kohort.api.kueue import v1beta2
+from kohort.api.selectors import compile_selector
+from kohort.engine import intake
+from kohort.engine.pending import PendingQueue
+from kohort.engine.records import Key, Queue
+from kohort.engine.state.facts import LocalQueue
+from kohort.engine.state.workloads import Workloads
+
+
+class Queues(Workloads):
+    """Takes in everything that makes up queues."""
+
+    def _put_namespace(self, thing: Namespace) -> None:
+        """SCH-261."""
+        if self.namespaces.get(thing.metadata.name) != thing.metadata.labels:
+            self.namespaces[thing.metadata.name] = thing.metadata.labels
+            self._retries.update(self.queues)
+
+    def _put_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
+        name, spec = thing.metadata.name, thing.spec
+        before = self._specs.get(name)
+        self._specs[name] = thing
+        if before is not None and _decide_alike(before, thing):
+            return
+        if name in self.queues:
+            self._stir_tree_of(self.queues[name].node)
+        node = self.forest.set_queue(
+            name, spec.cohort_name, intake.quotas_of(spec.resource_groups), intake.weight_of(spec.fair_sharing)
+        )
+        queue = self.queues.get(name)
+        if queue is None:
+            queue = self.queues[name] = Queue(name, node)
+            self.pending[name] = PendingQueue(queue)
+            self._adopt_strays(name, now)
+        queue.policies = intake.policies_of(spec)
+        queue.set_groups(intake.groups_of(spec.resource_groups))
+        queue.namespaces = compile_selector(spec.namespace_selector)
+        policy = spec.concurrent_admission_policy
+        constraints = policy.migration.constraints if policy else None
+        queue.last_acceptable_flavor = (constraints.last_acceptable_flavor_name or "") if constraints else ""
+        scope = spec.admission_scope
+        by_usage = scope is not None and scope.admission_mode == "UsageBasedAdmissionFairSharing"
+        queue.orders_by_usage = by_usage and self.history is not None
+        self.pending[name].order_by(self.history.usage_of if self.history and by_usage else None)
+        self._refresh_activity(queue)
+        self._stir_tree_of(node)
+        if before is None:
+            self._fill_from_local_queues(name, now)
+
+    def _fill_from_local_queues(self, name: str, now: datetime) -> None:
+        """Workloads that waited for the queue to exist wait in it from now on (SCH-202)."""
+        for local_queue in self.local_queues.values():
+            if local_queue.cluster_queue == name:
+                self._enqueue_all(local_queue, now)
+
+    def _remove_queue(self, name: str) -> None:
+        queue = self.queues.pop(name, None)
+        if queue is None:
+            return
+        self._stir_tree_of(queue.node)
+        for workload in self.pending.pop(name).listing().workloads:
+            workload.queue = None
+        for workload in list(queue.holders.values()):
+            self._release(workload)
+            self._strays[workload.key] = workload
+        del self._specs[name]
+        self.forest.remove_queue(name)
+
+    def _put_cohort(self, thing: v1beta2.Cohort) -> None:
+        spec = thing.spec
+        if thing.metadata.name in self.forest.cohorts:
+            self._stir_tree_of(self.forest.cohorts[thing.metadata.name])
+        node = self.forest.set_cohort(
+            thing.metadata.name,
+            spec.parent_name,
+            intake.quotas_of(spec.resource_groups),
+            intake.weight_of(spec.fair_sharing),
+        )
+        self._stir_tree_of(node)
+        self._untangle()
+
+    def _remove_cohort(self, name: str) -> None:
+        """Both the tree that it leaves and what stays below it get another look (SCH-401, SCH-261)."""
+        node = self.forest.cohorts.get(name)
+        if node is not None:
+            self._stir_tree_of(node)
+            self.forest.remove_cohort(name)
+            self._stir_tree_of(node)
+            self._untangle()
+
+    def _untangle(self) -> None:
+        """Parents may have begun or ceased to run in a circle (SCH-402)."""
+        for queue in self.queues.values():
+            self._refresh_activity(queue)
+
+    def _revisit_queues(self, flavor: str = "", check: str = "") -> None:
+        """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""
+        for name, thing in self._specs.items():
+            uses_flavor = any(each.name == flavor for group in thing.spec.resource_groups for each in group.flavors)
+            uses_check = check in _check_names(thing)
+            if uses_flavor or uses_check:
+                self._refresh_activity(self.queues[name])
+                self._stir_tree_of(self.queues[name].node)
+
+    def _refresh_activity(self, queue: Queue) -> None:
+        """SCH-1051, SCH-402."""
+        thing = self._specs[queue.name]
+        was_active = queue.is_active
+        flavors = {flavor for group in queue.groups for flavor in group.flavors}
+        queue.is_active = (
+            thing.spec.stop_policy == "None"
+            and thing.metadata.deletion_timestamp is None
+            and flavors <= self.flavors.keys()
+            and all(self.checks.get(check, False) for check in _check_names(thing))
+            and not self.forest.is_cyclic(queue.node)
+        )
+        if queue.is_active and not was_active:
+            self._stirred.add(queue.name)
+
+    def _put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
+        key = Key(thing.metadata.namespace, thing.metadata.name)
+        local_queue = self.local_queues.setdefault(key, LocalQueue())
+        self._open_account(key, thing, now)
+        way = (thing.spec.cluster_queue or "", thing.spec.stop_policy != "None")
+        if way == (local_queue.cluster_queue, local_queue.is_stopped):
+            return
+        for workload in local_queue.workloads.values():
+            self._dequeue(workload)
+        local_queue.cluster_queue, local_queue.is_stopped = way
+        self._enqueue_all(local_queue, now)
+
+    def _leave_local_queue(self, key: Key) -> None:
+        local_queue = self.local_queues.get(key, LocalQueue())
+        for workload in local_queue.workloads.values():
+            self._dequeue(workload)
+        local_queue.cluster_queue = ""
+        if self.history is not None:
+            self.history.forget(key)
+
+
+def _decide_alike(before: v1beta2.ClusterQueue, after: v1beta2.ClusterQueue) -> bool:
+    """Whether nothing changed that decisions depend on, as after a write of the status (SCH-261)."""
+    return (before.spec, before.metadata.deletion_timestamp) == (after.spec, after.metadata.deletion_timestamp)
+
+
+def _check_names(thing: v1beta2.ClusterQueue) -> list[str]:
+    strategy = thing.spec.admission_checks_strategy
+    return [check.name for check in strategy.admission_checks] if strategy else []

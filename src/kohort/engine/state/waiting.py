@@ -1,0 +1,61 @@
+"""How workloads come to wait in ClusterQueues, by way of their LocalQueues, and cease to."""
+
+from datetime import datetime
+
+from kohort.engine import intake
+from kohort.engine.records import Key, Workload
+from kohort.engine.state.accounts import Accounts
+from kohort.engine.state.facts import LocalQueue
+
+
+class Waiting(Accounts):
+    """Puts workloads in line and takes them out."""
+
+    def _join_local_queue(self, workload: Workload, key: Key) -> None:
+        self._drop_penalty(workload)
+        former = self.local_queues.get(workload.local_queue)
+        if former is not None:
+            former.workloads.pop(workload.key, None)
+        workload.local_queue = key
+        self.local_queues.setdefault(key, LocalQueue()).workloads[workload.key] = workload
+
+    def _enqueue_all(self, local_queue: LocalQueue, now: datetime) -> None:
+        for workload in local_queue.workloads.values():
+            self._enqueue(workload, now)
+
+    def _enqueue(self, workload: Workload, now: datetime) -> None:
+        """Let it wait, if it may."""
+        thing = workload.object
+        if thing is None or workload.has_quota:
+            return
+        if intake.is_admissible(thing, intake.conditions_of(thing), self.settings.gates):
+            self._line_up(workload, now)
+
+    def _line_up(self, workload: Workload, now: datetime) -> None:
+        """Let it wait in the ClusterQueue that its LocalQueue leads to (SCH-202)."""
+        local_queue = self.local_queues.get(workload.local_queue)
+        stopped = local_queue is None or local_queue.is_stopped
+        queue = None if local_queue is None or stopped else self.queues.get(local_queue.cluster_queue)
+        if workload.queue is not queue:
+            self._dequeue(workload)
+        if queue is not None:
+            workload.queue = queue
+            self.pending[queue.name].push(workload, now)
+            self._stirred.add(queue.name)
+
+    def _dequeue(self, workload: Workload) -> None:
+        if workload.queue is not None and not workload.has_quota:
+            pending = self.pending.get(workload.queue.name)
+            if pending is not None:
+                pending.remove(workload)
+                self._stirred.add(workload.queue.name)
+            workload.queue = workload.progress = None
+
+    def _stir_home_of(self, workload: Workload) -> None:
+        """Whoever leaves for good, holding or waiting, gives others of the tree another look (SCH-261)."""
+        local_queue = self.local_queues.get(workload.local_queue)
+        if local_queue is None or local_queue.is_stopped:
+            return
+        queue = self.queues.get(local_queue.cluster_queue)
+        if queue is not None:
+            self._stir_tree_of(queue.node)

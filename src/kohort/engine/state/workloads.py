@@ -1,0 +1,173 @@
+"""Workloads as they come, change and go.
+
+Most objects that come in are echoes of our own writes to the status: what follows from the rest of an object is read
+again only when that changed.
+"""
+
+from datetime import datetime
+
+from kohort.api.errors import ApiError
+from kohort.api.gates import Gate
+from kohort.api.kueue import v1beta2
+from kohort.engine import intake
+from kohort.engine.equivalence import equivalence
+from kohort.engine.intake import Conditions
+from kohort.engine.records import Key, PodSet, Workload
+from kohort.engine.requests.demand import demands
+from kohort.engine.requests.environment import Environment
+from kohort.engine.requests.problems import resource_problem
+from kohort.engine.state.holding import Holding
+
+
+class Workloads(Holding):
+    """Takes in Workload objects."""
+
+    def _put_workload(self, thing: v1beta2.Workload, now: datetime) -> None:
+        key = Key(thing.metadata.namespace, thing.metadata.name)
+        workload = self.workloads.get(key)
+        if workload is not None and workload.uid != thing.metadata.uid:
+            self._remove_workload(key)
+            workload = None
+        if workload is None:
+            workload = self.workloads[key] = Workload(key, thing.metadata.uid)
+        conditions = intake.conditions_of(thing)
+        if key in self._assumed and not self._confirms(workload, thing, conditions):
+            self._assumed[key] = thing
+            return
+        self._strays.pop(key, None)
+        matters = intake.matters_in_the_pool(workload.object, thing, conditions)
+        was_admitted = workload.is_admitted
+        self._read(workload, thing, conditions)
+        if intake.holds_quota(thing, conditions):
+            self._hold(workload, thing, conditions, now)
+            if workload.is_admitted and not was_admitted:
+                self._settle_penalty(workload, now)
+            return
+        if intake.is_over(thing, conditions):
+            self._drop_penalty(workload)
+            self._stir_home_of(workload)
+        self._release(workload)
+        self._evicting.discard(workload.uid)
+        if not intake.is_admissible(thing, conditions, self.settings.gates):
+            self._dequeue(workload)
+        elif matters or workload.queue is None:
+            self._line_up(workload, now)
+        else:
+            self.pending[workload.queue.name].update(workload, now, changed=False)
+
+    def _confirms(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
+        """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
+        settled = intake.holds_quota(thing, conditions) or intake.is_over(thing, conditions)
+        if settled:
+            del self._assumed[workload.key]
+        return settled
+
+    def _read(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
+        """Take over what the object says, and note what follows from it for others."""
+        if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
+            self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
+        priority = intake.effective_priority(thing, self.settings.gates)
+        if priority != workload.priority and workload.has_quota and workload.queue is not None:
+            workload.queue.recount(workload, priority)
+            self._stir_tree_of(workload.queue.node)
+        self._note_readiness(workload, intake.holds(conditions, "PodsReady"))
+        self.variants.note(workload, intake.parent_of(thing, self.settings.gates))
+        self.describe(workload, thing, conditions)
+        if workload.evicted:
+            self._evicting.discard(workload.uid)
+
+    def describe(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
+        """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
+        gates = self.settings.gates
+        before, workload.object = workload.object, thing
+        counted_for = (workload.priority, workload.allowed_flavors, workload.replaces, workload.environment)
+        workload.generation = thing.metadata.generation
+        workload.priority = intake.effective_priority(thing, gates)
+        workload.created = thing.metadata.creation_timestamp
+        workload.queued_at = intake.queue_timestamp(thing, conditions, self.settings)
+        workload.backoff_until = intake.backoff_until(thing, conditions)
+        workload.is_admitted = intake.holds(conditions, "Admitted")
+        workload.has_closed_gate = intake.has_closed_gate(thing)
+        workload.allowed_flavors = intake.allowed_flavors(thing, gates)
+        replaced = intake.replaced_slice(thing, gates)
+        workload.replaces = self.workloads.get(replaced) if replaced else None
+        workload.evicted = intake.holds(conditions, "Evicted")
+        workload.environment = self._surroundings.of(workload.key.namespace)
+        counts_for = (workload.priority, workload.allowed_flavors, workload.replaces, workload.environment)
+        if counted_for != counts_for or not intake.asks_the_same(before, thing):
+            self._count_demand(workload, thing, workload.environment)
+
+    def _count_demand(self, workload: Workload, thing: v1beta2.Workload, environment: Environment) -> None:
+        """What the workload asks for, and whom it is equal to: the dear part of reading, done only if it may differ."""
+        gates = self.settings.gates
+        workload.problem = resource_problem(thing, environment) or ""
+        try:
+            asked = demands(thing, self.settings.requests, environment, gates)
+        except ApiError:
+            # An unreadable template is told as the workload's obstacle when its turn comes; others go on.
+            workload.pod_sets, workload.equivalence = (), ""
+            return
+        workload.pod_sets = tuple(
+            PodSet(
+                each.name,
+                each.count,
+                each.spec_count,
+                each.min_count,
+                each.per_pod,
+                pod_set.pod_template,
+                (pod_set.topology_request.pod_set_group_name or "") if pod_set.topology_request else "",
+            )
+            for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
+        )
+        # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
+        is_comparable = gates.enabled(Gate.SchedulingEquivalenceHashing) and workload.replaces is None
+        workload.equivalence = (
+            equivalence(thing, workload.priority, asked, workload.allowed_flavors) if is_comparable else ""
+        )
+
+    def _reread(self, namespace: str, now: datetime) -> None:
+        """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""
+        for workload in list(self.workloads.values()):
+            if workload.object is not None and not workload.has_quota and namespace in ("", workload.key.namespace):
+                self._read(workload, workload.object, intake.conditions_of(workload.object))
+                self._enqueue(workload, now)
+
+    def _note_readiness(self, workload: Workload, ready: bool) -> None:  # noqa: FBT001
+        """Pods that became ready may be what everybody waits for (SCH-1035)."""
+        if ready and not workload.pods_ready and self.settings.waits_for_pods:
+            self._stirred.update(self.queues)
+        workload.pods_ready = ready
+
+    def _remove_workload(self, key: Key) -> None:
+        workload = self.workloads.pop(key, None)
+        if workload is None:
+            return
+        self._assumed.pop(key, None)
+        self._strays.pop(key, None)
+        self._evicting.discard(workload.uid)
+        self.variants.forget(workload)
+        self._drop_penalty(workload)
+        self._stir_home_of(workload)
+        self._release(workload)
+        self._dequeue(workload)
+        local_queue = self.local_queues.get(workload.local_queue)
+        if local_queue is not None:
+            local_queue.workloads.pop(key, None)
+
+    def _take_back(self, key: Key, now: datetime) -> None:
+        """The write failed: on with what is known of the object by now, which may be why it failed (SCH-352)."""
+        workload = self.workloads.get(key)
+        if workload is None or key not in self._assumed:
+            return
+        latest = self._assumed.pop(key) or workload.object
+        self._drop_penalty(workload)
+        self._release(workload)
+        if latest is not None:
+            self._put_workload(latest, now)
+
+    def _forget_eviction(self, key: Key) -> None:
+        """Let whoever still needs the eviction issue it again (SCH-654)."""
+        workload = self.workloads.get(key)
+        if workload is not None:
+            self._evicting.discard(workload.uid)
+            self._stirred.update([workload.queue.name] if workload.queue else [])
