@@ -50,6 +50,7 @@ func (w *world) put(manifest json.RawMessage) {
 			w.clusterQueues.Create(event.TypedCreateEvent[*kueue.ClusterQueue]{Object: &queue})
 		} else {
 			left := w.queuesInTreeOf(string(old.Spec.CohortName))
+			w.forgetLostFlavors(&queue)
 			w.clusterQueues.Update(event.TypedUpdateEvent[*kueue.ClusterQueue]{ObjectOld: &old, ObjectNew: &queue})
 			if old.Spec.CohortName != queue.Spec.CohortName {
 				qcache.NotifyRetryInadmissible(w.queues, left)
@@ -179,6 +180,29 @@ func (w *world) queuesInTreeOf(cohort string) sets.Set[kueue.ClusterQueueReferen
 		}
 	}
 	return found
+}
+
+// forgetLostFlavors lets scans begin anew that would go on behind the last flavor that a queue has left. The real one admits
+// such workloads without any flavor: a deviation of ours.
+func (w *world) forgetLostFlavors(queue *kueue.ClusterQueue) {
+	flavors := map[corev1.ResourceName]int{}
+	for _, group := range queue.Spec.ResourceGroups {
+		for _, resource := range group.CoveredResources {
+			flavors[resource] = len(group.Flavors)
+		}
+	}
+	for _, info := range w.queues.PendingWorkloadsInfo(kueue.ClusterQueueReference(queue.Name)) {
+		if info.LastAssignment == nil {
+			continue
+		}
+		for _, tried := range info.LastAssignment.LastTriedFlavorIdx {
+			for resource, index := range tried {
+				if index+1 >= flavors[resource] {
+					tried[resource] = -1
+				}
+			}
+		}
+	}
 }
 
 // readCohort reconciles a cohort; one that is refused is tried again whenever something changes.

@@ -182,7 +182,7 @@ def _scan(
     """Try flavors in order until one is good enough (SCH-540, SCH-541)."""
     attempts: list[FlavorAttempt] = []
     best: FlavorAttempt | None = None
-    for name in flavors.flavors[_first_index(search, group[0], requests) :]:
+    for name in flavors.flavors[_first_index(search, group[0], flavors, requests) :]:
         attempt = _try(search, group, name, requests)
         attempts.append(attempt)
         if attempt.mode is not Mode.NO_FIT and _stops(search, attempt):
@@ -192,11 +192,12 @@ def _scan(
     return attempts, best
 
 
-def _first_index(search: Search, first: PodSet, requests: Mapping[str, int]) -> int:
+def _first_index(search: Search, first: PodSet, flavors: FlavorGroup, requests: Mapping[str, int]) -> int:
+    """Where the last scan stopped (SCH-550); the first flavor, where the queue lost those that were left to try."""
     if search.start is None or not search.rules.uses_fungibility:
         return 0
-    resource = min(requests)
-    return search.start.tried.get((first.name, resource), -1) + 1
+    index = search.start.tried.get((first.name, min(requests)), -1) + 1
+    return index if index < len(flavors.flavors) else 0
 
 
 def _stops(search: Search, attempt: FlavorAttempt) -> bool:

@@ -85,7 +85,9 @@ class Stage:
             raise ApiError(f"scenarios know no {manifest['apiVersion']} {manifest['kind']}")
         thing: Any = from_json(manifest, kind)
         if isinstance(thing, Workload):
-            self.show(_as_stored(thing, self._stored(thing), self.now))
+            old = self._stored(thing)
+            stored = _as_stored(thing, old, self.now)
+            self.show(old if old is not None and stored == old else stored)
         else:
             self.engine.apply(Put(thing), self.now)
 
