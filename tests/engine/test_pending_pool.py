@@ -44,6 +44,22 @@ class TestEquivalence:
         fail(queue, reason)
         assert admit(queue) == "A2"
 
+    def test_who_comes_with_a_local_queue_that_was_set_free_is_looked_at_all_the_same(self) -> None:
+        """SCH-204"""
+        queue = best_effort(same(1))
+        fail(queue, Requeue.NO_FIT)
+        queue.rejoin(same(2), NOW)
+        queue.push(same(3), NOW)
+        assert admit(queue) == "A2"
+        assert queue.pop(NOW) is None
+
+    def test_a_backoff_outlasts_a_stopped_local_queue(self) -> None:
+        """SCH-223"""
+        queue = best_effort()
+        queue.rejoin(late := workload("late", backoff_until=NOW + timedelta(seconds=9)), NOW)
+        assert queue.pop(NOW) is None
+        assert queue.pop(NOW + timedelta(seconds=9)) is late
+
     def test_workloads_without_a_hash_are_equal_to_nobody(self) -> None:
         """SCH-250: the gate is off"""
         queue = best_effort(workload("a"), workload("b"))

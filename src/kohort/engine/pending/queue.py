@@ -78,6 +78,18 @@ class PendingQueue:
         """Take in a workload that is new here, or one about which something that matters changed (SCH-222)."""
         self.update(workload, now, changed=True)
 
+    def rejoin(self, workload: Workload, now: datetime) -> None:
+        """Take in a workload whose LocalQueue was set free or led here: looked at whatever is known of its equals.
+
+        SCH-204 names no exception, and the failure of an equal one may be older than whatever stopped the LocalQueue.
+        """
+        if workload.key in self._entries or _backs_off(workload, now):
+            self.push(workload, now)
+            return
+        self._listing = None
+        self._order.note(workload)
+        self._shelves.make_active(self._new_entry(workload))
+
     def update(self, workload: Workload, now: datetime, *, changed: bool) -> None:
         """Take over a workload's new state; `changed` says whether anything of SCH-221 differs from before.
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kohort.api.kueue import v1beta2
+from kohort.api.kueue.v1beta2.queues import CohortSpec
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.forest import CohortNode, Forest, Node
 from kohort.engine.pending import PendingQueue
@@ -44,6 +45,7 @@ class Facts:
         """Whether each AdmissionCheck is active."""
         self.workloads: dict[Key, Workload] = {}
         self._specs: dict[str, v1beta2.ClusterQueue] = {}
+        self._cohort_specs: dict[str, CohortSpec] = {}
         self._assumed: dict[Key, v1beta2.Workload | None] = {}
         """Admissions that were decided and not yet seen in an object, each with the object that was seen instead."""
         self._strays: dict[Key, Workload] = {}

@@ -7,7 +7,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.selectors import compile_selector
 from kohort.engine import intake
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Key, Queue
+from kohort.engine.records import Flavor, Key, Queue
 from kohort.engine.state.facts import LocalQueue
 from kohort.engine.state.workloads import Workloads
 
@@ -72,11 +72,14 @@ class Queues(Workloads):
         self.forest.remove_queue(name)
 
     def _put_cohort(self, thing: v1beta2.Cohort) -> None:
-        spec = thing.spec
-        if thing.metadata.name in self.forest.cohorts:
-            self._stir_tree_of(self.forest.cohorts[thing.metadata.name])
+        name, spec = thing.metadata.name, thing.spec
+        if self._cohort_specs.get(name) == spec:
+            return
+        self._cohort_specs[name] = spec
+        if name in self.forest.cohorts:
+            self._stir_tree_of(self.forest.cohorts[name])
         node = self.forest.set_cohort(
-            thing.metadata.name,
+            name,
             spec.parent_name,
             intake.quotas_of(spec.resource_groups),
             intake.weight_of(spec.fair_sharing),
@@ -87,6 +90,7 @@ class Queues(Workloads):
     def _remove_cohort(self, name: str) -> None:
         """Both the tree that it leaves and what stays below it get another look (SCH-401, SCH-261)."""
         node = self.forest.cohorts.get(name)
+        self._cohort_specs.pop(name, None)
         if node is not None:
             self._stir_tree_of(node)
             self.forest.remove_cohort(name)
@@ -97,6 +101,11 @@ class Queues(Workloads):
         """Parents may have begun or ceased to run in a circle (SCH-402)."""
         for queue in self.queues.values():
             self._refresh_activity(queue)
+
+    def _put_flavor(self, flavor: Flavor) -> None:
+        if self.flavors.get(flavor.name) != flavor:
+            self.flavors[flavor.name] = flavor
+            self._revisit_queues(flavor=flavor.name)
 
     def _revisit_queues(self, flavor: str = "", check: str = "") -> None:
         """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""

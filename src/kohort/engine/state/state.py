@@ -42,8 +42,7 @@ class State(Queues):
             case v1beta2.LocalQueue():
                 self._put_local_queue(thing, now)
             case v1beta2.ResourceFlavor():
-                self.flavors[thing.metadata.name] = intake.flavor_of(thing)
-                self._revisit_queues(flavor=thing.metadata.name)
+                self._put_flavor(intake.flavor_of(thing))
             case v1beta2.AdmissionCheck():
                 active = find(thing.status.conditions, "Active")
                 self.checks[thing.metadata.name] = active is not None and active.status == "True"

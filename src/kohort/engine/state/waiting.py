@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from kohort.engine import intake
+from kohort.engine.pending import PendingQueue
 from kohort.engine.records import Key, Workload
 from kohort.engine.state.accounts import Accounts
 from kohort.engine.state.facts import LocalQueue
@@ -20,28 +21,39 @@ class Waiting(Accounts):
         self.local_queues.setdefault(key, LocalQueue()).workloads[workload.key] = workload
 
     def _enqueue_all(self, local_queue: LocalQueue, now: datetime) -> None:
+        """Let everybody wait where a LocalQueue leads to now (SCH-204)."""
         for workload in local_queue.workloads.values():
-            self._enqueue(workload, now)
+            if self._may_wait(workload) and (pending := self._way(workload)) is not None:
+                pending.rejoin(workload, now)
 
     def _enqueue(self, workload: Workload, now: datetime) -> None:
         """Let it wait, if it may."""
+        if self._may_wait(workload):
+            self._line_up(workload, now)
+
+    def _may_wait(self, workload: Workload) -> bool:
         thing = workload.object
         if thing is None or workload.has_quota:
-            return
-        if intake.is_admissible(thing, intake.conditions_of(thing), self.settings.gates):
-            self._line_up(workload, now)
+            return False
+        return intake.is_admissible(thing, intake.conditions_of(thing), self.settings.gates)
 
     def _line_up(self, workload: Workload, now: datetime) -> None:
         """Let it wait in the ClusterQueue that its LocalQueue leads to (SCH-202)."""
+        if (pending := self._way(workload)) is not None:
+            pending.push(workload, now)
+
+    def _way(self, workload: Workload) -> PendingQueue | None:
+        """Where the workload waits from now on; it leaves where it waited."""
         local_queue = self.local_queues.get(workload.local_queue)
         stopped = local_queue is None or local_queue.is_stopped
         queue = None if local_queue is None or stopped else self.queues.get(local_queue.cluster_queue)
         if workload.queue is not queue:
             self._dequeue(workload)
-        if queue is not None:
-            workload.queue = queue
-            self.pending[queue.name].push(workload, now)
-            self._stirred.add(queue.name)
+        if queue is None:
+            return None
+        workload.queue = queue
+        self._stirred.add(queue.name)
+        return self.pending[queue.name]
 
     def _dequeue(self, workload: Workload) -> None:
         if workload.queue is not None and not workload.has_quota:

@@ -31,6 +31,7 @@ class Workloads(Holding):
         if workload is None:
             workload = self.workloads[key] = Workload(key, thing.metadata.uid)
         conditions = intake.conditions_of(thing)
+        is_new = workload.object is None
         if key in self._assumed and not self._confirms(workload, thing, conditions):
             self._assumed[key] = thing
             return
@@ -45,7 +46,8 @@ class Workloads(Holding):
             return
         if intake.is_over(thing, conditions):
             self._drop_penalty(workload)
-            self._stir_home_of(workload)
+            if not is_new:
+                self._stir_home_of(workload)
         self._release(workload)
         self._evicting.discard(workload.uid)
         if not intake.is_admissible(thing, conditions, self.settings.gates):
