@@ -1,6 +1,26 @@
 """Kubernetes' own kinds: their schemas, defaults, rules and what a write does to them."""
 
 from kohort.embedded.kinds.catalog import builtin_resources
+from kohort.embedded.kinds.defaults import apply_defaults
 from kohort.embedded.kinds.definitions import KUBERNETES_VERSION, SchemasMissing
+from kohort.embedded.kinds.events import from_stored, to_stored
+from kohort.embedded.kinds.reading import ReadObject, read_object, strict_error, unreadable
+from kohort.embedded.kinds.selection import field_values, selectable
+from kohort.embedded.kinds.strategies import prepare_create, prepare_update
 
-__all__ = ["KUBERNETES_VERSION", "SchemasMissing", "builtin_resources"]
+__all__ = [
+    "KUBERNETES_VERSION",
+    "ReadObject",
+    "SchemasMissing",
+    "apply_defaults",
+    "builtin_resources",
+    "field_values",
+    "from_stored",
+    "prepare_create",
+    "prepare_update",
+    "read_object",
+    "selectable",
+    "strict_error",
+    "to_stored",
+    "unreadable",
+]

@@ -1,0 +1,242 @@
+"""Objects as they arrive, read by their kind's schema: wrong types refused, unknown fields named, values put in order.
+
+Says what kube-apiserver says, since people and tools know those texts; it speaks of Go types because its errors do.
+"""
+
+import binascii
+import re
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.api.quantity import QuantityError, canonical
+from kohort.api.times import TimeError, format_micro_time, format_time, parse_time
+from kohort.embedded.kinds.shapes import Shape, shape_of
+from kohort.embedded.resources import Resource
+from kohort.kube.errors import StatusError, bad_request
+
+_QUANTITY_LIKE = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
+_QUANTITY_RULE = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_RANGES = {"int32": 2**31, "int64": 2**63}
+
+Trail = tuple[Any, ...]
+"""The way to a value as a linked pair (parent, step); rendered only when there is something to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadObject:
+    """An object as its kind understands it, and what the kind knows nothing of."""
+
+    object: dict[str, Json]
+    unknown: tuple[str, ...] = ()
+    """One text per unknown field, as warnings and strict errors say it: `unknown field "spec.foo"`."""
+
+
+class _Mismatch(Exception):  # noqa: N818 - never leaves this module
+    """A value of a type that its field does not take."""
+
+
+def read_object(resource: Resource, obj: dict[str, Json]) -> ReadObject:
+    """The object without unknown fields and nulls, quantities and times in canonical form; raises on wrong types."""
+    if resource.schema is None:
+        return ReadObject(obj)
+    shape = shape_of(resource.schema.raw)
+    unknown: list[str] = []
+    try:
+        known = _object(obj, shape, shape, (), unknown)
+    except _Mismatch as problem:
+        raise unreadable(resource, str(problem)) from None
+    return ReadObject(known, tuple(unknown))
+
+
+def strict_error(resource: Resource, unknown: tuple[str, ...]) -> StatusError:
+    """What refuses an object with unknown fields when the client asked for strict validation."""
+    return unreadable(resource, f"strict decoding error: {', '.join(unknown)}")
+
+
+def unreadable(resource: Resource, why: str) -> StatusError:
+    """The body is no object of the kind."""
+    kind = resource.kind
+    return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {why}')
+
+
+def _read(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> Json:
+    reader = _READERS.get(shape.kind)
+    return value if reader is None else reader(value, shape, struct, trail, unknown)
+
+
+def _object(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise _mismatch(value, shape, struct, trail)
+    found: dict[str, Json] = {}
+    members = shape.members
+    for name, member in value.items():
+        below = members.get(name)
+        if below is None:
+            unknown.append(f'unknown field "{_path((trail, name))}"')
+        elif member is not None:
+            found[name] = _read(member, below, shape, (trail, name), unknown)
+    return found
+
+
+def _map(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise _mismatch(value, shape, struct, trail)
+    below, zero = shape.below, _zero(shape.below)
+    return {
+        name: zero if member is None else _read(member, below, struct, (trail, name), unknown)
+        for name, member in value.items()
+    }
+
+
+def _list(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> list[Json]:
+    if not isinstance(value, list):
+        raise _mismatch(value, shape, struct, trail)
+    below, zero = shape.below, _zero(shape.below)
+    return [
+        zero if item is None else _read(item, below, struct, (trail, index), unknown)
+        for index, item in enumerate(value)
+    ]
+
+
+_ZEROS: dict[str, Json] = {"boolean": False, "int32": 0, "int64": 0, "number": 0, "quantity": "0"}
+
+
+def _zero(shape: Shape) -> Json:
+    """What a null stands for where something has to be."""
+    if shape.kind in ("object", "map"):
+        return {}
+    return [] if shape.kind == "list" else _ZEROS.get(shape.kind, "")
+
+
+def _string(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+    if not isinstance(value, str):
+        raise _mismatch(value, shape, struct, trail)
+    return value
+
+
+def _boolean(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+    if not isinstance(value, bool):
+        raise _mismatch(value, shape, struct, trail)
+    return value
+
+
+def _integer(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+    limit = _RANGES[shape.kind]
+    if isinstance(value, bool) or not isinstance(value, int) or not -limit <= value < limit:
+        raise _mismatch(value, shape, struct, trail)
+    return value
+
+
+def _number(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _mismatch(value, shape, struct, trail)
+    return value
+
+
+def _int_or_string(value: Json, shape: Shape, struct: Shape, trail: Trail, unknown: list[str]) -> Json:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and -(2**31) <= value < 2**31:
+        return value
+    raise _Mismatch(f"json: cannot unmarshal {_json_name(value)} into Go value of type int32")
+
+
+def _quantity(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise _Mismatch(_QUANTITY_RULE)
+    try:
+        return canonical(value)
+    except QuantityError:
+        is_close = _QUANTITY_LIKE.fullmatch(str(value)) is not None
+        raise _Mismatch("unable to parse quantity's suffix" if is_close else _QUANTITY_RULE) from None
+
+
+def _time(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+    if not isinstance(value, str):
+        raise _Mismatch(f"json: cannot unmarshal {_json_name(value)} into Go value of type string")
+    try:
+        moment = parse_time(value)
+    except TimeError:
+        form = "2006-01-02T15:04:05Z07:00"
+        raise _Mismatch(f'parsing time "{value}" as "{form}": cannot parse "{value}" as "2006"') from None
+    return format_time(moment) if shape.kind == "time" else format_micro_time(moment)
+
+
+def _bytes(value: Json, shape: Shape, struct: Shape, trail: Trail, _: list[str]) -> Json:
+    if not isinstance(value, str):
+        raise _mismatch(value, shape, struct, trail)
+    text = value.replace("\n", "").replace("\r", "")
+    try:
+        b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise _Mismatch(f"illegal base64 data at input byte {_first_alien(text)}") from None
+    return text
+
+
+_ALIEN = re.compile(r"[^A-Za-z0-9+/]")
+
+
+def _first_alien(text: str) -> int:
+    """Where a text stops being base64, counted as Go counts."""
+    match = _ALIEN.search(text)
+    return match.start() if match else len(text) // 4 * 4
+
+
+_READERS: dict[str, Callable[[Json, Shape, Shape, Trail, list[str]], Json]] = {
+    "object": _object,
+    "map": _map,
+    "list": _list,
+    "string": _string,
+    "boolean": _boolean,
+    "int32": _integer,
+    "int64": _integer,
+    "number": _number,
+    "int-or-string": _int_or_string,
+    "quantity": _quantity,
+    "time": _time,
+    "micro-time": _time,
+    "bytes": _bytes,
+}
+
+
+def _mismatch(value: Json, shape: Shape, struct: Shape, trail: Trail) -> _Mismatch:
+    names = [step for step in _steps(trail) if isinstance(step, str)]
+    # A map's key is no field: the error is about the map.
+    while len(names) > 1 and not _is_field(struct, names[-1]):
+        names.pop()
+    place = ".".join([struct.short_name, *names])
+    what = f"Go struct field {place}" if names else "Go value"
+    return _Mismatch(f"json: cannot unmarshal {_json_name(value)} into {what} of type {shape.go_type}")
+
+
+def _is_field(struct: Shape, name: str) -> bool:
+    return name in struct.members
+
+
+_JSON_NAMES = {"str": "string", "dict": "object", "list": "array"}
+
+
+def _json_name(value: Json) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return f"number {value}" if isinstance(value, float) or abs(value) >= 2**31 else "number"
+    return _JSON_NAMES.get(type(value).__name__, "null")
+
+
+def _steps(trail: Trail) -> list[str | int]:
+    steps: list[str | int] = []
+    while trail:
+        trail, step = trail
+        steps.append(step)
+    return steps[::-1]
+
+
+def _path(trail: Trail) -> str:
+    text = ""
+    for step in _steps(trail):
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text

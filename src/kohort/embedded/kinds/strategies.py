@@ -1,0 +1,190 @@
+"""What a write may touch: status, spec or finalizers by the endpoint used, and how the generation counts.
+
+Custom kinds follow the same rules by whether they have a status subresource, so the server asks here for every kind.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.embedded.kinds.defaults import empty_status
+from kohort.embedded.kinds.quality import quality_of_service
+from kohort.embedded.resources import Resource
+
+Object = dict[str, Any]
+
+_CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
+_JOB_NAME = "batch.kubernetes.io/job-name"
+_OLD_CONTROLLER_UID, _OLD_JOB_NAME = "controller-uid", "job-name"
+
+_COUNTED = frozenset(
+    {
+        "cronjobs.batch",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "daemonsets.apps",
+        "deployments.apps",
+        "endpointslices.discovery.k8s.io",
+        "ingressclasses.networking.k8s.io",
+        "ingresses.networking.k8s.io",
+        "jobs.batch",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "networkpolicies.networking.k8s.io",
+        "poddisruptionbudgets.policy",
+        "pods",
+        "priorityclasses.scheduling.k8s.io",
+        "replicasets.apps",
+        "replicationcontrollers",
+        "resourceslices.resource.k8s.io",
+        "statefulsets.apps",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    }
+)
+"""Built-in kinds whose objects count the changes of what is wanted of them."""
+
+_STATUS_MAY_COME_WITH_CREATE = frozenset({"nodes"})
+_LABELS_STAY_ON_STATUS_WRITES = frozenset(
+    {"daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps"}
+)
+_IDENTITY = ("apiVersion", "kind", "metadata")
+
+
+# Create
+
+
+def prepare_create(resource: Resource, obj: Object) -> Object:
+    """The object as it is first stored; name and uid are in its metadata already."""
+    prepared = dict(obj)
+    if resource.subresource("status") and resource.key not in _STATUS_MAY_COME_WITH_CREATE:
+        prepared.pop("status", None)
+        if not resource.is_custom:
+            prepared["status"] = empty_status(resource)
+    if _counts(resource):
+        prepared["metadata"] = {**prepared.get("metadata", {}), "generation": 1}
+    finish = _ON_CREATE.get(resource.key)
+    return finish(prepared) if finish and not resource.is_custom else prepared
+
+
+def _counts(resource: Resource) -> bool:
+    return resource.is_custom or resource.key in _COUNTED
+
+
+def _new_namespace(obj: Object) -> Object:
+    """The server itself has to let go of a namespace, after everything in it."""
+    spec = obj.get("spec") or {}
+    finalizers = list(dict.fromkeys([*(spec.get("finalizers") or ()), "kubernetes"]))
+    return {**obj, "spec": {**spec, "finalizers": finalizers}}
+
+
+def _new_pod(obj: Object) -> Object:
+    return {**obj, "status": {**obj["status"], "qosClass": quality_of_service(obj.get("spec") or {})}}
+
+
+def _new_job(obj: Object) -> Object:
+    """A Job finds its pods by its uid, unless its author wants to choose the selector."""
+    spec = obj.get("spec") or {}
+    if spec.get("manualSelector"):
+        return obj
+    metadata = obj.get("metadata") or {}
+    template = spec.get("template") or {}
+    heading = template.get("metadata") or {}
+    own = heading.get("labels") or {}
+    labels = {**own, **_job_labels(metadata)}
+    selector = spec.get("selector") or {}
+    matched = {**(selector.get("matchLabels") or {}), _CONTROLLER_UID: metadata.get("uid", "")}
+    if metadata.get("labels", own) == own:
+        metadata = {**metadata, "labels": labels}
+    template = {**template, "metadata": {**heading, "labels": labels}}
+    spec = {**spec, "selector": {**selector, "matchLabels": matched}, "template": template}
+    return {**obj, "metadata": metadata, "spec": spec}
+
+
+def _job_labels(metadata: Object) -> dict[str, Json]:
+    uid, name = metadata.get("uid", ""), metadata.get("name", "")
+    return {_CONTROLLER_UID: uid, _OLD_CONTROLLER_UID: uid, _JOB_NAME: name, _OLD_JOB_NAME: name}
+
+
+_ON_CREATE: dict[str, Callable[[Object], Object]] = {
+    "jobs.batch": _new_job,
+    "namespaces": _new_namespace,
+    "pods": _new_pod,
+}
+
+
+# Update
+
+
+def prepare_update(resource: Resource, new: Object, old: Object, subresource: str = "") -> Object:
+    """The object as it is stored over an old one: only what the endpoint may change comes from the new one."""
+    touch = _ENDPOINTS.get(subresource, _update)
+    return touch(resource, new, old)
+
+
+def _update(resource: Resource, new: Object, old: Object) -> Object:
+    prepared = dict(new)
+    if resource.subresource("status"):
+        _take(prepared, old, "status")
+    if resource.key == "namespaces":
+        _take(prepared, old, "spec")
+    if not _counts(resource):
+        return prepared
+    generation = int((old.get("metadata") or {}).get("generation") or 0)
+    if resource.key != "priorityclasses.scheduling.k8s.io" and _wants(resource, prepared) != _wants(resource, old):
+        generation += 1
+    prepared["metadata"] = {**prepared.get("metadata", {}), "generation": generation}
+    return prepared
+
+
+def _take(target: Object, source: Object, name: str) -> None:
+    """One member as it stands in another object, or not at all."""
+    if name in source:
+        target[name] = source[name]
+    else:
+        target.pop(name, None)
+
+
+def _wants(resource: Resource, obj: Object) -> Object:
+    """Everything but identity and, where it has an endpoint of its own, status."""
+    beside = (*_IDENTITY, "status") if resource.subresource("status") else _IDENTITY
+    return {name: value for name, value in obj.items() if name not in beside}
+
+
+def _update_status(resource: Resource, new: Object, old: Object) -> Object:
+    prepared = dict(old)
+    _take(prepared, new, "status")
+    prepared["metadata"] = _status_metadata(resource, new.get("metadata") or {}, old.get("metadata") or {})
+    return prepared
+
+
+def _status_metadata(resource: Resource, new: Object, old: Object) -> Object:
+    """Of a custom object only the owners of fields; of built-in ones most of it, as ever."""
+    if resource.is_custom:
+        metadata = dict(old)
+        _take(metadata, new, "managedFields")
+        return metadata
+    metadata = dict(new)
+    for name in ("generation", "ownerReferences", "finalizers", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        _take(metadata, old, name)
+    if resource.key in _LABELS_STAY_ON_STATUS_WRITES:
+        _take(metadata, old, "labels")
+    return metadata
+
+
+def _update_finalizers(resource: Resource, new: Object, old: Object) -> Object:
+    spec = dict(old.get("spec") or {})
+    _take(spec, new.get("spec") or {}, "finalizers")
+    return {**old, "spec": spec, "metadata": new.get("metadata") or old.get("metadata") or {}}
+
+
+def _update_approval(resource: Resource, new: Object, old: Object) -> Object:
+    status = dict(old.get("status") or {})
+    _take(status, new.get("status") or {}, "conditions")
+    return {**old, "status": status}
+
+
+_ENDPOINTS: dict[str, Callable[[Resource, Object, Object], Object]] = {
+    "approval": _update_approval,
+    "finalize": _update_finalizers,
+    "status": _update_status,
+}
