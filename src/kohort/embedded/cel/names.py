@@ -1,0 +1,40 @@
+"""Which names an expression mentions."""
+
+from collections.abc import Iterator
+
+from kohort.embedded.cel import syntax as s
+
+
+def names_in(node: s.Expression) -> frozenset[str]:
+    """The free names of an expression, those bound by loops left out."""
+    return frozenset(_free(node))
+
+
+def _free(node: s.Expression) -> Iterator[str]:
+    if isinstance(node, s.Name):
+        yield node.name
+    elif isinstance(node, s.Macro):
+        yield from _free(node.operand)
+        for argument in node.arguments:
+            yield from (name for name in _free(argument) if name not in node.variables)
+    else:
+        for below in children(node):
+            yield from _free(below)
+
+
+def children(node: s.Expression) -> tuple[s.Expression, ...]:
+    """The nodes directly below."""
+    match node:
+        case s.Select() | s.Has():
+            return (node.operand,)
+        case s.Index():
+            return (node.operand, node.key)
+        case s.Call():
+            return node.arguments if node.target is None else (node.target, *node.arguments)
+        case s.ListLiteral():
+            return tuple(item.value for item in node.items)
+        case s.MapLiteral():
+            return tuple(part for entry in node.entries for part in (entry.key, entry.value))
+        case s.Macro():
+            return (node.operand, *node.arguments)
+    return ()

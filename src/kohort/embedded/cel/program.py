@@ -1,0 +1,46 @@
+"""Expressions ready to run: compiled once, evaluated often."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from kohort.embedded.cel import library as library  # registers the functions
+from kohort.embedded.cel.budget import STEPS_PER_CALL, Budget
+from kohort.embedded.cel.compiler import Scope, compiled
+from kohort.embedded.cel.errors import EvaluationError
+from kohort.embedded.cel.names import names_in
+from kohort.embedded.cel.parser import parse
+from kohort.embedded.cel.steps import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An expression over some variables."""
+
+    text: str
+    variables: tuple[str, ...]
+    used: frozenset[str]
+    """The variables that the text really mentions."""
+    step: Step
+    slots: int
+    """How many slots a frame needs beyond the budget and the variables."""
+
+    def evaluate(self, budget: Budget, *values: Any) -> Any:
+        """The result for the variables' values; raises `EvaluationError` or `CostError`."""
+        call = Budget(min(budget.left, STEPS_PER_CALL))
+        granted = call.left
+        try:
+            return self.step([call, *values, *(None,) * self.slots])
+        except RecursionError:
+            raise EvaluationError("expression or value is nested too deeply") from None
+        finally:
+            budget.left -= granted - call.left
+
+
+@lru_cache(maxsize=1024)
+def compile_expression(text: str, variables: tuple[str, ...]) -> Program:
+    """The program of an expression over the named variables; raises `CompileError`."""
+    tree = parse(text)
+    scope = Scope.of(text, variables)
+    step = compiled(tree, scope)
+    return Program(text, variables, names_in(tree) & set(variables), step, scope.size[0] - len(variables) - 1)
