@@ -1,6 +1,11 @@
-"""What an API server answers when it does not do what was asked: one exception, which is a Kubernetes `Status`.
+"""What can go wrong between a client and an API server; servers raise and write `StatusError`, clients read it.
 
-Client and embedded server share it: the server raises it and writes it out, the client reads it and raises it.
+KubeError
+├── StatusError            the server answered, and did not do it: a Kubernetes `Status`
+├── TransportError         no answer, or not all of it
+│   ├── UnreachableError   the request was never sent, so that any may be sent again
+│   └── LostAnswerError    it may have been carried out
+└── ConfigError            no way to the server: kubeconfig, credentials, certificates
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,8 +32,28 @@ class Named:
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
+class KubeError(Exception):
+    """Anything that keeps a client from what it asked for; its text is one line for people."""
+
+
+class TransportError(KubeError):
+    """The server did not answer, or its answer broke off."""
+
+
+class UnreachableError(TransportError):
+    """No connection: the request was never sent."""
+
+
+class LostAnswerError(TransportError):
+    """The connection broke or the time ran out; the request may have been carried out."""
+
+
+class ConfigError(KubeError):
+    """Configuration that leads to no server; names the file or variable and the remedy."""
+
+
 @dataclass(eq=False)
-class StatusError(Exception):
+class StatusError(KubeError):
     """A refusal or failure in Kubernetes' own shape."""
 
     code: int

@@ -1,0 +1,84 @@
+"""Reading answers that are no objects: refusals in Kubernetes' shape or none, and warnings in headers."""
+
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+
+from kohort.api.codec import decode_json
+from kohort.api.errors import DecodeError
+from kohort.kube.errors import StatusError
+
+log = logging.getLogger(__name__)
+
+_WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_ESCAPED = re.compile(r"\\(.)")
+_MAX_TEXT = 200
+
+
+def error_of(status: int, headers: Mapping[str, str], body: bytes) -> StatusError:
+    """The error that an answer with a status of 400 or more stands for, whoever on the way gave it."""
+    try:
+        found = decode_json(body)
+    except DecodeError:
+        found = None
+    if isinstance(found, dict) and found.get("kind") == "Status":
+        error = StatusError.from_status(found, status)
+    else:
+        error = StatusError(status, _reason(status), _text(status, body))
+    seconds = _seconds(headers.get("Retry-After", ""))
+    if seconds is not None and error.retry_after is None:
+        error.details = {**error.details, "retryAfterSeconds": seconds}
+    return error
+
+
+def _reason(status: int) -> str:
+    """`ServiceUnavailable` for 503, as Kubernetes spells it."""
+    try:
+        return HTTPStatus(status).phrase.title().replace(" ", "")
+    except ValueError:
+        return ""
+
+
+def _text(status: int, body: bytes) -> str:
+    said = " ".join(body[: 2 * _MAX_TEXT].decode("utf-8", "replace").split())[:_MAX_TEXT]
+    return f"the server answered {status}" + (f": {said}" if said else "")
+
+
+def _seconds(text: str) -> int | None:
+    """Retry-After in seconds; the form with a date is not used by API servers and counts as absent."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 7 else None
+
+
+def warnings_in(headers: Mapping[str, str]) -> list[str]:
+    """The texts of the warnings that an answer carries."""
+    value = headers.get("Warning")
+    return [_ESCAPED.sub(r"\1", text) for text in _WARNING.findall(value)] if value else []
+
+
+WarningHandler = Callable[[str], None]
+
+
+def log_warning(text: str) -> None:
+    """What happens to a server's warnings unless somebody else takes them."""
+    log.warning("API server warns: %s", text)
+
+
+class OncePerText:
+    """Passes each text on once; remembers so many, so that a talkative server can't fill the memory."""
+
+    def __init__(self, handler: WarningHandler = log_warning, remembered: int = 256) -> None:
+        self._handler = handler
+        self._remembered = remembered
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def __call__(self, text: str) -> None:
+        """Pass a text on if it is new."""
+        if text in self._seen:
+            self._seen.move_to_end(text)
+            return
+        self._seen[text] = None
+        if len(self._seen) > self._remembered:
+            self._seen.popitem(last=False)
+        self._handler(text)

@@ -1,0 +1,90 @@
+"""Objects by namespace and name, and by whatever else somebody wants to find them.
+
+Indices are kept up with each change, so that a question costs its answer and not a walk over everything.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import Generic, TypeVar, cast
+
+from kohort.kube.kinds import ObjectKey
+
+T = TypeVar("T")
+
+IndexFunction = Callable[[T], Iterable[Hashable]]
+"""The values under which an object is to be found."""
+
+
+class _Index(Generic[T]):
+    def __init__(self, values: IndexFunction[T]) -> None:
+        self.values = values
+        self.keys: dict[Hashable, dict[ObjectKey, None]] = {}
+
+    def add(self, key: ObjectKey, obj: T) -> None:
+        for value in self.values(obj):
+            self.keys.setdefault(value, {})[key] = None
+
+    def remove(self, key: ObjectKey, obj: T) -> None:
+        for value in self.values(obj):
+            found = self.keys.get(value)
+            if found is not None:
+                found.pop(key, None)
+                if not found:
+                    del self.keys[value]
+
+
+class Cache(Generic[T]):
+    """What is known of one kind. Objects are shared by all readers: never change one."""
+
+    def __init__(self) -> None:
+        self._objects: dict[ObjectKey, T] = {}
+        self._indices: dict[str, _Index[T]] = {}
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[T]:
+        """A snapshot, safe against changes while it is walked."""
+        return iter(list(self._objects.values()))
+
+    def all_keys(self) -> list[ObjectKey]:
+        """The places of all objects."""
+        return list(self._objects)
+
+    def get(self, key: tuple[str, str]) -> T | None:
+        """The object at a place."""
+        return self._objects.get(cast("ObjectKey", key))
+
+    def index(self, name: str, values: IndexFunction[T]) -> None:
+        """Keep an index from now on, over what is there too; a name stands for one function."""
+        present = self._indices.get(name)
+        if present is not None:
+            if present.values is not values:
+                raise ValueError(f"index {name!r} exists with another function: choose another name")
+            return
+        index = self._indices[name] = _Index(values)
+        for key, obj in self._objects.items():
+            index.add(key, obj)
+
+    def find(self, index: str, value: Hashable) -> list[T]:
+        """The objects that an index has under a value."""
+        return [self._objects[key] for key in self._indices[index].keys.get(value, ())]
+
+    def values(self, index: str) -> list[Hashable]:
+        """The values that an index has."""
+        return list(self._indices[index].keys)
+
+    def put(self, key: ObjectKey, obj: T) -> None:
+        """Add or replace an object."""
+        old = self._objects.get(key)
+        for index in self._indices.values():
+            if old is not None:
+                index.remove(key, old)
+            index.add(key, obj)
+        self._objects[key] = obj
+
+    def remove(self, key: ObjectKey) -> None:
+        """Forget an object, if it is there."""
+        old = self._objects.pop(key, None)
+        if old is not None:
+            for index in self._indices.values():
+                index.remove(key, old)

@@ -1,0 +1,110 @@
+"""The client: requests to one API server, with bounded retries, a rate limit and one place for warnings.
+
+It knows nothing of identities or connections, which are the transport's, nor of kinds, which are `objects`'.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any, TypeVar, overload
+
+import kohort
+from kohort.api.codec import Json, decode_json
+from kohort.api.core.objects import ObjectView
+from kohort.api.kinds import CustomObject
+from kohort.api.resource import Resource
+from kohort.kube.answers import OncePerText, WarningHandler, error_of, warnings_in
+from kohort.kube.clock import Clock, SystemClock
+from kohort.kube.errors import KubeError
+from kohort.kube.kinds import Kind, typed, untyped
+from kohort.kube.limits import TokenBucket
+from kohort.kube.metrics import NO_METRICS, Metrics
+from kohort.kube.objects import Objects
+from kohort.kube.retries import IDEMPOTENT_METHODS, USUAL_RETRIES, RetryPolicy
+from kohort.kube.transport import Request, Response, Transport
+
+T = TypeVar("T")
+S = TypeVar("S", bound=CustomObject | ObjectView)
+
+USER_AGENT = f"kohort/{kohort.__version__}"
+
+
+@dataclass(frozen=True)
+class Client:
+    """A way to one API server."""
+
+    transport: Transport
+    clock: Clock = field(default_factory=SystemClock)
+    limiter: TokenBucket | None = None
+    """Holds requests back; None leaves that to the server."""
+    retries: RetryPolicy = USUAL_RETRIES
+    timeout: float = 30.0
+    """Seconds for one attempt."""
+    user_agent: str = USER_AGENT
+    on_warning: WarningHandler = field(default_factory=OncePerText)
+    metrics: Metrics = NO_METRICS
+    random: Random = field(default_factory=Random)
+
+    @overload
+    def of(self, kind: Kind[T]) -> Objects[T]: ...
+    @overload
+    def of(self, kind: type[S]) -> Objects[S]: ...
+    @overload
+    def of(self, kind: Resource) -> Objects[dict[str, Json]]: ...
+    def of(self, kind: Any) -> Objects[Any]:
+        """Objects of a kind: as structs for a struct class, as plain JSON for a resource, or as a `Kind` says."""
+        if isinstance(kind, Resource):
+            return Objects(self, untyped(kind))
+        return Objects(self, kind if isinstance(kind, Kind) else typed(kind))
+
+    async def call(self, request: Request, *, idempotent: bool | None = None) -> bytes:
+        """The body of the answer; tries again where that is safe, and raises the last error."""
+        repeatable = request.method in IDEMPOTENT_METHODS if idempotent is None else idempotent
+        failures = 0
+        while True:
+            try:
+                return await self._once(request)
+            except KubeError as error:
+                failures += 1
+                wait = self.retries.wait(error, failures, self.random, idempotent=repeatable)
+                if wait is None:
+                    raise
+                self.metrics.count("kube_request_retries", {"method": request.method})
+            await self.clock.sleep(wait)
+
+    async def open(self, request: Request, timeout: float) -> Response:
+        """An answer to be read as it comes; one attempt, since only the caller knows where to resume."""
+        if self.limiter is not None:
+            await self.limiter.take()
+        response = await self.transport.send(self._signed(request), timeout)
+        self._look_at(request, response)
+        if response.status < 400:
+            return response
+        try:
+            body = await response.read()
+        finally:
+            await response.close()
+        raise error_of(response.status, response.headers, body)
+
+    async def get_json(self, path: str) -> Json:
+        """What a path that is no object answers: discovery, version, health."""
+        return decode_json(await self.call(Request("GET", path)))
+
+    async def close(self) -> None:
+        """Release the transport."""
+        await self.transport.close()
+
+    async def _once(self, request: Request) -> bytes:
+        response = await self.open(request, self.timeout)
+        try:
+            return await response.read()
+        finally:
+            await response.close()
+
+    def _signed(self, request: Request) -> Request:
+        headers = {"Accept": "application/json", "User-Agent": self.user_agent, **request.headers}
+        return Request(request.method, request.path, request.query, headers, request.body)
+
+    def _look_at(self, request: Request, response: Response) -> None:
+        self.metrics.count("kube_requests", {"method": request.method, "code": str(response.status)})
+        for text in warnings_in(response.headers):
+            self.on_warning(text)

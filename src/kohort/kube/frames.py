@@ -1,0 +1,107 @@
+"""The frames of a watch: one JSON object per line, of any length, cut anywhere by the network.
+
+A whole chunk is decoded at a time: one turn of the event loop per chunk instead of one per event.
+"""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from kohort.api.codec import decode, decode_json
+from kohort.api.errors import DecodeError
+from kohort.api.struct import View
+from kohort.kube.errors import LostAnswerError, StatusError
+from kohort.kube.kinds import Data, Head, Kind, Unreadable, unreadable_object
+
+T = TypeVar("T")
+
+MAX_FRAME = 64 * 1024 * 1024
+"""Bytes after which a line is no object any more: far above what an API server stores."""
+
+
+class ChangeType(StrEnum):
+    """What happened to an object, or that nothing did up to a revision."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+
+
+class Change(NamedTuple, Generic[T]):
+    """One event of a watch; a bookmark has no object."""
+
+    type: ChangeType
+    version: str
+    object: T | Unreadable | None
+
+
+class _Frame(View):
+    type: str = ""
+    object: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Lines:
+    """Cuts chunks into lines and keeps what is not complete yet."""
+
+    def __init__(self, limit: int = MAX_FRAME) -> None:
+        self._limit = limit
+        self._rest: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that a chunk completes."""
+        head, newline, tail = chunk.partition(b"\n")
+        if not newline:
+            self._keep(chunk)
+            return []
+        first = b"".join((*self._rest, head)) if self._rest else head
+        *whole, rest = tail.split(b"\n")
+        self._rest, self._size = [], 0
+        if rest:
+            self._keep(rest)
+        return [line for line in (first, *whole) if line and not line.isspace()]
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a line has begun that did not end."""
+        return bool(self._rest)
+
+    def _keep(self, part: bytes) -> None:
+        self._rest.append(part)
+        self._size += len(part)
+        if self._size > self._limit:
+            raise LostAnswerError(f"a line of the watch is longer than {self._limit} bytes")
+
+
+def changes(lines: list[bytes], kind: Kind[T]) -> Iterator[Change[T]]:
+    """The events that lines tell of; raises StatusError for an error event, LostAnswerError for what is no event."""
+    for line in lines:
+        try:
+            yield _change(decode(line, _Frame), kind)
+        except DecodeError as error:
+            raise LostAnswerError(f"the watch sent what is no event: {error}") from None
+
+
+def _change(frame: _Frame, kind: Kind[T]) -> Change[T]:
+    if frame.type == "ERROR":
+        status = decode_json(frame.object)
+        raise StatusError.from_status(status if isinstance(status, dict) else {})
+    try:
+        what = ChangeType(frame.type)
+    except ValueError:
+        raise LostAnswerError(f"the watch sent an event of unknown type {frame.type[:40]!r}") from None
+    if what is ChangeType.BOOKMARK:
+        return Change(what, decode(frame.object, Head).metadata.resource_version, None)
+    return _object_change(what, frame.object, kind)
+
+
+def _object_change(what: ChangeType, data: Data, kind: Kind[T]) -> Change[T]:
+    try:
+        found = kind.read(data)
+        return Change(what, kind.identity(found).version, found)
+    except DecodeError as error:
+        bad = unreadable_object(data, error)
+        return Change(what, bad.identity.version, bad)

@@ -1,0 +1,44 @@
+"""Which failed requests are sent again, and when.
+
+Only where that can't do a thing twice: the server said so (Retry-After), the request never left, or it is idempotent.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from kohort.kube.backoff import Backoff
+from kohort.kube.errors import KubeError, StatusError, TransportError, UnreachableError
+
+IDEMPOTENT_METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE"})
+PASSING = frozenset({429, 502, 503, 504})
+"""Answers that speak of the moment, not of the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often and how patiently."""
+
+    attempts: int = 5
+    longest_wait: float = 30.0
+    """A server that asks for more than this gets its error passed on."""
+    backoff: Backoff = field(default=Backoff(base=0.1, cap=5.0))
+
+    def wait(self, error: KubeError, failures: int, random: Random, *, idempotent: bool) -> float | None:
+        """Seconds until the request is sent again, or None when the error is final."""
+        if failures >= self.attempts or not _may_repeat(error, idempotent=idempotent):
+            return None
+        asked = error.retry_after if isinstance(error, StatusError) else None
+        wait = max(asked or 0.0, self.backoff.delay(failures, random))
+        return wait if wait <= self.longest_wait else None
+
+
+USUAL_RETRIES = RetryPolicy()
+NO_RETRIES = RetryPolicy(attempts=1)
+
+
+def _may_repeat(error: KubeError, *, idempotent: bool) -> bool:
+    if isinstance(error, StatusError):
+        return (error.code in PASSING and idempotent) or (
+            error.retry_after is not None and (error.code == 429 or error.code >= 500)
+        )
+    return isinstance(error, UnreachableError) or (isinstance(error, TransportError) and idempotent)

@@ -1,0 +1,206 @@
+"""Keys that wait for work: each at most once, by priority, and never worked on twice at a time.
+
+Level-triggered: a key says "look again", not what happened. One that comes while it is worked on waits for its turn.
+"""
+
+import asyncio
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Generic, TypeVar
+
+from kohort.kube.backoff import Backoff
+from kohort.kube.clock import Clock
+from kohort.kube.limits import TokenBucket
+from kohort.kube.metrics import NO_METRICS, Labels, Metrics
+
+K = TypeVar("K")
+
+
+class ShutDownError(Exception):
+    """The queue gives out nothing any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryLimits:
+    """How patiently failed keys come back: each by itself, and all together."""
+
+    backoff: Backoff = field(default=Backoff(base=0.005, cap=300.0, jitter=0.0))
+    rate: float = 10.0
+    burst: int = 100
+
+
+USUAL_LIMITS = RetryLimits()
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A key in the queue: its place, and when it came."""
+
+    priority: int
+    since: float
+
+
+class WorkQueue(Generic[K]):
+    """A queue of keys for a number of workers."""
+
+    def __init__(
+        self, clock: Clock, name: str = "", limits: RetryLimits = USUAL_LIMITS, metrics: Metrics = NO_METRICS
+    ) -> None:
+        self._clock = clock
+        self._labels: Labels = {"queue": name}
+        self._metrics = metrics
+        self._backoff = limits.backoff
+        self._bucket = TokenBucket(clock, limits.rate, limits.burst)
+        self._order = count()
+        self._waiting: dict[K, _Waiting] = {}
+        self._heap: list[tuple[int, int, K]] = []
+        self._running: dict[K, _Waiting | None] = {}
+        self._delayed = _Delayed[K](clock, self.add)
+        self._failures: dict[K, int] = {}
+        self._ready = asyncio.Event()
+        self._closed = False
+
+    def __len__(self) -> int:
+        """How many keys wait for a worker now."""
+        return len(self._waiting)
+
+    @property
+    def delayed(self) -> int:
+        """How many keys wait for their time."""
+        return len(self._delayed)
+
+    @property
+    def in_flight(self) -> int:
+        """How many keys are being worked on."""
+        return len(self._running)
+
+    def add(self, key: K, priority: int = 0) -> None:
+        """Have the key looked at, the higher priorities first; a key that waits keeps the higher one."""
+        if self._closed:
+            return
+        if key in self._running:
+            self._running[key] = self._joined(self._running[key], priority)
+            return
+        before = self._waiting.get(key)
+        self._waiting[key] = now = self._joined(before, priority)
+        if before is None or now.priority > before.priority:
+            heapq.heappush(self._heap, (-now.priority, next(self._order), key))
+        self._ready.set()
+
+    def add_after(self, key: K, seconds: float, priority: int = 0) -> None:
+        """Have the key looked at later; of several times the earliest counts."""
+        if seconds <= 0:
+            self.add(key, priority)
+        elif not self._closed:
+            self._delayed.add(key, seconds, priority)
+
+    def retry(self, key: K, priority: int = 0) -> float:
+        """Have the key looked at again after a failure, later each time; returns the wait."""
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        wait = max(self._backoff.steady(failures), self._bucket.reserve())
+        self._metrics.count("workqueue_retries", self._labels)
+        self.add_after(key, wait, priority)
+        return wait
+
+    def forget(self, key: K) -> None:
+        """The key did well: its next failure is its first."""
+        self._failures.pop(key, None)
+
+    def failures(self, key: K) -> int:
+        """How often the key has failed in a row."""
+        return self._failures.get(key, 0)
+
+    async def get(self) -> K:
+        """The next key; it is the caller's until `done`. Raises ShutDownError when the queue is closed."""
+        while True:
+            if self._closed:
+                raise ShutDownError
+            if self._waiting:
+                return self._take()
+            self._ready.clear()
+            await self._ready.wait()
+
+    def done(self, key: K) -> None:
+        """The caller is through with the key; what came for it meanwhile is queued now."""
+        again = self._running.pop(key, None)
+        if again is not None:
+            self.add(key, again.priority)
+
+    def shut_down(self) -> None:
+        """Give out nothing any more, take nothing any more; what is in flight stays its workers'."""
+        self._closed = True
+        self._delayed.stop()
+        self._waiting.clear()
+        self._heap.clear()
+        self._ready.set()
+
+    def _joined(self, before: _Waiting | None, priority: int) -> _Waiting:
+        if before is None:
+            return _Waiting(priority, self._clock.now())
+        return _Waiting(max(before.priority, priority), before.since)
+
+    def _take(self) -> K:
+        while True:
+            negative, _, key = heapq.heappop(self._heap)
+            waiting = self._waiting.get(key)
+            if waiting is not None and waiting.priority == -negative:
+                del self._waiting[key]
+                self._running[key] = None
+                self._metrics.observe("workqueue_wait_seconds", self._clock.now() - waiting.since, self._labels)
+                return key
+
+
+class _Delayed(Generic[K]):
+    """Keys whose time has not come, and one task that waits for the next of them."""
+
+    def __init__(self, clock: Clock, release: Callable[[K, int], None]) -> None:
+        self._clock = clock
+        self._release = release
+        self._order = count()
+        self._due: dict[K, tuple[float, int]] = {}
+        self._heap: list[tuple[float, int, K]] = []
+        self._timer: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, key: K, seconds: float, priority: int) -> None:
+        due = self._clock.now() + seconds
+        before = self._due.get(key)
+        if before is not None:
+            priority = max(priority, before[1])
+            due = min(due, before[0])
+        self._due[key] = (due, priority)
+        heapq.heappush(self._heap, (due, next(self._order), key))
+        if self._heap[0][2] == key or self._timer is None:
+            self._restart()
+
+    def stop(self) -> None:
+        self._due.clear()
+        self._heap.clear()
+        self._cancel()
+
+    def _restart(self) -> None:
+        self._cancel()
+        self._timer = asyncio.create_task(self._run())
+
+    def _cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _run(self) -> None:
+        while self._heap:
+            await self._clock.sleep(self._heap[0][0] - self._clock.now())
+            self._release_due()
+        self._timer = None
+
+    def _release_due(self) -> None:
+        while self._heap and self._heap[0][0] <= self._clock.now():
+            due, _, key = heapq.heappop(self._heap)
+            wanted = self._due.get(key)
+            if wanted is not None and wanted[0] == due:
+                del self._due[key]
+                self._release(key, wanted[1])
