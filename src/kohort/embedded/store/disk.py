@@ -1,0 +1,66 @@
+"""Where batches go: to a file by a thread of its own, or nowhere.
+
+The thread works one batch at a time; whatever gathers meanwhile becomes the next batch, one sync for many writers.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Protocol
+
+from kohort.embedded.store.entries import Change
+from kohort.embedded.store.journal import Begin, Journal, Sweep
+from kohort.embedded.store.replay import State
+
+
+class Disk(Protocol):
+    """Takes batches in order."""
+
+    def commit(self, changes: Sequence[Change], sweep: Sweep) -> "asyncio.Future[None]":
+        """Done when the batch is durable; fails with `WriteFailed` when it is not."""
+
+    async def close(self) -> None:
+        """Let go of the file; nothing may be under way."""
+
+
+class Nowhere:
+    """Keeps nothing: the store ends with its process."""
+
+    def commit(self, changes: Sequence[Change], sweep: Sweep) -> "asyncio.Future[None]":
+        """Done at once."""
+        done = asyncio.get_running_loop().create_future()
+        done.set_result(None)
+        return done
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class OneFile:
+    """A journal, and the one thread that touches it."""
+
+    def __init__(self, journal: Journal, thread: ThreadPoolExecutor) -> None:
+        self._journal = journal
+        self._thread = thread
+
+    @classmethod
+    async def open(cls, path: Path, first: int, begin: Begin, now: float) -> "tuple[OneFile, State]":
+        """Open the journal in the thread that will write it."""
+        thread = ThreadPoolExecutor(1, "kohort-store")
+        try:
+            loop = asyncio.get_running_loop()
+            journal, state = await loop.run_in_executor(thread, Journal.open, path, first, begin, now)
+        except BaseException:
+            thread.shutdown(wait=False)
+            raise
+        return cls(journal, thread), state
+
+    def commit(self, changes: Sequence[Change], sweep: Sweep) -> "asyncio.Future[None]":
+        """Hand the batch to the thread."""
+        return asyncio.get_running_loop().run_in_executor(self._thread, self._journal.commit, changes, sweep)
+
+    async def close(self) -> None:
+        """Close the journal behind the last batch."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._journal.close)
+        self._thread.shutdown(wait=False)

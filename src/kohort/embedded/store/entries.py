@@ -1,0 +1,110 @@
+"""What the store holds: keys, objects at a revision, and the changes between them.
+
+The bytes are the object; the decoded form is kept only for those used lately, because it takes five times the memory.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kohort.api.codec import Json, decode_json
+
+Object = dict[str, Any]
+
+
+class Key(NamedTuple):
+    """Where an object lives; the namespace of a cluster-scoped one is empty."""
+
+    resource: str
+    namespace: str
+    name: str
+
+
+class Decoded:
+    """The entries whose decoded object is at hand, oldest first; bounded by the size of their bytes."""
+
+    __slots__ = ("_bytes", "_entries", "_limit")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._entries: deque[Entry] = deque()
+        self._bytes = 0
+
+    def admit(self, entry: "Entry", value: Object) -> None:
+        """Keep the decoded object beside its entry, and let go of those kept longest."""
+        entry.decoded = value
+        self._entries.append(entry)
+        self._bytes += len(entry.data)
+        while self._bytes > self._limit:
+            oldest = self._entries.popleft()
+            oldest.decoded = None
+            self._bytes -= len(oldest.data)
+
+
+class Entry(msgspec.Struct, gc=False, eq=False):
+    """One object at one revision, which its `metadata.resourceVersion` names; nobody may change it."""
+
+    key: Key
+    revision: int
+    data: bytes
+    keep: Decoded
+    decoded: Object | None = None
+
+    @property
+    def object(self) -> Object:
+        """The object as plain JSON, decoded when it is not at hand."""
+        if self.decoded is not None:
+            return self.decoded
+        value: Object = decode_json(self.data)
+        self.keep.admit(self, value)
+        return value
+
+
+class Kind(StrEnum):
+    """What a change did, in the words of a watch event."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+
+
+class Change(msgspec.Struct, gc=False, eq=False, frozen=True):
+    """One committed write; a deletion carries the last state under the revision of the deletion."""
+
+    kind: Kind
+    entry: Entry
+    previous: Entry | None
+
+    @property
+    def revision(self) -> int:
+        """The revision that this change made."""
+        return self.entry.revision
+
+    @property
+    def superseded(self) -> "Sequence[Entry]":
+        """The states that nothing needs any more once this change lies in the compacted past."""
+        gone = (self.previous,) if self.previous else ()
+        return (*gone, self.entry) if self.kind is Kind.DELETED else gone
+
+
+class Progress(msgspec.Struct, gc=False, frozen=True):
+    """Everything up to this revision has been told: what a bookmark says."""
+
+    revision: int
+
+
+class Listing(msgspec.Struct, gc=False, frozen=True):
+    """A page of objects as they were at one revision, and how many more follow it."""
+
+    entries: Sequence[Entry]
+    revision: int
+    remaining: int
+
+
+def stamped(obj: Mapping[str, Json], revision: int) -> Object:
+    """The object with its revision in it; what was handed over stays as it was."""
+    metadata = {**(obj.get("metadata") or {}), "resourceVersion": str(revision)}
+    return {**obj, "metadata": metadata}

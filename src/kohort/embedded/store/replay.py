@@ -1,0 +1,57 @@
+"""From the rows of a file to the state in memory.
+
+Each row names the revision it supersedes: a row that got lost leaves a hole in that chain, and is noticed.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from kohort.embedded.store.entries import Change, Decoded, Entry, Key, Kind
+from kohort.embedded.store.history import History
+from kohort.embedded.store.records import DamageError, Record
+from kohort.embedded.store.shelves import Shelves
+
+
+@dataclass
+class State:
+    """What a store knows: the present, the kept past, and what on disk nothing needs any more."""
+
+    revision: int
+    history: History
+    decoded: Decoded
+    shelves: Shelves = field(default_factory=Shelves)
+    garbage: list[int] = field(default_factory=list)
+
+    def replay(self, records: Iterable[Record], now: float) -> "State":
+        """Take in all rows of a file, oldest first."""
+        for record in records:
+            self._take(record, now)
+            self.revision = max(self.revision, record.revision)
+        return self
+
+    def publish(self, change: Change) -> None:
+        """Let a change show in the present."""
+        if change.kind is Kind.DELETED:
+            self.shelves.remove(change.entry.key)
+        else:
+            self.shelves.put(change.entry)
+
+    def _take(self, record: Record, now: float) -> None:
+        key = record.key
+        previous = self.shelves.get(key)
+        change = Change(record.kind, Entry(key, record.revision, record.data, self.decoded), previous)
+        if record.revision > self.history.oldest:
+            _check_chain(record, key, previous)
+            self.history.append(change, now)
+        else:
+            self.garbage += (entry.revision for entry in change.superseded)
+        if change.kind is not Kind.DELETED or previous:
+            self.publish(change)
+
+
+def _check_chain(record: Record, key: Key, previous: Entry | None) -> None:
+    found = previous.revision if previous else 0
+    if found != record.previous:
+        raise DamageError(
+            f"revision {record.revision} of {'/'.join(key)} supersedes revision {record.previous}, which is not there"
+        )
