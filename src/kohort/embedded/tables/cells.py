@@ -1,0 +1,116 @@
+"""What many kinds' rows have in common: reading deep fields, ages, containers, labels and selectors as text."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.embedded.resources import Column
+from kohort.embedded.tables.durations import time_since
+
+Object = Mapping[str, Any]
+Cells = tuple[Json, ...]
+
+NONE = "<none>"
+UNSET = "<unset>"
+_MOST_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The columns of a kind, and how an object fills them."""
+
+    columns: tuple[Column, ...]
+    cells: Callable[[Object, datetime], Cells]
+
+
+def layout(columns: str, cells: Callable[[Object, datetime], Cells]) -> Layout:
+    """A layout from its columns, `|` between them; `:type` unless text, `+` for those that only a wide table shows."""
+    return Layout(tuple(_column(text) for text in columns.split("|")), cells)
+
+
+def _column(text: str) -> Column:
+    name, _, kind = text.removesuffix("+").partition(":")
+    return Column(
+        name=name,
+        type=kind or "string",
+        format="name" if name == "Name" else "",
+        priority=1 if text.endswith("+") else 0,
+    )
+
+
+def dig(obj: Any, *path: str) -> Any:
+    """The value some members down, or None."""
+    for name in path:
+        obj = obj.get(name) if isinstance(obj, Mapping) else None
+    return obj
+
+
+def number(obj: Object, *path: str) -> int:
+    """A count some members down; nothing counts as none."""
+    return int(dig(obj, *path) or 0)
+
+
+def name_of(obj: Object) -> str:
+    """The object's name."""
+    return str(dig(obj, "metadata", "name") or "")
+
+
+def default_marked(obj: Object, annotation: str) -> str:
+    """The name, and whether an annotation makes the object the default of its kind."""
+    is_default = (dig(obj, "metadata", "annotations") or {}).get(annotation) == "true"
+    return f"{name_of(obj)} (default)" if is_default else name_of(obj)
+
+
+def age(obj: Object, now: datetime) -> str:
+    """Time since the object was created."""
+    return time_since(dig(obj, "metadata", "creationTimestamp"), now)
+
+
+def is_deleted(obj: Object) -> bool:
+    """Whether the object only waits for its finalizers or its processes."""
+    return bool(dig(obj, "metadata", "deletionTimestamp"))
+
+
+def is_true(obj: Object, condition: str) -> bool:
+    """Whether the status has that condition with status True."""
+    conditions = dig(obj, "status", "conditions") or ()
+    return any(one.get("type") == condition and one.get("status") == "True" for one in conditions)
+
+
+def containers(template: Any) -> tuple[str, str]:
+    """Names and images of a template's containers."""
+    found = dig(template, "spec", "containers") or ()
+    return ",".join(one.get("name", "") for one in found), ",".join(one.get("image", "") for one in found)
+
+
+def labels_text(labels: Mapping[str, str] | None) -> str:
+    """Labels as `a=b,c=d`."""
+    return ",".join(f"{key}={value}" for key, value in sorted((labels or {}).items())) or NONE
+
+
+def selector_text(selector: Object | None) -> str:
+    """A label selector as people type it."""
+    given = selector or {}
+    parts = [(key, f"{key}={value}") for key, value in (given.get("matchLabels") or {}).items()]
+    parts += [(each.get("key", ""), _expression(each)) for each in given.get("matchExpressions") or ()]
+    return ",".join(text for _, text in sorted(parts)) or NONE
+
+
+def _expression(each: Object) -> str:
+    key, values = str(each.get("key", "")), ",".join(sorted(each.get("values") or ()))
+    forms = {"In": f"{key} in ({values})", "NotIn": f"{key} notin ({values})", "Exists": key}
+    return forms.get(str(each.get("operator")), f"!{key}")
+
+
+def first_few(texts: Iterable[str], separator: str = ",", most: int = _MOST_SHOWN) -> str:
+    """The first of some texts, and how many more there are."""
+    listed = list(texts)
+    shown = separator.join(listed[:most])
+    return f"{shown} + {len(listed) - most} more..." if len(listed) > most else shown or NONE
+
+
+def bool_text(value: Json) -> str:
+    """True or False as Kubernetes' tables spell them."""
+    return "True" if value else "False"

@@ -1,0 +1,108 @@
+"""Rows of what leads traffic to pods: services, endpoints, ingresses, network policies."""
+
+from datetime import datetime
+
+from kohort.embedded.tables.cells import (
+    NONE,
+    UNSET,
+    Cells,
+    Layout,
+    Object,
+    age,
+    default_marked,
+    dig,
+    first_few,
+    labels_text,
+    layout,
+    name_of,
+    selector_text,
+)
+
+_UNKNOWN = "<unknown>"
+
+
+def _service(service: Object, now: datetime) -> Cells:
+    spec = service.get("spec") or {}
+    inside = (spec.get("clusterIPs") or [spec.get("clusterIP") or NONE])[0]
+    ports = ",".join(_service_port(port) for port in spec.get("ports") or ()) or NONE
+    kind = spec.get("type", "")
+    return (
+        name_of(service),
+        kind,
+        inside,
+        _outside(service, kind),
+        ports,
+        age(service, now),
+        labels_text(spec.get("selector")),
+    )
+
+
+def _service_port(port: Object) -> str:
+    node_port = f":{port['nodePort']}" if port.get("nodePort") else ""
+    return f"{port.get('port', 0)}{node_port}/{port.get('protocol', '')}"
+
+
+def _outside(service: Object, kind: str) -> str:
+    given = dig(service, "spec", "externalIPs") or []
+    match kind:
+        case "ClusterIP" | "NodePort":
+            return ",".join(given) or NONE
+        case "LoadBalancer":
+            return ",".join([*_balancers(service), *given]) or "<pending>"
+        case "ExternalName":
+            return str(dig(service, "spec", "externalName") or "")
+    return _UNKNOWN
+
+
+def _balancers(obj: Object) -> list[str]:
+    found = dig(obj, "status", "loadBalancer", "ingress") or ()
+    return sorted({one.get("ip") or one.get("hostname") or "" for one in found} - {""})
+
+
+def _endpoints(obj: Object, now: datetime) -> Cells:
+    found = [text for subset in obj.get("subsets") or () for text in _addresses(subset)]
+    return (name_of(obj), first_few(found), age(obj, now))
+
+
+def _addresses(subset: Object) -> list[str]:
+    addresses = [one.get("ip", "") for one in subset.get("addresses") or ()]
+    ports = subset.get("ports") or ()
+    return [f"{address}:{port.get('port', 0)}" for port in ports for address in addresses] if ports else addresses
+
+
+def _endpoint_slice(obj: Object, now: datetime) -> Cells:
+    ports = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
+    addresses = [address for one in obj.get("endpoints") or () for address in one.get("addresses") or ()]
+    shown = tuple(first_few(texts) if texts else UNSET for texts in (ports, addresses))
+    return (name_of(obj), obj.get("addressType", ""), *shown, age(obj, now))
+
+
+def _ingress(obj: Object, now: datetime) -> Cells:
+    spec = obj.get("spec") or {}
+    hosts = [rule["host"] for rule in spec.get("rules") or () if rule.get("host")]
+    ports = "80, 443" if spec.get("tls") else "80"
+    shown = first_few(hosts) if hosts else "*"
+    return (name_of(obj), spec.get("ingressClassName") or NONE, shown, ",".join(_balancers(obj)), ports, age(obj, now))
+
+
+def _ingress_class(obj: Object, now: datetime) -> Cells:
+    parameters, text = dig(obj, "spec", "parameters"), NONE
+    if parameters:
+        group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
+        text = f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
+    name = default_marked(obj, "ingressclass.kubernetes.io/is-default-class")
+    return (name, dig(obj, "spec", "controller") or "", text, age(obj, now))
+
+
+def _network_policy(obj: Object, now: datetime) -> Cells:
+    return (name_of(obj), selector_text(dig(obj, "spec", "podSelector")), age(obj, now))
+
+
+TRAFFIC: dict[str, Layout] = {
+    "endpoints": layout("Name|Endpoints|Age", _endpoints),
+    "endpointslices.discovery.k8s.io": layout("Name|AddressType|Ports|Endpoints|Age", _endpoint_slice),
+    "ingressclasses.networking.k8s.io": layout("Name|Controller|Parameters|Age", _ingress_class),
+    "ingresses.networking.k8s.io": layout("Name|Class|Hosts|Address|Ports|Age", _ingress),
+    "networkpolicies.networking.k8s.io": layout("Name|Pod-Selector|Age", _network_policy),
+    "services": layout("Name|Type|Cluster-IP|External-IP|Port(s)|Age|Selector+", _service),
+}

@@ -1,0 +1,201 @@
+"""Rows of what runs pods: Jobs, CronJobs, Deployments and their kin."""
+
+from datetime import datetime
+from typing import Any
+
+from kohort.api.times import TimeError, parse_time
+from kohort.embedded.tables.cells import (
+    NONE,
+    UNSET,
+    Cells,
+    Layout,
+    Object,
+    age,
+    bool_text,
+    containers,
+    dig,
+    first_few,
+    is_deleted,
+    is_true,
+    labels_text,
+    layout,
+    name_of,
+    number,
+    selector_text,
+)
+from kohort.embedded.tables.durations import human_duration, time_since
+
+_UNKNOWN = "<unknown>"
+
+
+def _job(job: Object, now: datetime) -> Cells:
+    template = dig(job, "spec", "template")
+    selector = selector_text(dig(job, "spec", "selector"))
+    return (
+        name_of(job),
+        _job_status(job),
+        _completions(job),
+        _job_duration(job, now),
+        age(job, now),
+        *containers(template),
+        selector,
+    )
+
+
+def _job_status(job: Object) -> str:
+    for condition, word in (("Complete", "Complete"), ("Failed", "Failed")):
+        if is_true(job, condition):
+            return word
+    if is_deleted(job):
+        return "Terminating"
+    return next((one for one in ("Suspended", "FailureTarget", "SuccessCriteriaMet") if is_true(job, one)), "Running")
+
+
+def _completions(job: Object) -> str:
+    done, wanted = number(job, "status", "succeeded"), dig(job, "spec", "completions")
+    if wanted is not None:
+        return f"{done}/{wanted}"
+    parallelism = number(job, "spec", "parallelism")
+    return f"{done}/1 of {parallelism}" if parallelism > 1 else f"{done}/1"
+
+
+def _job_duration(job: Object, now: datetime) -> str:
+    start, end = dig(job, "status", "startTime"), dig(job, "status", "completionTime")
+    if not start or not end:
+        return time_since(start, now) if start else ""
+    try:
+        return human_duration(parse_time(end) - parse_time(start))
+    except TimeError:
+        return _UNKNOWN
+
+
+def _cron_job(cron: Object, now: datetime) -> Cells:
+    spec, last = cron.get("spec") or {}, dig(cron, "status", "lastScheduleTime")
+    return (
+        name_of(cron),
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
+        bool_text(spec.get("suspend")),
+        len(dig(cron, "status", "active") or ()),
+        time_since(last, now) if last else NONE,
+        age(cron, now),
+        *containers(dig(spec, "jobTemplate", "spec", "template")),
+        selector_text(dig(spec, "jobTemplate", "spec", "selector")),
+    )
+
+
+def _deployment(obj: Object, now: datetime) -> Cells:
+    return (
+        name_of(obj),
+        f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}",
+        number(obj, "status", "updatedReplicas"),
+        number(obj, "status", "availableReplicas"),
+        age(obj, now),
+        *containers(dig(obj, "spec", "template")),
+        selector_text(dig(obj, "spec", "selector")),
+    )
+
+
+def _replicas(obj: Object) -> Cells:
+    status = (number(obj, "status", "replicas"), number(obj, "status", "readyReplicas"))
+    return (name_of(obj), number(obj, "spec", "replicas"), *status)
+
+
+def _replica_set(obj: Object, now: datetime) -> Cells:
+    shown = containers(dig(obj, "spec", "template"))
+    return (*_replicas(obj), age(obj, now), *shown, selector_text(dig(obj, "spec", "selector")))
+
+
+def _replication_controller(obj: Object, now: datetime) -> Cells:
+    shown = containers(dig(obj, "spec", "template"))
+    return (*_replicas(obj), age(obj, now), *shown, labels_text(dig(obj, "spec", "selector")))
+
+
+def _stateful_set(obj: Object, now: datetime) -> Cells:
+    ready = f"{number(obj, 'status', 'readyReplicas')}/{number(obj, 'spec', 'replicas')}"
+    return (name_of(obj), ready, age(obj, now), *containers(dig(obj, "spec", "template")))
+
+
+_DAEMON_COUNTS = (
+    "desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled", "numberAvailable",
+)  # fmt: skip
+
+
+def _daemon_set(obj: Object, now: datetime) -> Cells:
+    template = dig(obj, "spec", "template")
+    return (
+        name_of(obj),
+        *(number(obj, "status", count) for count in _DAEMON_COUNTS),
+        labels_text(dig(template, "spec", "nodeSelector")),
+        age(obj, now),
+        *containers(template),
+        selector_text(dig(obj, "spec", "selector")),
+    )
+
+
+def _disruption_budget(obj: Object, now: datetime) -> Cells:
+    bounds = (dig(obj, "spec", name) for name in ("minAvailable", "maxUnavailable"))
+    texts = ("N/A" if bound is None else str(bound) for bound in bounds)
+    return (name_of(obj), *texts, number(obj, "status", "disruptionsAllowed"), age(obj, now))
+
+
+def _autoscaler(obj: Object, now: datetime) -> Cells:
+    spec = obj.get("spec") or {}
+    target, least = spec.get("scaleTargetRef") or {}, spec.get("minReplicas")
+    return (
+        name_of(obj),
+        f"{target.get('kind', '')}/{target.get('name', '')}",
+        first_few(_metrics(obj), ", ", 2),
+        UNSET if least is None else str(least),
+        number(spec, "maxReplicas"),
+        number(obj, "status", "currentReplicas"),
+        age(obj, now),
+    )
+
+
+def _metrics(obj: Object) -> list[str]:
+    statuses = dig(obj, "status", "currentMetrics") or []
+    wanted = dig(obj, "spec", "metrics") or []
+    return [_metric(one, statuses[index] if index < len(statuses) else {}) for index, one in enumerate(wanted)]
+
+
+def _metric(wanted: Object, status: Object) -> str:
+    """`cpu: 20%/80%`: what is, and what should be."""
+    kind = str(wanted.get("type", ""))
+    member = kind[:1].lower() + kind[1:]
+    source, current = wanted.get(member) or {}, dig(status, member, "current") or {}
+    target = source.get("target") or {}
+    name = f"{source['name']}: " if "name" in source else ""
+    if "averageValue" in target:
+        note = " (avg)" if kind in ("External", "Object") else ""
+        return f"{name}{current.get('averageValue', _UNKNOWN)}/{target['averageValue']}{note}"
+    if "value" in target:
+        return f"{name}{current.get('value', _UNKNOWN)}/{target['value']}"
+    return f"{name}{_percent(current, _UNKNOWN)}/{_percent(target, '<auto>')}"
+
+
+def _percent(side: Any, otherwise: str) -> str:
+    share = side.get("averageUtilization")
+    return otherwise if share is None else f"{share}%"
+
+
+_TEMPLATE = "Containers+|Images+|Selector+"
+_COUNTS = "Name|Desired:integer|Current:integer|Ready:integer"
+
+WORKLOADS: dict[str, Layout] = {
+    "cronjobs.batch": layout(
+        f"Name|Schedule|Timezone|Suspend:boolean|Active:integer|Last Schedule|Age|{_TEMPLATE}", _cron_job
+    ),
+    "daemonsets.apps": layout(
+        f"{_COUNTS}|Up-to-date:integer|Available:integer|Node Selector|Age|{_TEMPLATE}", _daemon_set
+    ),
+    "deployments.apps": layout(f"Name|Ready|Up-to-date|Available|Age|{_TEMPLATE}", _deployment),
+    "horizontalpodautoscalers.autoscaling": layout("Name|Reference|Targets|MinPods|MaxPods|Replicas|Age", _autoscaler),
+    "jobs.batch": layout(f"Name|Status|Completions|Duration|Age|{_TEMPLATE}", _job),
+    "poddisruptionbudgets.policy": layout(
+        "Name|Min Available|Max Unavailable|Allowed Disruptions:integer|Age", _disruption_budget
+    ),
+    "replicasets.apps": layout(f"{_COUNTS}|Age|{_TEMPLATE}", _replica_set),
+    "replicationcontrollers": layout(f"{_COUNTS}|Age|{_TEMPLATE}", _replication_controller),
+    "statefulsets.apps": layout("Name|Ready|Age|Containers+|Images+", _stateful_set),
+}
