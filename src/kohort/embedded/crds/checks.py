@@ -1,0 +1,270 @@
+"""Custom objects checked against their schema, with the answers of a real API server.
+
+A schema is compiled once to closures. The former object plays no part here: `ratcheting` takes back what was said
+about parts that have not changed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kohort.api.codec import Json
+from kohort.api.fields import NO_VALUE, ErrorKind
+from kohort.embedded.crds.places import MapKey, Trail, steps_of
+from kohort.embedded.crds.scalars import Answer, scalar_problems
+
+
+class Finding(NamedTuple):
+    """A problem and where it is; what lies in an alternative of a schema is tied to the value as a whole."""
+
+    trail: Trail
+    kind: ErrorKind
+    detail: str
+    value: Any = NO_VALUE
+    tied: int | None = None
+    """How many steps of the way can be compared with the former object; all unless said."""
+    is_placeless: bool = False
+    """Whether the server names the place inside of the message only."""
+
+
+Findings = list[Finding]
+Check = Callable[[Json, Trail, Findings], None]
+
+
+def dotted(trail: Trail) -> str:
+    """A place as it is named inside of a message."""
+    text = ""
+    for step in steps_of(trail):
+        text += f"[{step}]" if isinstance(step, int) else (f".{step}" if text else step)
+    return text
+
+
+def check_of(schema: Mapping[str, Any]) -> Check:
+    """The checks of values by a schema."""
+    parts = [each for each in (_content_check(schema), *_combinations(schema)) if each]
+    typed = _type_check(schema)
+    nullable = bool(schema.get("nullable"))
+    rest = parts[0] if len(parts) == 1 else _all_of_these(parts)
+
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        if value is None and nullable:
+            return
+        problem = typed(value)
+        if problem is not None:
+            shown = f'{dotted(trail)} in body must be of type {problem[0]}: "{problem[1]}"'
+            found.append(Finding(trail, ErrorKind.TYPE_INVALID, shown, problem[1]))
+        else:
+            rest(value, trail, found)
+
+    return check
+
+
+def _all_of_these(parts: list[Check]) -> Check:
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        for part in parts:
+            part(value, trail, found)
+
+    return check
+
+
+# Types
+
+_PYTHON_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "boolean": (bool,),
+    "integer": (int,),
+    "number": (int, float),
+}
+_NAMES = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+
+
+def _type_check(schema: Mapping[str, Any]) -> Callable[[Json], tuple[str, str] | None]:
+    """What was wanted and what came, where the two don't agree."""
+    wanted = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else [schema.get("type")]
+    if wanted == [None]:
+        return lambda _value: None
+    allowed = frozenset(kind for name in wanted for kind in _PYTHON_TYPES[str(name)])
+    takes_whole = "integer" in wanted
+
+    def check(value: Json) -> tuple[str, str] | None:
+        if type(value) in allowed or (takes_whole and type(value) is float and value.is_integer()):
+            return None
+        return ",".join(map(str, wanted)), _NAMES.get(type(value), type(value).__name__)
+
+    return check
+
+
+# Content
+
+
+def _content_check(schema: Mapping[str, Any]) -> Check | None:
+    parts = [part for part in (_scalar_check(schema), _list_check(schema), _object_check(schema)) if part]
+    return _all_of_these(parts) if len(parts) > 1 else (parts[0] if parts else None)
+
+
+def _scalar_check(schema: Mapping[str, Any]) -> Check | None:
+    problems = scalar_problems(schema)
+    if not problems:
+        return None
+
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        for problem in problems:
+            answer = problem(value)
+            if answer is not None:
+                found.append(_placed(answer, trail))
+
+    return check
+
+
+def _placed(answer: Answer, trail: Trail) -> Finding:
+    detail = answer.detail.replace("{}", dotted(trail), 1)
+    return Finding(trail, answer.kind, detail, answer.value, is_placeless=answer.is_placeless)
+
+
+def _list_check(schema: Mapping[str, Any]) -> Check | None:
+    below = check_of(schema["items"]) if schema.get("items") else None
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    if below is None and least is None and most is None:
+        return None
+
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        if type(value) is not list:
+            return
+        if below is not None:
+            for index, item in enumerate(value):
+                below(item, (trail, index), found)
+        if least is not None and len(value) < least:
+            detail = f"{dotted(trail)} in body should have at least {least} items"
+            found.append(Finding(trail, ErrorKind.INVALID, detail, len(value)))
+        if most is not None and len(value) > most:
+            found.append(Finding(trail, ErrorKind.TOO_MANY, f"must have at most {most} items", len(value)))
+
+    return check
+
+
+def _object_check(schema: Mapping[str, Any]) -> Check | None:
+    named = {name: check_of(below) for name, below in (schema.get("properties") or {}).items()}
+    additional = schema.get("additionalProperties")
+    unnamed = check_of(additional) if isinstance(additional, Mapping) else None
+    required = tuple(schema.get("required") or ())
+    size = _size_check(schema)
+    if not (named or unnamed or required or size):
+        return None
+
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        if type(value) is not dict:
+            return
+        for name, member in value.items():
+            below = named.get(name)
+            if below is not None:
+                below(member, (trail, name), found)
+            elif unnamed is not None:
+                unnamed(member, (trail, MapKey(name)), found)
+        for name in required:
+            if name not in value:
+                found.append(Finding((trail, name), ErrorKind.REQUIRED, ""))
+        if size is not None:
+            size(value, trail, found)
+
+    return check
+
+
+def _size_check(schema: Mapping[str, Any]) -> Check | None:
+    least, most = schema.get("minProperties"), schema.get("maxProperties")
+    if least is None and most is None:
+        return None
+
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        if least is not None and len(value) < least:
+            detail = f"{dotted(trail)} in body should have at least {least} properties"
+            found.append(Finding(trail, ErrorKind.INVALID, detail, len(value)))
+        if most is not None and len(value) > most:
+            found.append(Finding(trail, ErrorKind.TOO_MANY, f"must have at most {most} items", len(value)))
+
+    return check
+
+
+# Combinations of schemas
+
+
+def _combinations(schema: Mapping[str, Any]) -> list[Check]:
+    found: list[Check] = []
+    if not schema.get("x-kubernetes-int-or-string"):
+        # Beside int-or-string an `anyOf` merely repeats the two types.
+        found += [_any_of([check_of(each) for each in schema["anyOf"]])] if schema.get("anyOf") else []
+    found += [_one_of([check_of(each) for each in schema["oneOf"]])] if schema.get("oneOf") else []
+    found += [_all_of([check_of(each) for each in schema["allOf"]])] if schema.get("allOf") else []
+    found += [_not(check_of(schema["not"]))] if schema.get("not") else []
+    return found
+
+
+def _tried(check: Check, value: Json, trail: Trail) -> Findings:
+    """What one alternative has to say; its findings are tied to the value at which the alternatives stand."""
+    found: Findings = []
+    check(value, trail, found)
+    if not found:
+        return found
+    depth = len(steps_of(trail))
+    return [each._replace(tied=min(depth, depth if each.tied is None else each.tied)) for each in found]
+
+
+def _combined(trail: Trail, text: str) -> Finding:
+    return Finding(trail, ErrorKind.INVALID, f'"{dotted(trail)}" {text}', "", is_placeless=True)
+
+
+def _fewest(results: list[Findings]) -> Findings:
+    return min(results, key=lambda result: len(result))
+
+
+def _any_of(checks: list[Check]) -> Check:
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        results = []
+        for each in checks:
+            result = _tried(each, value, trail)
+            if not result:
+                return
+            results.append(result)
+        found.append(_combined(trail, "must validate at least one schema (anyOf)"))
+        found += _fewest(results)
+
+    return check
+
+
+def _one_of(checks: list[Check]) -> Check:
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        results = [_tried(each, value, trail) for each in checks]
+        valid = sum(not result for result in results)
+        if valid == 1:
+            return
+        text = f"{valid} valid alternatives" if valid else "none valid"
+        found.append(_combined(trail, f"must validate one and only one schema (oneOf). Found {text}"))
+        found += [] if valid else _fewest(results)
+
+    return check
+
+
+def _all_of(checks: list[Check]) -> Check:
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        failed = [each for check in checks for each in _tried(check, value, trail)]
+        if failed:
+            found.append(_combined(trail, "must validate all the schemas (allOf)"))
+            found += failed
+
+    return check
+
+
+def _not(inner: Check) -> Check:
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        if not _tried(inner, value, trail):
+            found.append(_combined(trail, "must not validate the schema (not)"))
+
+    return check

@@ -1,0 +1,187 @@
+"""Custom objects on their way in: brought into shape before admission, judged after it.
+
+The order of the checks, and which of them keep others from being made, are the real server's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.api.fields import ROOT, ErrorKind, FieldError, Path
+from kohort.embedded.crds.checks import Check, Finding, Findings, check_of
+from kohort.embedded.crds.embedded import embedded_problems, with_heads
+from kohort.embedded.crds.lists import has_unique_lists, repeated
+from kohort.embedded.crds.places import START, Trail, field_path, schema_path
+from kohort.embedded.crds.ratcheting import MISSING, is_unchanged
+from kohort.embedded.crds.rules import RuleCheck, RuleNode, rules_of
+from kohort.embedded.crds.scales import scale_problems, status_scale_problems
+from kohort.embedded.crds.shaping import Shape, shape_of
+from kohort.embedded.resources import Resource
+
+_BLOCKING = (
+    ErrorKind.NOT_SUPPORTED,
+    ErrorKind.REQUIRED,
+    ErrorKind.TOO_LONG,
+    ErrorKind.TOO_MANY,
+    ErrorKind.TYPE_INVALID,
+)
+
+RULES_UNCHECKED = FieldError(
+    ROOT,
+    ErrorKind.INVALID,
+    "some validation rules were not checked because the object was invalid; "
+    "correct the existing errors to complete validation",
+    "null",
+    source="schema",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """An object with defaults and without what its schema does not know."""
+
+    object: dict[str, Json]
+    unknown: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is wrong with an object; warnings are what would be wrong if it were new."""
+
+    errors: tuple[FieldError, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Shape and verdict together, for a write without admission in between."""
+
+    object: dict[str, Json]
+    unknown: tuple[Path, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class CustomKind:
+    """Everything that objects of one version are treated with, compiled from its schema."""
+
+    schema: Mapping[str, Any]
+    shape: Shape
+    check: Check
+    status_check: Check
+    rules: RuleNode | None
+    has_unique_lists: bool
+
+
+def compile_kind(schema: Mapping[str, Any]) -> CustomKind:
+    """The treatment that a structural schema asks for."""
+    complete = with_heads(schema)
+    return CustomKind(
+        schema=complete,
+        shape=shape_of(complete),
+        check=check_of(complete),
+        status_check=check_of(complete["properties"].get("status") or {}),
+        rules=rules_of(complete),
+        has_unique_lists=has_unique_lists(complete),
+    )
+
+
+def shape(resource: Resource, obj: Mapping[str, Json]) -> Shaped:
+    """The object with defaults filled in, nulls and unknown fields dropped."""
+    unknown: list[Trail] = []
+    made = _kind(resource).shape(dict(obj), START, unknown)
+    return Shaped(made, tuple(map(schema_path, unknown)))
+
+
+def validate(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> Verdict:
+    """What is wrong with a shaped object, by schema and rules; with a former one, what has become wrong."""
+    kind, former = _kind(resource), MISSING if old is None else old
+    found: Findings = []
+    kind.check(obj, START, found)
+    errors = [
+        *_schema_errors(kind, found, obj, former),
+        *scale_problems(resource.scale, obj),
+        *embedded_problems(obj, kind.schema),
+    ]
+    return _judged(kind, errors, obj, former)
+
+
+def validate_status(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json]) -> Verdict:
+    """The same for a write to the `status` subresource: the schema judges nothing but the status."""
+    kind = _kind(resource)
+    found: Findings = []
+    if "status" in obj:
+        kind.status_check(obj["status"], START, found)
+    found = [each._replace(trail=_in_status(each.trail), tied=each.tied and each.tied + 1) for each in found]
+    errors = [*_schema_errors(kind, found, obj, old), *status_scale_problems(resource.scale, obj)]
+    return _judged(kind, errors, obj, old)
+
+
+def _in_status(trail: Trail) -> Trail:
+    return (_in_status(trail[0]), trail[1]) if trail else (START, "status")
+
+
+def _judged(kind: CustomKind, errors: list[FieldError], obj: Json, old: Json) -> Verdict:
+    """The verdict, rules included unless an error keeps them from being checked."""
+    errors += _repeated(kind, obj, old)
+    if kind.rules is None:
+        return Verdict(tuple(errors))
+    if any(error.kind in _BLOCKING for error in errors):
+        return Verdict((*errors, RULES_UNCHECKED))
+    check = RuleCheck(kind.schema, obj, old)
+    check.run(kind.rules)
+    return Verdict((*errors, *check.errors), tuple(check.warnings))
+
+
+def prepare(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json] | None) -> Prepared:
+    """Shape an object and judge it."""
+    shaped = shape(resource, obj)
+    return Prepared(shaped.object, shaped.unknown, validate(resource, shaped.object, old))
+
+
+def _schema_errors(kind: CustomKind, found: Findings, obj: Json, old: Json) -> list[FieldError]:
+    if old is not MISSING:
+        found = [each for each in found if not is_unchanged(each.trail, obj, old, kind.schema, each.tied)]
+    return [_field_error(each) for each in found]
+
+
+def _field_error(finding: Finding) -> FieldError:
+    path = ROOT if finding.is_placeless else schema_path(finding.trail)
+    return FieldError(path, finding.kind, finding.detail, finding.value, source="schema")
+
+
+def _repeated(kind: CustomKind, obj: Json, old: Json) -> list[FieldError]:
+    """Items that stand twice in a set or map, unless the former object had such already."""
+    if not kind.has_unique_lists:
+        return []
+    found = list(repeated(obj, kind.schema))
+    if not found or (old is not MISSING and any(repeated(old, kind.schema))):
+        return []
+    return [FieldError(field_path(each.trail), each.kind, each.detail, each.value, source="schema") for each in found]
+
+
+class _Same:
+    """A resource as a key of the cache: itself, not one that is equal."""
+
+    __slots__ = ("resource",)
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+
+    def __hash__(self) -> int:
+        return id(self.resource.definition)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.resource.definition is self.resource.definition
+
+
+def _kind(resource: Resource) -> CustomKind:
+    return _compiled(_Same(resource))
+
+
+@lru_cache(maxsize=512)
+def _compiled(key: _Same) -> CustomKind:
+    declared = (key.resource.definition.get("schema") or {}).get("openAPIV3Schema")
+    return compile_kind(declared or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})

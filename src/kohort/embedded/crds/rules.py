@@ -1,0 +1,228 @@
+"""`x-kubernetes-validations`: the CEL rules of a schema, found once and checked on every write."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.api.fields import NO_VALUE, ErrorKind, FieldError, Path
+from kohort.embedded.cel import Budget, CelError, CompileError, CostError, Program, compile_expression
+from kohort.embedded.cel.adapter import Adapter, adapter_of
+from kohort.embedded.cel.budget import STEPS_PER_OBJECT
+from kohort.embedded.cel.values import NONE, Optional
+from kohort.embedded.crds.places import START, MapKey, Trail, field_path
+from kohort.embedded.crds.ratcheting import MISSING, former, is_unchanged
+
+VARIABLES = ("self", "oldSelf")
+MAX_MESSAGE = 5 * 1024
+
+_REASONS = {
+    "FieldValueRequired": ErrorKind.REQUIRED,
+    "FieldValueForbidden": ErrorKind.FORBIDDEN,
+    "FieldValueDuplicate": ErrorKind.DUPLICATE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, compiled; `problem` tells why it could not be."""
+
+    text: str
+    program: Program | None
+    problem: str
+    message: str
+    message_program: Program | None
+    path: str
+    """Where below the rule's own place the error is reported, as part of a path."""
+    kind: ErrorKind
+    takes_optional_old: bool
+
+    @property
+    def is_transition(self) -> bool:
+        """Whether the rule looks at the former value."""
+        return self.program is not None and "oldSelf" in self.program.used
+
+    @property
+    def name(self) -> str:
+        """How an error about the rule calls it."""
+        return self.message or f"failed rule: {self.text}"
+
+
+def read_rule(raw: Mapping[str, Any]) -> Rule:
+    """A rule as it stands in a schema."""
+    program, problem = None, ""
+    try:
+        program = compile_expression(str(raw.get("rule") or ""), VARIABLES)
+    except CompileError as error:
+        problem = str(error)
+    return Rule(
+        text=str(raw.get("rule") or "").strip(),
+        program=program,
+        problem=problem,
+        message=str(raw.get("message") or "").strip(),
+        message_program=_message_program(raw),
+        path=str(raw.get("fieldPath") or "").strip(),
+        kind=_REASONS.get(str(raw.get("reason") or ""), ErrorKind.INVALID),
+        takes_optional_old=bool(raw.get("optionalOldSelf")),
+    )
+
+
+def _message_program(raw: Mapping[str, Any]) -> Program | None:
+    text = str(raw.get("messageExpression") or "")
+    try:
+        return compile_expression(text, VARIABLES) if text else None
+    except CompileError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleNode:
+    """The rules at a place of a schema, and the places below that have some."""
+
+    schema: Mapping[str, Any]
+    rules: tuple[Rule, ...]
+    adapter: Adapter | None
+    named: Mapping[str, "RuleNode"] = field(default_factory=dict)
+    items: "RuleNode | None" = None
+    additional: "RuleNode | None" = None
+    all_of: tuple["RuleNode", ...] = ()
+
+
+def rules_of(schema: Mapping[str, Any], shaping: Mapping[str, Any] | None = None) -> RuleNode | None:
+    """The rules of a schema; None where there are none.
+
+    A schema inside `allOf` has no types of its own: values look as the schema around it (`shaping`) says.
+    """
+    shaping = shaping or schema
+    named = {name: _below(each, shaping, "properties", name) for name, each in (schema.get("properties") or {}).items()}
+    items, additional = schema.get("items"), schema.get("additionalProperties")
+    node = RuleNode(
+        schema=shaping,
+        rules=tuple(map(read_rule, schema.get("x-kubernetes-validations") or ())),
+        adapter=adapter_of(shaping) if schema.get("x-kubernetes-validations") else None,
+        named={name: each for name, each in named.items() if each},
+        items=rules_of(items, shaping.get("items")) if isinstance(items, Mapping) else None,
+        additional=_additional(additional, shaping),
+        all_of=tuple(each for part in schema.get("allOf") or () if (each := rules_of(part, shaping))),
+    )
+    return node if node.rules or node.named or node.items or node.additional or node.all_of else None
+
+
+def _below(schema: Mapping[str, Any], shaping: Mapping[str, Any], part: str, name: str) -> RuleNode | None:
+    return rules_of(schema, (shaping.get(part) or {}).get(name))
+
+
+def _additional(schema: Any, shaping: Mapping[str, Any]) -> RuleNode | None:
+    outer = shaping.get("additionalProperties")
+    return rules_of(schema, outer if isinstance(outer, Mapping) else None) if isinstance(schema, Mapping) else None
+
+
+class RuleCheck:
+    """One check of an object by all its rules."""
+
+    def __init__(self, root: Mapping[str, Any], new: Json, old: Json) -> None:
+        self.root, self.new, self.old = root, new, old
+        self.budget = Budget(STEPS_PER_OBJECT)
+        self.errors: list[FieldError] = []
+        self.warnings: list[str] = []
+
+    def run(self, node: RuleNode) -> None:
+        """Check everything; what is found stands in `errors` and `warnings`."""
+        try:
+            self._visit(node, self.new, self.old, START)
+        except CostError:
+            detail = "validation failed due to running out of cost budget, no further validation rules will be run"
+            self.errors.append(FieldError(Path(), ErrorKind.INVALID, detail, NO_VALUE, source="cel"))
+
+    def _visit(self, node: RuleNode, value: Json, old: Json, trail: Trail) -> None:
+        if value is None:
+            return
+        if node.rules:
+            self._check(node, value, old, trail)
+        for part in node.all_of:
+            self._visit(part, value, old, trail)
+        for below, member, former_member, step in _members(node, value, old):
+            self._visit(below, member, former_member, (trail, step))
+
+    def _check(self, node: RuleNode, value: Json, old: Json, trail: Trail) -> None:
+        has_old = old is not MISSING and old is not None
+        adapt = node.adapter
+        shaped = adapt(value) if adapt else value
+        shaped_old = (adapt(old) if adapt else old) if has_old else None
+        for rule in node.rules:
+            if rule.is_transition and not has_old and not rule.takes_optional_old:
+                continue
+            former_value = _optional(shaped_old, has_old=has_old) if rule.takes_optional_old else shaped_old
+            self._apply(rule, node, value, (shaped, former_value), trail)
+
+    def _apply(self, rule: Rule, node: RuleNode, value: Json, values: tuple[Any, Any], trail: Trail) -> None:
+        kind = str(node.schema.get("type") or "")
+        if rule.program is None:
+            self._fail(trail, f"rule compile error: {rule.problem}", kind)
+            return
+        try:
+            holds = rule.program.evaluate(self.budget, *values)
+        except CostError as error:
+            text = "no further validation rules will be run due to call cost exceeds limit for rule"
+            self._fail(trail, f"'{error}': {text}: {rule.name}", kind)
+            raise
+        except CelError as error:
+            self._fail(trail, _evaluation_problem(error, rule), kind)
+            return
+        if holds is not True:
+            shown = NO_VALUE if kind in ("object", "array") else value
+            self._report(rule, self._message(rule, values), shown, trail)
+
+    def _fail(self, trail: Trail, detail: str, kind: str) -> None:
+        self.errors.append(FieldError(field_path(trail), ErrorKind.INVALID, detail, kind, source="cel"))
+
+    def _report(self, rule: Rule, detail: str, shown: Any, trail: Trail) -> None:
+        path = field_path(trail)
+        if rule.path:
+            path = Path((path.text + rule.path).removeprefix("."))
+        value = shown if rule.kind in (ErrorKind.INVALID, ErrorKind.DUPLICATE) else NO_VALUE
+        error = FieldError(path, rule.kind, detail, value, source="cel")
+        unchanged = self.old is not MISSING and is_unchanged(trail, self.new, self.old, self.root)
+        if unchanged and not rule.is_transition:
+            self.warnings.append(str(error))
+        else:
+            self.errors.append(error)
+
+    def _message(self, rule: Rule, values: tuple[Any, Any]) -> str:
+        if rule.message_program is not None:
+            try:
+                text = rule.message_program.evaluate(self.budget, *values)
+            except CelError:
+                # A message that can't be made is no reason to accept or to hide what is wrong.
+                text = ""
+            if _is_message(text):
+                return str(text).strip()
+        return rule.name
+
+
+def _is_message(text: Any) -> bool:
+    return isinstance(text, str) and bool(text.strip()) and "\n" not in text.strip() and len(text) <= MAX_MESSAGE
+
+
+def _optional(value: Any, *, has_old: bool) -> Optional:
+    return Optional((value,)) if has_old else NONE
+
+
+def _evaluation_problem(error: CelError, rule: Rule) -> str:
+    if str(error).startswith("no such overload"):
+        text = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{error}': {text}: {rule.name}"
+    return f"{error} evaluating rule: {rule.name}"
+
+
+def _members(node: RuleNode, value: Json, old: Json) -> Iterator[tuple[RuleNode, Json, Json, str | int]]:
+    if isinstance(value, dict):
+        for name, member in value.items():
+            below = node.named.get(name)
+            if below is not None:
+                yield below, member, former(old, value, name, node.schema), name
+            elif node.additional is not None and name not in (node.schema.get("properties") or {}):
+                yield node.additional, member, former(old, value, name, node.schema), MapKey(name)
+    elif isinstance(value, list) and node.items is not None:
+        for index, item in enumerate(value):
+            yield node.items, item, former(old, value, index, node.schema), index

@@ -1,0 +1,164 @@
+"""What a schema demands of texts and numbers: lengths, patterns, formats, ranges, enumerations."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from kohort.api.codec import Json
+from kohort.api.fields import NO_VALUE, ErrorKind
+from kohort.embedded.cel.re2 import PatternError, compile_pattern
+from kohort.embedded.crds.formats import format_check
+
+
+class Answer(NamedTuple):
+    """What is wrong with a value; `{}` in the message stands for the place."""
+
+    kind: ErrorKind
+    detail: str
+    value: Any
+    is_placeless: bool = False
+    """Whether the server names the place inside of the message only."""
+
+
+Problem = Callable[[Json], Answer | None]
+
+_LIMITS = {"int32": 2**31, "int64": 2**63}
+
+
+def scalar_problems(schema: Mapping[str, Any]) -> list[Problem]:
+    """The checks of a text or number by a schema, in the server's order."""
+    found = [_text_problem(schema), _format_problem(schema), *_number_problems(schema), _enum_problem(schema)]
+    return [each for each in found if each]
+
+
+def _text_problem(schema: Mapping[str, Any]) -> Problem | None:
+    """A bad text has one error: length first, then the pattern."""
+    most, least, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
+    if most is None and least is None and not pattern:
+        return None
+    shape = _compiled(pattern)
+
+    def problem(value: Json) -> Answer | None:
+        if type(value) is not str:
+            return None
+        if most is not None and len(value) > most:
+            return Answer(ErrorKind.TOO_LONG, f"may not be more than {most} bytes", NO_VALUE)
+        if least is not None and len(value) < least:
+            return Answer(ErrorKind.INVALID, f"{{}} in body should be at least {least} chars long", value)
+        if shape is not None and not shape(value):
+            return Answer(ErrorKind.INVALID, f"{{}} in body should match '{pattern}'", value)
+        return None
+
+    return problem
+
+
+def _compiled(pattern: str | None) -> Callable[[str], bool] | None:
+    if not pattern:
+        return None
+    try:
+        return compile_pattern(pattern).matches
+    except PatternError:
+        # The definition was accepted before this server knew better; no value can be held against it.
+        return None
+
+
+def _format_problem(schema: Mapping[str, Any]) -> Problem | None:
+    name = schema.get("format")
+    check = format_check(str(name)) if name else None
+    if check is None or schema.get("type") not in ("string", None):
+        return None
+
+    def problem(value: Json) -> Answer | None:
+        if type(value) is not str or check(value):
+            return None
+        return Answer(ErrorKind.TYPE_INVALID, f'{{}} in body must be of type {name}: "{value}"', value)
+
+    return problem
+
+
+def _number_problems(schema: Mapping[str, Any]) -> list[Problem | None]:
+    return [_range_problem(schema), _multiple_problem(schema), _maximum_problem(schema), _minimum_problem(schema)]
+
+
+def _is_number(value: Json) -> bool:
+    return type(value) is int or type(value) is float
+
+
+def _range_problem(schema: Mapping[str, Any]) -> Problem | None:
+    name = str(schema.get("format") or "")
+    limit = _LIMITS.get(name)
+    if limit is None or schema.get("type") not in ("integer", "number"):
+        return None
+
+    def problem(value: Json) -> Answer | None:
+        if not _is_number(value) or -limit <= value < limit:
+            return None
+        detail = f"Checked value must be of type {schema['type']} with format {name} in {{}}"
+        return Answer(ErrorKind.INVALID, detail, "", is_placeless=True)
+
+    return problem
+
+
+def _multiple_problem(schema: Mapping[str, Any]) -> Problem | None:
+    unit = schema.get("multipleOf")
+    if not unit:
+        return None
+
+    def problem(value: Json) -> Answer | None:
+        if not _is_number(value) or math.isclose(value / unit, round(value / unit), rel_tol=1e-12, abs_tol=1e-12):
+            return None
+        return Answer(ErrorKind.INVALID, f"{{}} in body should be a multiple of {_shown(unit)}", value)
+
+    return problem
+
+
+def _maximum_problem(schema: Mapping[str, Any]) -> Problem | None:
+    limit, exclusive = schema.get("maximum"), schema.get("exclusiveMaximum")
+    if limit is None:
+        return None
+    word = "less than" if exclusive else "less than or equal to"
+
+    def problem(value: Json) -> Answer | None:
+        if not _is_number(value) or value < limit or (value == limit and not exclusive):
+            return None
+        return Answer(ErrorKind.INVALID, f"{{}} in body should be {word} {_shown(limit)}", value)
+
+    return problem
+
+
+def _minimum_problem(schema: Mapping[str, Any]) -> Problem | None:
+    limit, exclusive = schema.get("minimum"), schema.get("exclusiveMinimum")
+    if limit is None:
+        return None
+    word = "greater than" if exclusive else "greater than or equal to"
+
+    def problem(value: Json) -> Answer | None:
+        if not _is_number(value) or value > limit or (value == limit and not exclusive):
+            return None
+        return Answer(ErrorKind.INVALID, f"{{}} in body should be {word} {_shown(limit)}", value)
+
+    return problem
+
+
+def _shown(number: float) -> str:
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def _enum_problem(schema: Mapping[str, Any]) -> Problem | None:
+    allowed = schema.get("enum")
+    if not allowed:
+        return None
+    texts = frozenset(each for each in allowed if type(each) is str)
+    names = ", ".join(f'"{each if isinstance(each, str) else json.dumps(each)}"' for each in allowed)
+
+    def problem(value: Json) -> Answer | None:
+        if (type(value) is str and value in texts) or any(_is_same(value, each) for each in allowed):
+            return None
+        return Answer(ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value)
+
+    return problem
+
+
+def _is_same(value: Json, other: Json) -> bool:
+    return bool(value == other) and (type(value) is bool) == (type(other) is bool)
