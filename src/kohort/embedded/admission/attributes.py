@@ -1,0 +1,46 @@
+"""What admission gets to see of a request, and the two questions that every plugin may answer."""
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from kohort.api.codec import Json
+from kohort.embedded.auth.users import User
+from kohort.embedded.resources import Resource
+from kohort.kube.errors import Named
+
+Verb = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+Object = dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """A write that is about to happen."""
+
+    verb: Verb
+    resource: Resource
+    namespace: str
+    name: str
+    user: User
+    subresource: str = ""
+    object: Object | None = None
+    """The state to be; None when the object is to go."""
+    old: Object | None = None
+    dry_run: bool = False
+    options: Object = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    """Plugins add what the client should be told."""
+
+    @property
+    def about(self) -> Named:
+        """What errors call the object."""
+        return Named(self.resource.plural, self.resource.group, self.name)
+
+
+class Plugin(Protocol):
+    """One admission plugin; both questions have an answer that changes and refuses nothing."""
+
+    async def mutate(self, attributes: Attributes) -> Object | None:
+        """The object as it should be; None leaves it as it is. Raises `StatusError` to refuse."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Raises `StatusError` to refuse."""

@@ -1,0 +1,110 @@
+"""From a request to the user behind it: client certificate, bearer token, or nobody; then, perhaps, impersonation."""
+
+import hmac
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from urllib.parse import unquote
+
+from multidict import CIMultiDictProxy
+
+from kohort.embedded.auth.accounts import Accounts
+from kohort.embedded.auth.attributes import Attributes, refusal
+from kohort.embedded.auth.jwt import MAX_TOKEN, TokenError
+from kohort.embedded.auth.rbac import Authorizer
+from kohort.embedded.auth.users import (
+    ANONYMOUS,
+    ANONYMOUS_NAME,
+    AUTHENTICATED,
+    SERVICE_ACCOUNTS,
+    UNAUTHENTICATED,
+    User,
+)
+from kohort.kube.errors import bad_request, unauthorized
+
+_EXTRA = "impersonate-extra-"
+
+
+class Authenticator:
+    """Knows users by what they show."""
+
+    def __init__(self, accounts: Accounts, static: Mapping[str, User], now: Callable[[], datetime]) -> None:
+        self._accounts = accounts
+        self._static = dict(static)
+        self._now = now
+
+    def user(self, peer: User | None, headers: CIMultiDictProxy[str]) -> User:
+        """Who asks; raises 401 for a token that proves nothing."""
+        token = _bearer(headers)
+        if token:
+            return self._by_token(token)
+        return peer if peer is not None else ANONYMOUS
+
+    def _by_token(self, token: str) -> User:
+        if len(token) > MAX_TOKEN:
+            raise unauthorized()
+        for known, user in self._static.items():
+            if hmac.compare_digest(known.encode(), token.encode()):
+                return user
+        try:
+            return self._accounts.authenticate(token, self._now())[0]
+        except TokenError:
+            raise unauthorized() from None
+
+
+def _bearer(headers: CIMultiDictProxy[str]) -> str:
+    scheme, _, token = headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def impersonated(user: User, headers: CIMultiDictProxy[str], authorizer: Authorizer) -> User:
+    """The user that another one wants to be, if it may."""
+    wanted = headers.get("Impersonate-User", "")
+    groups = tuple(headers.getall("Impersonate-Group", ()))
+    uid, extra = headers.get("Impersonate-Uid", ""), _extra(headers)
+    if not wanted:
+        if groups or uid or extra:
+            raise bad_request("requested groups, uid or extra without impersonating a user: set Impersonate-User too")
+        return user
+    target = User(wanted, groups, uid, extra)
+    for asked in _questions(target):
+        decision = authorizer.decide(user, asked)
+        if not decision.allowed:
+            raise refusal(asked, user, decision.reason)
+    return _completed(target)
+
+
+def _extra(headers: CIMultiDictProxy[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in headers.items():
+        if name.lower().startswith(_EXTRA):
+            key = unquote(name[len(_EXTRA) :]).lower()
+            found[key] = (*found.get(key, ()), value)
+    return found
+
+
+def _questions(target: User) -> Iterator[Attributes]:
+    account = target.service_account
+    if account is not None:
+        yield Attributes("impersonate", "", "serviceaccounts", namespace=account[0], name=account[1])
+    else:
+        yield Attributes("impersonate", "", "users", name=target.name)
+    for group in target.groups:
+        yield Attributes("impersonate", "", "groups", name=group)
+    for key, values in target.extra.items():
+        for value in values:
+            yield Attributes("impersonate", "authentication.k8s.io", "userextras", key, name=value)
+    if target.uid:
+        yield Attributes("impersonate", "authentication.k8s.io", "uids", name=target.uid)
+
+
+def _completed(target: User) -> User:
+    """Groups that come by themselves: everybody is authenticated or not, accounts belong to theirs."""
+    account = target.service_account
+    groups = list(target.groups)
+    if account is not None and not groups:
+        groups = [SERVICE_ACCOUNTS, f"{SERVICE_ACCOUNTS}:{account[0]}"]
+    own = UNAUTHENTICATED if target.name == ANONYMOUS_NAME else AUTHENTICATED
+    if own not in groups:
+        groups.append(own)
+    return replace(target, groups=tuple(groups))

@@ -1,0 +1,66 @@
+"""Nobody grants what they do not hold: checks on writes of roles and bindings."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kohort.embedded.auth.attributes import Attributes
+from kohort.embedded.auth.rbac import GROUP, Authorizer
+from kohort.embedded.auth.rules import Rule
+from kohort.embedded.auth.users import User
+from kohort.kube.errors import Named, forbidden, not_found
+
+_MAX_ATOMS = 20000
+
+
+def uncovered(held: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
+    """The atoms of what is wanted that nothing held covers."""
+    owned = list(held)
+    return [atom for rule in wanted for atom in rule.atoms() if not any(each.covers(atom) for each in owned)][
+        :_MAX_ATOMS
+    ]
+
+
+class EscalationCheck:
+    """Refuses roles and bindings that would give more than their author has."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    def role(self, user: User, plural: str, namespace: str, role: Mapping[str, Any]) -> None:
+        """A role may say only what its author may do, unless the author may `escalate`."""
+        name = role["metadata"].get("name", "")
+        asked = Attributes("escalate", GROUP, plural, namespace=namespace, name=name)
+        rules = [Rule.of(rule) for rule in role.get("rules") or ()]
+        if rules and not self._authorizer.allows(user, asked):
+            self._check(user, namespace, rules, Named(plural, GROUP, name))
+        if role.get("aggregationRule") and not self._may_aggregate(user, asked):
+            why = "must have cluster-admin privileges to use the aggregationRule"
+            raise forbidden(Named(plural, GROUP, name), why)
+
+    def _may_aggregate(self, user: User, asked: Attributes) -> bool:
+        everything = Rule(frozenset("*"), frozenset("*"), frozenset("*"))
+        held = self._authorizer.rules_of(user, "")
+        return self._authorizer.allows(user, asked) or not uncovered(held, [everything])
+
+    def binding(self, user: User, plural: str, namespace: str, binding: Mapping[str, Any]) -> None:
+        """A binding may give only what its author may do, unless the author may `bind` that role."""
+        reference = binding.get("roleRef") or {}
+        kind, name = str(reference.get("kind")), str(reference.get("name"))
+        resource = "roles" if kind == "Role" else "clusterroles"
+        if self._authorizer.allows(user, Attributes("bind", GROUP, resource, namespace=namespace, name=name)):
+            return
+        rules = self._authorizer.role_rules(kind, namespace, name)
+        if rules is None:
+            raise not_found(Named(resource, GROUP, name))
+        self._check(user, namespace, rules, Named(plural, GROUP, binding["metadata"].get("name", "")))
+
+    def _check(self, user: User, namespace: str, rules: list[Rule], about: Named) -> None:
+        missing = uncovered(self._authorizer.rules_of(user, namespace), rules)
+        if missing:
+            groups = " ".join(f'"{group}"' for group in user.groups)
+            listed = "\n".join(map(str, missing))
+            raise forbidden(
+                about,
+                f'user "{user.name}" (groups=[{groups}]) is attempting to grant RBAC permissions not currently held:\n'
+                + listed,
+            )

@@ -1,0 +1,33 @@
+"""The kubeconfig with which `kubectl` finds the server: one context, everything inline, owner-readable."""
+
+from base64 import b64encode
+from pathlib import Path
+
+import yaml
+
+from kohort.embedded.auth.certificates import Pair
+from kohort.embedded.auth.files import write_private
+
+NAME = "kohort"
+
+
+def write_kubeconfig(path: Path, server: str, authority: bytes, client: Pair) -> None:
+    """Write a kubeconfig for a user with a client certificate."""
+    cluster = {"server": server, "certificate-authority-data": _inline(authority)}
+    user = {
+        "client-certificate-data": _inline(client.certificate_pem),
+        "client-key-data": _inline(client.key_pem),
+    }
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": NAME, "cluster": cluster}],
+        "users": [{"name": NAME, "user": user}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
+        "current-context": NAME,
+    }
+    write_private(path, yaml.safe_dump(config, sort_keys=False).encode())
+
+
+def _inline(data: bytes) -> str:
+    return b64encode(data).decode()

@@ -1,0 +1,136 @@
+"""Authorization by the RBAC objects in the store, read through an index that is rebuilt when one of them changes.
+
+Changes are rare and questions are not: a question is a look into a cache, at worst a walk over a user's few rules.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kohort.embedded.auth.attributes import Attributes
+from kohort.embedded.auth.rules import Rule
+from kohort.embedded.auth.users import MASTERS, User, account_user
+from kohort.embedded.store import Key, Store
+
+GROUP = "rbac.authorization.k8s.io"
+ROLES, CLUSTER_ROLES = f"roles.{GROUP}", f"clusterroles.{GROUP}"
+BINDINGS, CLUSTER_BINDINGS = f"rolebindings.{GROUP}", f"clusterrolebindings.{GROUP}"
+RBAC_RESOURCES = (ROLES, CLUSTER_ROLES, BINDINGS, CLUSTER_BINDINGS)
+_MAX_REMEMBERED = 16384
+_EVERYTHING = Rule(frozenset("*"), frozenset("*"), frozenset("*"), paths=("*",))
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Yes or no, and what stood in the way of knowing better."""
+
+    allowed: bool
+    reason: str = ""
+
+
+@dataclass(slots=True)
+class _Grant:
+    """What a subject holds in one place: the rules of its roles, and the roles that are not there."""
+
+    rules: list[Rule] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+_Question = tuple[str, tuple[str, ...], Attributes]
+_Grants = dict[tuple[str, str], _Grant]
+"""Grants by namespace (empty: everywhere) and subject."""
+
+
+class Authorizer:
+    """Says who may do what."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._grants: _Grants | None = None
+        self._decisions: dict[_Question, Decision] = {}
+
+    def invalidate(self) -> None:
+        """Read the RBAC objects anew before the next decision."""
+        self._grants = None
+        self._decisions.clear()
+
+    def decide(self, user: User, asked: Attributes) -> Decision:
+        """Whether the user may do it."""
+        question = (user.name, user.groups, asked)
+        decision = self._decisions.get(question)
+        if decision is None:
+            decision = self._decide(user, asked)
+            if len(self._decisions) >= _MAX_REMEMBERED:
+                self._decisions.clear()
+            self._decisions[question] = decision
+        return decision
+
+    def allows(self, user: User, asked: Attributes) -> bool:
+        """Whether the user may do it, without reasons."""
+        return self.decide(user, asked).allowed
+
+    def _decide(self, user: User, asked: Attributes) -> Decision:
+        if MASTERS in user.groups:
+            return Decision(allowed=True)
+        missing: list[str] = []
+        for grant in self._grants_of(user, asked.namespace):
+            if any(rule.allows(asked) for rule in grant.rules):
+                return Decision(allowed=True)
+            missing += grant.missing
+        return Decision(allowed=False, reason=_missing_text(missing))
+
+    def rules_of(self, user: User, namespace: str) -> list[Rule]:
+        """All that a user may do in a namespace."""
+        if MASTERS in user.groups:
+            return [_EVERYTHING]
+        return [rule for grant in self._grants_of(user, namespace) for rule in grant.rules]
+
+    def role_rules(self, kind: str, namespace: str, name: str) -> list[Rule] | None:
+        """The rules of a role that a binding refers to; None when there is no such role."""
+        key = Key(ROLES, namespace, name) if kind == "Role" else Key(CLUSTER_ROLES, "", name)
+        found = self._store.get(key)
+        return None if found is None else [Rule.of(rule) for rule in found.object.get("rules") or ()]
+
+    def _grants_of(self, user: User, namespace: str) -> Iterator[_Grant]:
+        grants = self._grants
+        if grants is None:
+            grants = self._grants = self._read()
+        places = ("", namespace) if namespace else ("",)
+        for place in places:
+            for subject in (f"User:{user.name}", *(f"Group:{group}" for group in user.groups)):
+                grant = grants.get((place, subject))
+                if grant is not None:
+                    yield grant
+
+    def _read(self) -> _Grants:
+        grants: _Grants = {}
+        for resource in (CLUSTER_BINDINGS, BINDINGS):
+            for entry in self._store.list(resource).entries:
+                self._add(grants, entry.key.namespace, entry.object)
+        return grants
+
+    def _add(self, grants: _Grants, namespace: str, binding: Mapping[str, Any]) -> None:
+        reference = binding["roleRef"]
+        rules = self.role_rules(reference["kind"], namespace, reference["name"])
+        for subject in _subjects(binding, namespace):
+            grant = grants.setdefault((namespace, subject), _Grant())
+            if rules is None:
+                grant.missing.append(f'{reference["kind"].lower()}.{GROUP} "{reference["name"]}" not found')
+            else:
+                grant.rules += rules
+
+
+def _subjects(binding: Mapping[str, Any], namespace: str) -> Iterator[str]:
+    for subject in binding.get("subjects") or ():
+        if subject["kind"] == "ServiceAccount":
+            account = account_user(subject.get("namespace") or namespace, subject["name"])
+            yield f"User:{account.name}"
+        else:
+            yield f"{subject['kind']}:{subject['name']}"
+
+
+def _missing_text(missing: Iterable[str]) -> str:
+    texts = list(dict.fromkeys(missing))
+    if not texts:
+        return ""
+    return f"RBAC: {texts[0]}" if len(texts) == 1 else f"RBAC: [{', '.join(texts)}]"

@@ -1,0 +1,108 @@
+"""Questions about authority, answered and forgotten: who am I, may I, may they, what may I, whose token is this."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.embedded.auth.accounts import Accounts
+from kohort.embedded.auth.attributes import Attributes
+from kohort.embedded.auth.jwt import TokenError
+from kohort.embedded.auth.rbac import Authorizer
+from kohort.embedded.auth.users import User
+from kohort.kube.errors import bad_request
+
+Object = dict[str, Json]
+_Answer = Callable[[Object, User, str], Object]
+
+
+class Reviews:
+    """Answers review objects by kind."""
+
+    def __init__(self, authorizer: Authorizer, accounts: Accounts, now: Callable[[], datetime]) -> None:
+        self._authorizer = authorizer
+        self._accounts = accounts
+        self._now = now
+        self._answers: dict[str, _Answer] = {
+            "SelfSubjectAccessReview": self._own_access,
+            "SubjectAccessReview": self._access,
+            "LocalSubjectAccessReview": self._local_access,
+            "SelfSubjectRulesReview": self._rules,
+            "SelfSubjectReview": self._self,
+            "TokenReview": self._token,
+        }
+
+    def answers(self, kind: str) -> bool:
+        """Whether this is a kind that is answered here."""
+        return kind in self._answers
+
+    def answer(self, review: Object, user: User, namespace: str) -> Object:
+        """The review with its status."""
+        status = self._answers[review["kind"]](review, user, namespace)
+        metadata = {name: value for name, value in (review.get("metadata") or {}).items() if name != "managedFields"}
+        return {**review, "metadata": {"creationTimestamp": None, **metadata}, "status": status}
+
+    def _own_access(self, review: Object, user: User, _: str) -> Object:
+        return self._decided(user, _attributes(review.get("spec") or {}))
+
+    def _access(self, review: Object, _: User, namespace: str) -> Object:
+        spec = review.get("spec") or {}
+        if not spec.get("user") and not spec.get("groups"):
+            raise bad_request("spec.user: Required value: at least one of user or group must be specified")
+        groups = tuple(map(str, spec.get("groups") or ()))
+        asked = _attributes(spec)
+        if namespace and asked.namespace != namespace:
+            raise bad_request("spec.resourceAttributes.namespace: Invalid value: must match metadata.namespace")
+        return self._decided(User(str(spec.get("user") or ""), groups), asked)
+
+    def _local_access(self, review: Object, user: User, namespace: str) -> Object:
+        return self._access(review, user, namespace)
+
+    def _decided(self, user: User, asked: Attributes) -> Object:
+        decision = self._authorizer.decide(user, asked)
+        status: Object = {"allowed": decision.allowed}
+        if decision.reason:
+            status["reason"] = decision.reason
+        return status
+
+    def _rules(self, review: Object, user: User, _: str) -> Object:
+        namespace = (review.get("spec") or {}).get("namespace")
+        if not namespace:
+            raise bad_request("no namespace on request")
+        rules = [rule.to_json() for rule in self._authorizer.rules_of(user, namespace)]
+        return {
+            "resourceRules": [_resource_part(rule) for rule in rules if "resources" in rule],
+            "nonResourceRules": [_path_part(rule) for rule in rules if "nonResourceURLs" in rule],
+            "incomplete": False,
+        }
+
+    def _self(self, _: Object, user: User, __: str) -> Object:
+        return {"userInfo": user.to_user_info()}
+
+    def _token(self, review: Object, _: User, __: str) -> Object:
+        spec = review.get("spec") or {}
+        audiences = tuple(map(str, spec.get("audiences") or ()))
+        try:
+            user, common = self._accounts.authenticate(str(spec.get("token") or ""), self._now(), audiences)
+        except TokenError as error:
+            return {"user": {}, "error": f"[invalid bearer token, {error}]"}
+        return {"authenticated": True, "user": user.to_user_info(), "audiences": list(common)}
+
+
+def _attributes(spec: Mapping[str, Any]) -> Attributes:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if (resource is None) == (path is None):
+        raise bad_request("spec: exactly one of nonResourceAttributes or resourceAttributes must be specified")
+    if path is not None:
+        return Attributes(str(path.get("verb") or ""), path=str(path.get("path") or ""))
+    resource = resource or {}
+    asked = {name: str(resource.get(name) or "") for name in ("group", "resource", "subresource", "namespace", "name")}
+    return Attributes(str(resource.get("verb") or ""), **asked)
+
+
+def _resource_part(rule: Object) -> Object:
+    return {name: value for name, value in rule.items() if name != "nonResourceURLs"}
+
+
+def _path_part(rule: Object) -> Object:
+    return {"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]}
