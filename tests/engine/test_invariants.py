@@ -284,7 +284,7 @@ class TestCheckedEngine:
 
     def test_it_raises_when_an_admission_breaks_a_limit(self, play: Play) -> None:
         with pytest.raises(AssertionError, match="after the admission of ns/w:\n  R uses 12000 of f/cpu"):
-            play.engine.reserve(named(play, "w"), play.engine.queues["a"], {FR: 6 * CORE}, play.now)
+            play.engine.reserve(named(play, "w"), {FR: 6 * CORE}, Admission(cluster_queue="a"), play.now)
 
     def test_it_decides_as_any_engine(self, play: Play) -> None:
         play.finish("ns/x")

@@ -17,7 +17,7 @@ from kohort.api.core.nodes import RuntimeClass
 from kohort.api.errors import DocumentError
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectMeta
-from kohort.engine.decisions import Decision, Evict, Migrate, Requeue, Reserve, Wait
+from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.record import (
@@ -123,6 +123,8 @@ class TestEveryStep:
             replace(reserve, considered="f(Fit;borrow=1)", borrow=1),
             Evict(W, "InClusterQueue", Key("ns", "p"), "/R/q", "/R/b"),
             Migrate(W, Key("ns", "v")),
+            Displace(W, ("n1", "n2")),
+            Linger(W, "no node has room"),
             Wait(W, "WaitingForQuota", "2 more needed", Requeue.NO_FIT),
             Wait(W, "PendingEvaluation", "", Requeue.GENERIC),
         ]

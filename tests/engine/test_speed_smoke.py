@@ -10,8 +10,8 @@ from benchmarks.driver import Driver, Preempted, Supply
 from benchmarks.yardsticks import BASELINE, LARGE, Yardstick
 
 from engine.play import Play
-from kohort.engine import cycle
-from kohort.engine.cycle import Head
+from kohort.engine.cycle import Entry, Head
+from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.records import Workload
 
 SMALL = replace(BASELINE, cohorts=2, classes=tuple(replace(each, count=each.count // 25) for each in BASELINE.classes))
@@ -27,13 +27,13 @@ class Counter:
 @pytest.fixture
 def evaluations(monkeypatch: pytest.MonkeyPatch) -> Counter:
     """How many heads were nominated."""
-    counter, nominate = Counter(), cycle._Cycle._nominate
+    counter, nominate = Counter(), Nominator.nominate
 
-    def counted(self: cycle._Cycle, head: Head) -> cycle.Entry:
+    def counted(self: Nominator, head: Head) -> Entry:
         counter.times += 1
         return nominate(self, head)
 
-    monkeypatch.setattr(cycle._Cycle, "_nominate", counted)
+    monkeypatch.setattr(Nominator, "nominate", counted)
     return counter
 
 

@@ -9,6 +9,7 @@ from enum import IntEnum
 import msgspec
 
 from kohort.api.amounts import format_amount
+from kohort.api.kueue.v1beta2.workload import TopologyAssignment
 from kohort.engine.preemption import Target
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Progress
@@ -146,9 +147,23 @@ class PodSetResult(msgspec.Struct):
     choices: dict[str, Choice] = {}
     attempts: list[list[FlavorAttempt]] = []
     """Attempts per resource group, in the order evaluated."""
-    reasons: list[str] = []
+    short: list[list[FlavorAttempt]] = []
+    """Those attempts that tell why it does not fit: of the groups that lack room, or of the one that has no flavor."""
     failed: bool = False
     """Whether a resource of it found no flavor at all."""
+    place: TopologyAssignment | None = None
+    """Where its pods go, if a placement says so."""
+    delayed: str = ""
+    """`Pending` while its place can't be found yet, `Ready` once it was (SCH-270)."""
+    uncovered: str = ""
+    """A resource that the queue does not know (SCH-505)."""
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it does not fit, in words (SCH-547)."""
+        if self.uncovered:
+            return [f"resource {self.uncovered} unavailable in ClusterQueue"]
+        return [reason for attempts in self.short for attempt in attempts for reason in attempt.reasons]
 
     @property
     def mode(self) -> Mode:

@@ -24,7 +24,7 @@ class Requeue(Enum):
 
 
 class Reserve(msgspec.Struct, frozen=True):
-    """Quota is set aside for the workload: write its admission (SCH-351)."""
+    """Quota is set aside for the workload, or its pods got places: write its admission (SCH-351, SCH-341)."""
 
     workload: Key
     admission: Admission
@@ -63,4 +63,18 @@ class Wait(msgspec.Struct, frozen=True):
     """What was tried; None where no flavor was looked at."""
 
 
-Decision = Reserve | Evict | Migrate | Wait
+class Displace(msgspec.Struct, frozen=True):
+    """The workload must give its quota back, as nothing can replace its failed nodes (SCH-332)."""
+
+    workload: Key
+    nodes: tuple[str, ...]
+
+
+class Linger(msgspec.Struct, frozen=True):
+    """The workload keeps its quota and found no place for its pods: tell so and write nothing (SCH-272)."""
+
+    workload: Key
+    message: str
+
+
+Decision = Reserve | Evict | Migrate | Displace | Linger | Wait

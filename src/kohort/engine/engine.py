@@ -16,7 +16,7 @@ from kohort.api.kueue.v1beta2.queues import (
     LocalQueueFairSharingStatus,
     LocalQueueStatus,
 )
-from kohort.api.kueue.v1beta2.workload import PodSet
+from kohort.api.kueue.v1beta2.workload import Admission, PodSet
 from kohort.api.kueue.v1beta2.workload import Workload as WorkloadObject
 from kohort.engine import cycle
 from kohort.engine.cycle import Entry, Head
@@ -29,7 +29,7 @@ from kohort.engine.laps import Clock, Laps, stopped
 from kohort.engine.pending import Place
 from kohort.engine.placement import Anywhere, Placement
 from kohort.engine.preemption import Needs, Requests, Target, find_targets
-from kohort.engine.quota import FlavorResource
+from kohort.engine.quota import FlavorResource, Usage
 from kohort.engine.records import Key, Queue, Workload
 from kohort.engine.settings import Settings
 from kohort.engine.shares import share_of
@@ -57,6 +57,8 @@ class Engine(State):
     def __init__(self, settings: Settings | None = None, clock: Clock = stopped) -> None:
         super().__init__(settings)
         self.placement: Placement = Anywhere()
+        self._second_passes: dict[str, list[Head]] = {}
+        """By queue, those of this turn."""
         self.laps = Laps(clock)
         """How long each step of the turns took so far."""
 
@@ -84,6 +86,7 @@ class Engine(State):
         self.forest.refresh()
         self._sample_usage(now)
         self._retry_pools(now)
+        self._take_second_passes(now)
         stirred, self._stirred = self._stirred, set()
         return list(self._trees(stirred))
 
@@ -97,9 +100,23 @@ class Engine(State):
                 self.history.sample(key, self._admitted_by(key), now)
 
     def wake_at(self) -> datetime | None:
-        """When a backoff ends next, so that the caller can come back (SCH-223)."""
-        times = [due for pending in self.pending.values() if (due := pending.wake_at()) is not None]
-        return min(times, default=None)
+        """When a backoff or the delay of a second pass ends next, so that the caller can come back (SCH-223)."""
+        times = [pending.wake_at() for pending in self.pending.values()]
+        return min((due for due in (*times, self.second_passes.wake_at()) if due is not None), default=None)
+
+    def _take_second_passes(self, now: datetime) -> None:
+        """Those whose delay is over and that still need it are among the heads of this turn (SCH-230, SCH-271)."""
+        for key in self.second_passes.take_due(now):
+            workload = self.workloads[key]
+            queue = workload.queue
+            if workload.second_pass is None or queue is None:
+                continue
+            if queue.is_active:
+                head = Head(workload, queue, second_pass=workload.second_pass)
+                self._second_passes.setdefault(queue.name, []).append(head)
+                self._stirred.add(queue.name)
+            else:
+                self.second_passes.retry(key, now)
 
     def _retry_pools(self, now: datetime) -> None:
         """SCH-260: the pools of every tree where room may have appeared become active again."""
@@ -152,7 +169,8 @@ class Engine(State):
     def _run_once(self, tree: list[Queue], now: datetime) -> "Round":
         """One cycle of a tree."""
         with self.laps.lap("1 heads"):
-            heads = [head for queue in tree if (head := self._head(queue, now)) is not None]
+            heads = [head for queue in tree for head in self._second_passes.pop(queue.name, ())]
+            heads += [head for queue in tree if (head := self._head(queue, now)) is not None]
         outcome = cycle.run(heads, self, now)
         with self.laps.lap("5 requeue"):
             parked = [self._requeue(entry, now) for entry in outcome.waits]
@@ -254,18 +272,28 @@ class Engine(State):
 
     # What a cycle asks
 
-    def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
+    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count an admission before it is written (SCH-350)."""
+        queue = self.queues[admission.cluster_queue]
         self.pending[queue.name].assume(workload)
         self._assumed[workload.key] = None
         if self.history is not None and queue.orders_by_usage:
             self.history.charge(workload.local_queue, workload.key, _by_resource(usage), now)
-        workload.usage, workload.reserved_at, workload.progress = dict(usage), now, None
+        workload.usage, workload.admission, workload.reserved_at, workload.progress = usage, admission, now, None
         workload.evicted = False
         workload.pods_ready = False
         if workload.replaces is not None and workload.replaces.has_quota:
             self._release(workload.replaces)
         queue.add_holder(workload)
+
+    def place(self, workload: Workload, admission: Admission) -> None:
+        """Take over places for pods before they are written; the quota stays the same (SCH-341)."""
+        workload.admission, workload.second_pass = admission, None
+        self.second_passes.forget(workload.key)
+
+    def try_again(self, workload: Workload, now: datetime) -> None:
+        """Give a workload that found no places another pass (SCH-272)."""
+        self.second_passes.retry(workload.key, now)
 
     def waits_for_pods(self) -> bool:
         """Whether the pods of some workload with quota are not ready, and that holds up everybody (SCH-1035)."""

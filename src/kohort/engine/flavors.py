@@ -115,7 +115,7 @@ def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResul
         if flavors is None:
             if totals[resource] == 0 or search.rules.ignores_undeclared:
                 continue
-            _fail(results, [], [f"resource {resource} unavailable in ClusterQueue"])
+            _fail(results, [], uncovered=resource)
             return False
         if not _assign_resources(search, group, results, flavors, totals):
             return False
@@ -129,13 +129,14 @@ def _beyond_replaced(search: Search, pod_set: str, resource: str, amount: int) -
     return amount if replaced is None else max(0, amount - replaced.amounts.get(resource, 0))
 
 
-def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], reasons: list[str]) -> None:
+def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], uncovered: str = "") -> None:
     """A resource found no flavor: only its group's reasons are told (SCH-547)."""
     for result in results:
         result.failed = True
         result.choices.clear()
         result.attempts.append(attempts)
-        result.reasons = reasons
+        result.short = [attempts]
+        result.uncovered = uncovered
 
 
 def _assign_resources(
@@ -148,13 +149,13 @@ def _assign_resources(
     requests = {resource: totals[resource] for resource in flavors.resources if resource in totals}
     attempts, chosen = _scan(search, group, flavors, requests)
     if chosen is None:
-        _fail(results, attempts, _reasons(attempts))
+        _fail(results, attempts)
         return False
     tried = _index_of_last(flavors, attempts)
     for result in results:
         result.attempts.append(attempts)
         if chosen.mode is not Mode.FIT:
-            result.reasons += _reasons(attempts)
+            result.short.append(attempts)
         for verdict in chosen.verdicts:
             if verdict.resource in result.requests:
                 result.choices[verdict.resource] = Choice(chosen.flavor, verdict.mode, verdict.borrow, tried)
@@ -162,10 +163,6 @@ def _assign_resources(
         fr = FlavorResource(chosen.flavor, resource)
         search.taken[fr] = search.taken.get(fr, 0) + amount
     return True
-
-
-def _reasons(attempts: list[FlavorAttempt]) -> list[str]:
-    return [reason for attempt in attempts for reason in attempt.reasons]
 
 
 def _index_of_last(flavors: FlavorGroup, attempts: list[FlavorAttempt]) -> int:

@@ -164,26 +164,42 @@ def is_admissible(workload: v1beta2.Workload, conditions: Conditions, gates: Fea
     )
 
 
-def matters_in_the_pool(old: v1beta2.Workload | None, new: v1beta2.Workload, conditions: Conditions) -> bool:
+def is_rewritten(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
+    """Whether more than the status differs, so that everything must be read anew."""
+    before, after = old.metadata, new.metadata
+    return (
+        old.spec != new.spec
+        or before.annotations != after.annotations
+        or before.labels != after.labels
+        or before.generation != after.generation
+        or before.owner_references != after.owner_references
+        or before.creation_timestamp != after.creation_timestamp
+    )
+
+
+def matters_in_the_pool(old: v1beta2.Workload, new: v1beta2.Workload, conditions: Conditions) -> bool:
     """Whether a change gives a workload that was found wanting another look (SCH-221)."""
-    if old is None or old is new:
-        return old is None
-    before, after = old.status, new.status
+    return _rewriting_matters(old, new) or status_matters(old, new, conditions)
+
+
+def _rewriting_matters(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
     return (
         old.metadata.generation != new.metadata.generation
         or (old.spec != new.spec and to_json(old.spec) != to_json(new.spec))
         or old.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
         != new.metadata.annotations.get(PRIORITY_BOOST_ANNOTATION)
-        or before.reclaimable_pods != after.reclaimable_pods
+    )
+
+
+def status_matters(old: v1beta2.Workload, new: v1beta2.Workload, conditions: Conditions) -> bool:
+    """The same of the status alone (SCH-221)."""
+    before, after = old.status, new.status
+    return (
+        before.reclaimable_pods != after.reclaimable_pods
         or find(before.conditions, "Evicted") != conditions.get("Evicted")
         or find(before.conditions, "Requeued") != conditions.get("Requeued")
         or (before.preemption_gates != after.preemption_gates and _open_gates(old) != _open_gates(new))
     )
-
-
-def asks_the_same(old: v1beta2.Workload | None, new: v1beta2.Workload) -> bool:
-    """Whether a workload's demand need not be counted again: nothing that it is made of differs (SCH-133)."""
-    return old is not None and old.status.reclaimable_pods == new.status.reclaimable_pods and old.spec == new.spec
 
 
 def allowed_flavors(workload: v1beta2.Workload, gates: FeatureGates) -> frozenset[str] | None:
@@ -196,7 +212,8 @@ def allowed_flavors(workload: v1beta2.Workload, gates: FeatureGates) -> frozense
 
 def replaced_slice(workload: v1beta2.Workload, gates: FeatureGates) -> Key | None:
     """The older slice of an elastic job that the workload takes over from (SCH-1101)."""
-    text = workload.metadata.annotations.get(SLICE_REPLACEMENT_ANNOTATION)
+    annotations = workload.metadata.annotations
+    text = annotations.get(SLICE_REPLACEMENT_ANNOTATION) if annotations else None
     if not text or not gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
         return None
     namespace, _, name = text.rpartition("/")

@@ -1,7 +1,8 @@
 """The seam for topology: can these pods be placed, and where.
 
 After quota is found, the assignment is shown to a placement, which may refuse it, change its mode or note where pods
-go (SCH-545). Until there is one, pods may stand anywhere.
+go (SCH-545). Until there is one, pods may stand anywhere. A workload with a `second_pass` keeps its flavors and is
+placed anew: all of it where its placement was delayed, or what stood on a failed node (SCH-270).
 """
 
 from typing import Protocol

@@ -16,6 +16,10 @@ class FlavorResource(NamedTuple):
     resource: str
 
 
+Usage = dict[FlavorResource, int]
+"""How much of each, in internal units."""
+
+
 class Quota(NamedTuple):
     """What a ClusterQueue or Cohort says about one flavor-resource, in internal units (SCH-103)."""
 

@@ -20,7 +20,7 @@ from kohort.api.errors import ApiError, DecodeError, DocumentError
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import Time
 from kohort.api.struct import Struct
-from kohort.engine.decisions import Decision, Evict, Migrate, Requeue, Reserve, Wait
+from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event, EvictionFailed, Gone, Object, Put, ReservationFailed
 from kohort.engine.records import Key
@@ -134,6 +134,14 @@ class _Migrate(_Decision, tag="migrate"):
     successor: Key
 
 
+class _Displace(_Decision, tag="displace"):
+    nodes: tuple[str, ...]
+
+
+class _Linger(_Decision, tag="linger"):
+    message: str
+
+
 class _Wait(_Decision, tag="wait"):
     reason: str
     message: str
@@ -141,7 +149,7 @@ class _Wait(_Decision, tag="wait"):
 
 
 _EventLine: Any = _Put | _Gone | _ReservationFailed | _EvictionFailed | _Turn
-_DecisionLine: Any = _Reserve | _Evict | _Migrate | _Wait
+_DecisionLine: Any = _Reserve | _Evict | _Migrate | _Displace | _Linger | _Wait
 
 
 # Writing
@@ -230,6 +238,10 @@ def _decision_line(decision: Decision, turn: int, now: datetime) -> Any:
             )
         case Migrate(successor=successor):
             return _Migrate(t=now, turn=turn, workload=key, successor=successor)
+        case Displace(nodes=nodes):
+            return _Displace(t=now, turn=turn, workload=key, nodes=nodes)
+        case Linger(message=message):
+            return _Linger(t=now, turn=turn, workload=key, message=message)
         case Wait(reason=reason, message=message, requeue=requeue):
             return _Wait(t=now, turn=turn, workload=key, reason=reason, message=message, requeue=requeue)
 
@@ -336,6 +348,10 @@ def _decision(line: Any) -> Decision:
             return Evict(line.workload, line.reason, line.preemptor, line.preemptor_path, line.victim_path)
         case _Migrate():
             return Migrate(line.workload, line.successor)
+        case _Displace():
+            return Displace(line.workload, line.nodes)
+        case _Linger():
+            return Linger(line.workload, line.message)
     return Wait(line.workload, line.reason, line.message, line.requeue)
 
 

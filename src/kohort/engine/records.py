@@ -6,19 +6,20 @@ Made from the API objects when they change, so that a scheduling turn never look
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Final, NamedTuple
 
 import msgspec
 
 from kohort.api.core.pods import PodTemplateSpec
 from kohort.api.kueue import v1beta2
+from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import Taint, Toleration
 from kohort.api.selectors import Selector
 from kohort.engine.forest import QueueNode
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.requests.demand import PodSetDemand
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.usage import PodSetUsage
 
 NO_END: Final = datetime.max.replace(tzinfo=UTC)
 """A time that never comes."""
@@ -77,10 +78,20 @@ class PodSet(PodSetDemand, frozen=True):
     """Pod sets of one topology group get one flavor (SCH-501)."""
 
 
+class Need(Enum):
+    """Why a workload that has its quota looks for places (SCH-270)."""
+
+    DELAYED = "delayed"
+    """Its checks are ready, and only now can its place be found."""
+    REPLACEMENT = "replacement"
+    """A node of its place failed."""
+
+
 class Workload:
     """A workload in the engine: what it asks for, and what it holds."""
 
     __slots__ = (
+        "admission",
         "allowed_flavors",
         "backoff_until",
         "created",
@@ -90,7 +101,6 @@ class Workload:
         "generation",
         "has_closed_gate",
         "held",
-        "held_by_pod_set",
         "is_admitted",
         "job_uid",
         "key",
@@ -105,6 +115,7 @@ class Workload:
         "queued_at",
         "replaces",
         "reserved_at",
+        "second_pass",
         "uid",
         "usage",
     )
@@ -139,9 +150,11 @@ class Workload:
         """What it holds while it has quota."""
         self.held: list[tuple[Cell, int]] = []
         """The same, at the cells of its queue."""
-        self.held_by_pod_set: tuple[PodSetUsage, ...] = ()
-        """The same, as its admission tells it; empty until that is seen."""
+        self.admission: Admission | None = None
+        """The admission for which `usage` was counted, so that its echo is not counted again."""
         self.reserved_at: datetime | None = None
+        self.second_pass: Need | None = None
+        """Why it looks for places though it has its quota (SCH-270)."""
         self.evicted = False
         self.is_admitted = False
         """Whether its job may run; quota is held from the reservation on (SCH-420)."""

@@ -27,11 +27,11 @@ from kohort.api.errors import ApiError
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
-from kohort.engine.decisions import Decision, Evict, Migrate, Reserve, Wait
+from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.lifecycle.admission import Refusal, Reservation, refuse, reserve
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
+from kohort.engine.lifecycle.eviction import Eviction, evict, release, without_replacement
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
 from kohort.engine.records import Key
@@ -141,7 +141,7 @@ class Stage:
 
     def _fails(self, decision: Decision) -> bool:
         """Whether the write of a decision meets a conflict; a workload that waits is simply told the next time."""
-        if isinstance(decision, Wait) or decision.workload not in self.conflicts:
+        if isinstance(decision, Wait | Linger) or decision.workload not in self.conflicts:
             return False
         self.conflicts.discard(decision.workload)
         failed = ReservationFailed if isinstance(decision, Reserve) else EvictionFailed
@@ -162,6 +162,10 @@ class Stage:
                     self.show(preempt(workload, self._preemption(decision), self.now).workload)
                 case Migrate():
                     self.show(evict(workload, self._migration(decision), self.now).workload)
+                case Displace():
+                    self.show(evict(workload, without_replacement(decision.nodes), self.now).workload)
+                case Linger():
+                    pass
                 case Wait():
                     refusal = Refusal(decision.reason, decision.message)
                     self.show(refuse(workload, refusal, self.settings.gates, self.now).workload)

@@ -79,5 +79,6 @@ def _cycle_rules(gates: FeatureGates, *, preempts_by_share: bool, ignores_undecl
         recomputes_on_overlap=gates.enabled(Gate.RecomputeAssignmentUponPreemptionTargetsOverlap),
         allows_partial=gates.enabled(Gate.PartialAdmission),
         keeps_progress=gates.enabled(Gate.FlavorFungibilityPreserveScanProgress),
+        fails_fast=gates.enabled(Gate.TASFailedNodeReplacementFailFast),
         honours_gates=gates.enabled(Gate.ConcurrentAdmission) or gates.enabled(Gate.MultiKueueOrchestratedPreemption),
     )

@@ -1,6 +1,6 @@
 """Asking the engine about a workload, submitted or not, without disturbing it.
 
-Only sums of quotas that are out of date are set first, as the next turn would do before anything else.
+Only sums of quotas and orders of queues that are out of date are set first, which changes no decision.
 """
 
 from collections.abc import Sequence

@@ -4,11 +4,11 @@ The world of a rehearsal always says that pods must be waited for (SCH-1035). So
 with all that was tried, instead of being counted; everybody else gets the very answer of a turn.
 """
 
-from collections.abc import Mapping
 from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine import cycle
 from kohort.engine.assignment import Assignment, FlavorAttempt, Mode, PodSetResult
 from kohort.engine.decisions import Wait
@@ -18,7 +18,7 @@ from kohort.engine.explain.state import obstacle_of
 from kohort.engine.laps import Laps
 from kohort.engine.lifecycle import reasons
 from kohort.engine.preemption import Target
-from kohort.engine.quota import FlavorResource
+from kohort.engine.quota import FlavorResource, Usage
 from kohort.engine.records import Queue, Workload
 from kohort.engine.shortage import shortages
 
@@ -48,15 +48,24 @@ class _Rehearsal:
         self.variants = engine.variants
         self.placement = engine.placement
         self.find_targets = engine.find_targets
+        self.holdings = engine.holdings
         self.laps = Laps()
 
     def waits_for_pods(self) -> bool:
         """Always, so that nobody is admitted."""
         return True
 
-    def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
+    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
         """Never called, as everybody waits for pods."""
-        raise LookupError(f"{workload.key} was admitted to {queue.name} in a rehearsal")
+        raise LookupError(f"{workload.key} was admitted to {admission.cluster_queue} in a rehearsal")
+
+    def place(self, workload: Workload, admission: Admission) -> None:
+        """Never called: only who waits for quota is rehearsed."""
+        raise LookupError(f"{workload.key} got places of {admission.cluster_queue} in a rehearsal")
+
+    def try_again(self, workload: Workload, now: datetime) -> None:
+        """Never called, likewise."""
+        raise LookupError(f"{workload.key} was to come again after {now} in a rehearsal")
 
     def issue(self, target: Target) -> bool:
         """Nobody is evicted."""

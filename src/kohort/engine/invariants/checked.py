@@ -1,8 +1,9 @@
 """An engine that does not trust itself: after every event, decision and search it looks whether all is well."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.decisions import Decision, Reserve
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event
@@ -12,7 +13,7 @@ from kohort.engine.invariants.victims import Hunt, wrong_victims
 from kohort.engine.pending import Place
 from kohort.engine.pending.shelf import rank_of
 from kohort.engine.preemption import Needs, Requests, Target
-from kohort.engine.quota import FlavorResource
+from kohort.engine.quota import Usage
 from kohort.engine.records import Queue, Workload
 
 
@@ -37,11 +38,12 @@ class CheckedEngine(Engine):
         """Run a cycle, and look."""
         return self._checked(super().run_cycle(now))
 
-    def reserve(self, workload: Workload, queue: Queue, usage: Mapping[FlavorResource, int], now: datetime) -> None:
+    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count an admission, and look whether it was due and there was room for it."""
         replaced = workload.replaces.usage if workload.replaces else {}
         gained = {fr: amount - replaced.get(fr, 0) for fr, amount in usage.items()}
-        super().reserve(workload, queue, usage, now)
+        super().reserve(workload, usage, admission, now)
+        queue = self.queues[admission.cluster_queue]
         problems = [*broken_limits(self, queue, gained), *overtaken(self, workload, queue)]
         self._insist(f"the admission of {workload.key}", problems)
 

@@ -68,12 +68,12 @@ def reserve(workload: Workload, reservation: Reservation, gates: FeatureGates, n
 
 
 def _with_reservation(workload: Workload, admission: Admission, now: datetime) -> Workload:
-    """SCH-901."""
+    """SCH-901; where a second pass replaced failed nodes, none is left (TAS-110)."""
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
     for type_ in (EVICTED, PREEMPTED, BLOCKED_ON_PREEMPTION_GATES):
         workload = withdraw(workload, type_, reasons.QUOTA_RESERVED, now)
     workload = mark(workload, QUOTA_RESERVED, true(reasons.QUOTA_RESERVED, message), now)
-    return put(workload, replace(workload.status, admission=admission, resource_requests=()))
+    return put(workload, replace(workload.status, admission=admission, resource_requests=(), unhealthy_nodes=()))
 
 
 def _reservation_events(before: Workload, reservation: Reservation, now: datetime) -> tuple[Event, ...]:

@@ -3,6 +3,7 @@
 The two are apart on purpose: until its pods are gone, an evicted Workload still holds what it holds.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -50,6 +51,13 @@ class Eviction:
         if self.reason == reasons.DEACTIVATED and self.cause:
             return f"{self.reason}DueTo{self.cause}"
         return self.reason
+
+
+def without_replacement(nodes: Iterable[str]) -> Eviction:
+    """Why a Workload goes whose failed nodes nothing can replace (SCH-332)."""
+    listed = ", ".join(nodes)
+    message = f"Workload was evicted as there was no replacement for unhealthy node(s): {listed}"
+    return Eviction(reasons.NODE_FAILURES, message)
 
 
 def evict(workload: Workload, eviction: Eviction, now: datetime) -> Change:

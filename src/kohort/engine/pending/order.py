@@ -1,4 +1,7 @@
-"""Who comes before whom in a ClusterQueue and its LocalQueues, kept while workloads come and go (SCH-212, SCH-213)."""
+"""Who comes before whom in a ClusterQueue and its LocalQueues, kept while workloads come and go (SCH-212, SCH-213).
+
+Scheduling never asks for it. So whoever comes or goes is only noted, and put in its place when somebody asks.
+"""
 
 from collections.abc import Iterator
 from heapq import merge
@@ -19,16 +22,36 @@ class Order:
         self._all = Ranking()
         self._locals: dict[Key, Ranking] = {}
         self._known: dict[Key, tuple[Standing, Key]] = {}
-        """Standing and LocalQueue with which each workload was noted."""
+        """Standing and LocalQueue with which each workload was put in its place."""
+        self._changed: dict[Key, Workload | None] = {}
+        """Who came, moved or went since somebody asked."""
 
     def note(self, workload: Workload) -> None:
         """The workload is there, or stands elsewhere than before."""
+        self._changed[workload.key] = workload
+
+    def forget(self, key: Key) -> None:
+        """The workload is gone."""
+        if key in self._known:
+            self._changed[key] = None
+        else:
+            self._changed.pop(key, None)
+
+    def _catch_up(self) -> None:
+        changed, self._changed = self._changed, {}
+        for key, workload in changed.items():
+            if workload is None:
+                self._take_out(key)
+            else:
+                self._put_in_place(workload)
+
+    def _put_in_place(self, workload: Workload) -> None:
         standing, local_queue = standing_of(workload), workload.local_queue
         known = self._known.get(workload.key)
         if known is not None:
             if known == (standing, local_queue):
                 return
-            self.forget(workload.key)
+            self._take_out(workload.key)
         self._known[workload.key] = standing, local_queue
         self._all.add(standing)
         own = self._locals.get(local_queue)
@@ -36,8 +59,7 @@ class Order:
             own = self._locals[local_queue] = Ranking()
         own.add(standing)
 
-    def forget(self, key: Key) -> None:
-        """The workload is gone."""
+    def _take_out(self, key: Key) -> None:
         known = self._known.pop(key, None)
         if known is None:
             return
@@ -50,6 +72,7 @@ class Order:
 
     def position_of(self, workload: Workload, sticky: Key | None, usage_of: UsageOf | None) -> Position:
         """How many come before the workload, or would if it came now."""
+        self._catch_up()
         standing, local_queue = self._known.get(workload.key, (standing_of(workload), workload.local_queue))
         before, peers = self._split(local_queue, usage_of)
         if workload.key == sticky:
@@ -74,6 +97,7 @@ class Order:
 
     def keys(self, sticky: Key | None, usage_of: UsageOf | None) -> Iterator[Key]:
         """Everybody, the first one first."""
+        self._catch_up()
         head = self._known.get(sticky) if sticky is not None else None
         for usage, rankings in self._by_usage(usage_of):
             if head is not None and sticky is not None and (usage_of is None or usage_of(head[1]) == usage):

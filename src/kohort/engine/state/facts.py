@@ -12,6 +12,7 @@ from kohort.engine.eligibility import Eligibility
 from kohort.engine.forest import CohortNode, Forest, Node
 from kohort.engine.pending import PendingQueue
 from kohort.engine.records import Flavor, Key, Queue, Workload
+from kohort.engine.second_pass import SecondPasses
 from kohort.engine.settings import Settings
 from kohort.engine.surroundings import Surroundings
 from kohort.engine.usage_history import UsageHistory
@@ -58,6 +59,8 @@ class Facts:
         """Tops of the trees where room may have appeared (SCH-261)."""
         self._retries: set[str] = set()
         """Queues whose tree may have room again (SCH-260)."""
+        self.second_passes = SecondPasses()
+        """Who has quota and looks for places."""
         self._surroundings = Surroundings()
         self.variants = Variants()
         self.history = UsageHistory(self.settings.history) if self.settings.history else None

@@ -7,7 +7,8 @@ from kohort.engine import intake
 from kohort.engine.intake import Conditions
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Workload
-from kohort.engine.requests.usage import admitted_usage
+from kohort.engine.requests.usage import PodSetUsage, admitted_usage
+from kohort.engine.second_pass import need_of
 from kohort.engine.state.waiting import Waiting
 
 
@@ -20,14 +21,10 @@ class Holding(Waiting):
         admission = thing.status.admission
         queue = self.queues.get(admission.cluster_queue) if admission else None
         reserved = conditions.get("QuotaReserved")
-        usage: dict[FlavorResource, int] = {}
-        by_pod_set = admitted_usage(thing, self.settings.gates)
-        for pod_set in by_pod_set:
-            for resource, amount in pod_set.amounts.items():
-                if resource in pod_set.flavors:
-                    fr = FlavorResource(pod_set.flavors[resource], resource)
-                    usage[fr] = usage.get(fr, 0) + amount
         since = reserved.last_transition_time if reserved else now
+        # Mostly the object tells what was decided here, and was counted then.
+        told = admission == workload.admission and not thing.status.reclaimable_pods
+        usage = workload.usage if told else self._usage_by(thing)
         if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
             self._release(workload)
             if queue is None:
@@ -37,7 +34,32 @@ class Holding(Waiting):
             queue.add_holder(workload)
         elif queue is not None:
             queue.node.generation += 1
-        workload.reserved_at, workload.held_by_pod_set = since, by_pod_set
+        workload.reserved_at, workload.admission = since, None if thing.status.reclaimable_pods else admission
+
+    def _note_second_pass(self, workload: Workload, conditions: Conditions, now: datetime) -> None:
+        """SCH-270."""
+        thing = workload.object
+        need = need_of(thing, conditions, self.settings.gates) if thing is not None and workload.has_quota else None
+        if need is not None:
+            self.second_passes.want(workload.key, now)
+        elif workload.second_pass is not None:
+            self.second_passes.forget(workload.key)
+        workload.second_pass = need
+
+    def _usage_by(self, thing: v1beta2.Workload) -> dict[FlavorResource, int]:
+        """What an object says that it holds of each flavor-resource."""
+        usage: dict[FlavorResource, int] = {}
+        for pod_set in admitted_usage(thing, self.settings.gates):
+            for resource, amount in pod_set.amounts.items():
+                if resource in pod_set.flavors:
+                    fr = FlavorResource(pod_set.flavors[resource], resource)
+                    usage[fr] = usage.get(fr, 0) + amount
+        return usage
+
+    def holdings(self, workload: Workload) -> tuple[PodSetUsage, ...]:
+        """What each pod set of a workload holds, as its admission tells it; nothing until that is seen."""
+        thing = workload.object
+        return admitted_usage(thing, self.settings.gates) if workload.has_quota and thing is not None else ()
 
     def _release(self, workload: Workload) -> None:
         """Give its quota back, and let others of the tree have another look."""
@@ -47,7 +69,10 @@ class Holding(Waiting):
             queue, workload.queue = workload.queue, None
             queue.drop_holder(workload)
             self._stir_tree_of(queue.node)
-        workload.usage, workload.reserved_at, workload.held_by_pod_set = {}, None, ()
+        workload.usage, workload.reserved_at, workload.admission = {}, None, None
+        if workload.second_pass is not None:
+            workload.second_pass = None
+            self.second_passes.forget(workload.key)
 
     def _adopt_strays(self, name: str, now: datetime) -> None:
         """Workloads that came before their queue hold its quota from the first (SCH-420)."""

@@ -29,7 +29,7 @@ class State(Queues):
             case ReservationFailed(workload=key):
                 self._take_back(key, now)
             case EvictionFailed(workload=key):
-                self._forget_eviction(key)
+                self._forget_eviction(key, now)
 
     def _put(self, thing: object, now: datetime) -> None:
         match thing:

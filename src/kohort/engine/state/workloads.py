@@ -14,7 +14,6 @@ from kohort.engine.equivalence import equivalence
 from kohort.engine.intake import Conditions
 from kohort.engine.records import Key, PodSet, Workload
 from kohort.engine.requests.demand import demands
-from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.problems import resource_problem
 from kohort.engine.state.holding import Holding
 
@@ -36,11 +35,11 @@ class Workloads(Holding):
             self._assumed[key] = thing
             return
         self._strays.pop(key, None)
-        matters = intake.matters_in_the_pool(workload.object, thing, conditions)
         was_admitted = workload.is_admitted
-        self._read(workload, thing, conditions)
+        matters = self._read(workload, thing, conditions)
         if intake.holds_quota(thing, conditions):
             self._hold(workload, thing, conditions, now)
+            self._note_second_pass(workload, conditions, now)
             if workload.is_admitted and not was_admitted:
                 self._settle_penalty(workload, now)
             return
@@ -64,44 +63,71 @@ class Workloads(Holding):
             del self._assumed[workload.key]
         return settled
 
-    def _read(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
-        """Take over what the object says, and note what follows from it for others."""
+    def _read(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
+        """Take over what the object says, and note what follows from it for others.
+
+        Whether anything changed that gives a workload in the pool another look (SCH-221).
+        """
+        before = workload.object
+        self._note_readiness(workload, intake.holds(conditions, "PodsReady"))
+        if before is None or intake.is_rewritten(before, thing):
+            self._note_writing(workload, thing)
+            self.describe(workload, thing, conditions)
+            matters = before is None or intake.matters_in_the_pool(before, thing, conditions)
+        else:
+            matters = intake.status_matters(before, thing, conditions)
+            self._describe_status(workload, thing, conditions)
+            if not self._counted_alike(workload, before, thing):
+                self._count_demand(workload, thing)
+        if workload.evicted:
+            self._evicting.discard(workload.uid)
+        return matters
+
+    def _note_writing(self, workload: Workload, thing: v1beta2.Workload) -> None:
+        """What others must know of anything but the status."""
         if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
             self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
         priority = intake.effective_priority(thing, self.settings.gates)
         if priority != workload.priority and workload.has_quota and workload.queue is not None:
             workload.queue.recount(workload, priority)
             self._stir_tree_of(workload.queue.node)
-        self._note_readiness(workload, intake.holds(conditions, "PodsReady"))
         self.variants.note(workload, intake.parent_of(thing, self.settings.gates))
-        self.describe(workload, thing, conditions)
-        if workload.evicted:
-            self._evicting.discard(workload.uid)
 
     def describe(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
         """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
         gates = self.settings.gates
-        before, workload.object = workload.object, thing
-        counted_for = (workload.priority, workload.allowed_flavors, workload.replaces, workload.environment)
         workload.generation = thing.metadata.generation
         workload.priority = intake.effective_priority(thing, gates)
         workload.created = thing.metadata.creation_timestamp
+        workload.allowed_flavors = intake.allowed_flavors(thing, gates)
+        self._describe_status(workload, thing, conditions)
+        self._count_demand(workload, thing)
+
+    def _describe_status(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
+        workload.object = thing
         workload.queued_at = intake.queue_timestamp(thing, conditions, self.settings)
         workload.backoff_until = intake.backoff_until(thing, conditions)
         workload.is_admitted = intake.holds(conditions, "Admitted")
         workload.has_closed_gate = intake.has_closed_gate(thing)
-        workload.allowed_flavors = intake.allowed_flavors(thing, gates)
-        replaced = intake.replaced_slice(thing, gates)
-        workload.replaces = self.workloads.get(replaced) if replaced else None
         workload.evicted = intake.holds(conditions, "Evicted")
-        workload.environment = self._surroundings.of(workload.key.namespace)
-        counts_for = (workload.priority, workload.allowed_flavors, workload.replaces, workload.environment)
-        if counted_for != counts_for or not intake.asks_the_same(before, thing):
-            self._count_demand(workload, thing, workload.environment)
 
-    def _count_demand(self, workload: Workload, thing: v1beta2.Workload, environment: Environment) -> None:
+    def _counted_alike(self, workload: Workload, before: v1beta2.Workload, thing: v1beta2.Workload) -> bool:
+        """Whether a workload's demand need not be counted again: nothing that it is made of differs (SCH-133)."""
+        return (
+            before.status.reclaimable_pods == thing.status.reclaimable_pods
+            and workload.replaces is self._replaced_by(thing)
+            and workload.environment is self._surroundings.of(workload.key.namespace)
+        )
+
+    def _replaced_by(self, thing: v1beta2.Workload) -> Workload | None:
+        replaced = intake.replaced_slice(thing, self.settings.gates)
+        return self.workloads.get(replaced) if replaced else None
+
+    def _count_demand(self, workload: Workload, thing: v1beta2.Workload) -> None:
         """What the workload asks for, and whom it is equal to: the dear part of reading, done only if it may differ."""
         gates = self.settings.gates
+        environment = workload.environment = self._surroundings.of(workload.key.namespace)
+        workload.replaces = self._replaced_by(thing)
         workload.problem = resource_problem(thing, environment) or ""
         try:
             asked = demands(thing, self.settings.requests, environment, gates)
@@ -159,7 +185,10 @@ class Workloads(Holding):
     def _take_back(self, key: Key, now: datetime) -> None:
         """The write failed: on with what is known of the object by now, which may be why it failed (SCH-352)."""
         workload = self.workloads.get(key)
-        if workload is None or key not in self._assumed:
+        if workload is None:
+            return
+        if key not in self._assumed:
+            self._miss_places(workload, now)
             return
         latest = self._assumed.pop(key) or workload.object
         self._drop_penalty(workload)
@@ -167,9 +196,17 @@ class Workloads(Holding):
         if latest is not None:
             self._put_workload(latest, now)
 
-    def _forget_eviction(self, key: Key) -> None:
+    def _miss_places(self, workload: Workload, now: datetime) -> None:
+        """What failed was the write of a second pass, which took no quota: another one is due (SCH-271)."""
+        if workload.object is not None and workload.has_quota:
+            workload.admission = workload.object.status.admission
+            self._note_second_pass(workload, intake.conditions_of(workload.object), now)
+
+    def _forget_eviction(self, key: Key, now: datetime) -> None:
         """Let whoever still needs the eviction issue it again (SCH-654)."""
         workload = self.workloads.get(key)
         if workload is not None:
             self._evicting.discard(workload.uid)
             self._stirred.update([workload.queue.name] if workload.queue else [])
+            if workload.second_pass is not None:
+                self.second_passes.want(key, now)

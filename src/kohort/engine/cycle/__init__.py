@@ -1,0 +1,9 @@
+"""One scheduling cycle (docs/spec/scheduling.md §3): heads, nomination, order, processing, requeue.
+
+Nominations read the tree as it stands when the cycle begins; heads are popped and put back by the engine.
+"""
+
+from kohort.engine.cycle.model import CycleRules, Entry, Head, Outcome, World
+from kohort.engine.cycle.processing import NO_LONGER_FITS, run
+
+__all__ = ["NO_LONGER_FITS", "CycleRules", "Entry", "Head", "Outcome", "World", "run"]

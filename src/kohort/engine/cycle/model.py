@@ -1,0 +1,144 @@
+"""What goes through a scheduling cycle, and what a cycle asks of the engine."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+import msgspec
+
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.engine.assignment import Assignment
+from kohort.engine.decisions import Decision, Requeue, Wait
+from kohort.engine.eligibility import Eligibility
+from kohort.engine.flavors import Rules
+from kohort.engine.laps import Laps
+from kohort.engine.placement import Placement
+from kohort.engine.preemption import Needs, Requests, Target
+from kohort.engine.quota import Usage
+from kohort.engine.records import Flavor, Need, Queue, Workload
+from kohort.engine.requests.usage import PodSetUsage
+from kohort.engine.tournament import TournamentRules
+from kohort.engine.variants import Variants
+
+
+@dataclass(frozen=True, slots=True)
+class CycleRules:
+    """What the configuration and the gates say about a cycle."""
+
+    assigning: Rules = field(default_factory=Rules)
+    tournament: TournamentRules | None = None
+    """Given when fair sharing is on."""
+    by_priority: bool = True
+    """Gate PrioritySortingWithinCohort."""
+    preemptors_first: bool = False
+    """Gate PrioritizePreemptorWorkloads."""
+    recomputes_on_overlap: bool = True
+    """Gate RecomputeAssignmentUponPreemptionTargetsOverlap."""
+    allows_partial: bool = True
+    """Gate PartialAdmission."""
+    keeps_progress: bool = True
+    """Gate FlavorFungibilityPreserveScanProgress."""
+    honours_gates: bool = False
+    """Gates ConcurrentAdmission and MultiKueueOrchestratedPreemption (SCH-335)."""
+    fails_fast: bool = True
+    """Gate TASFailedNodeReplacementFailFast (SCH-332)."""
+
+
+class Head(msgspec.Struct):
+    """A workload popped for this cycle."""
+
+    workload: Workload
+    queue: Queue
+    is_preemptor: bool = False
+    obstacle: tuple[str, str, Requeue] | None = None
+    """Reason, message and requeue of a workload that can't be nominated (SCH-311)."""
+    cycle: int = 0
+    """How often its queue was asked for a head: the number of the cycle, whatever other trees do (SCH-551)."""
+    second_pass: Need | None = None
+    """Why a workload that has its quota comes again (SCH-270)."""
+
+
+class Entry(msgspec.Struct):
+    """A head on its way through the cycle."""
+
+    head: Head
+    assignment: Assignment
+    decision: Wait | None = None
+    is_resumed: bool = False
+    """Whether its search for flavors went on from where an earlier one stopped (SCH-550)."""
+
+    @property
+    def workload(self) -> Workload:
+        """The workload that waits."""
+        return self.head.workload
+
+    @property
+    def queue(self) -> Queue:
+        """The queue where it waits."""
+        return self.head.queue
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether its search of this cycle has flavors still to try (SCH-552)."""
+        progress = self.workload.progress
+        return progress is not None and progress.has_more and progress.cycle == self.head.cycle
+
+
+class World(Protocol):
+    """What a cycle asks of the engine."""
+
+    @property
+    def flavors(self) -> Mapping[str, Flavor]:
+        """All ResourceFlavors by name."""
+
+    @property
+    def eligibility(self) -> Eligibility:
+        """Which flavors a pod can use."""
+
+    @property
+    def rules(self) -> CycleRules:
+        """What the configuration says."""
+
+    @property
+    def variants(self) -> Variants:
+        """Which workloads are variants of the same parent."""
+
+    @property
+    def placement(self) -> Placement:
+        """Finds places for pods."""
+
+    @property
+    def laps(self) -> Laps:
+        """Where the time of each step is noted."""
+
+    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, /) -> list[Target]:
+        """The preemption search in force."""
+
+    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
+        """Count an admission at once, before it is written (SCH-350)."""
+
+    def holdings(self, workload: Workload) -> Iterable[PodSetUsage]:
+        """What each pod set of a workload holds."""
+
+    def place(self, workload: Workload, admission: Admission) -> None:
+        """A workload that has its quota got places for its pods (SCH-341)."""
+
+    def try_again(self, workload: Workload, now: datetime) -> None:
+        """A workload that has its quota got no places (SCH-272)."""
+
+    def waits_for_pods(self) -> bool:
+        """Whether admissions must wait until the pods of all others are ready (SCH-1035)."""
+
+    def issue(self, target: Target) -> bool:
+        """Whether the eviction is new; False where one is under way already (SCH-650)."""
+
+
+class Outcome(msgspec.Struct):
+    """What a cycle came to."""
+
+    decisions: list[Decision] = []
+    waits: list[Entry] = []
+    """Entries to requeue, each with its decision."""
+    progressed: bool = False
+    """Whether anything was admitted or newly evicted."""

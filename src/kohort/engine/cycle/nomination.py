@@ -1,0 +1,118 @@
+"""Nomination (SCH-310 to SCH-314): what each head would get if it were alone; the tree stays as it is."""
+
+from collections.abc import Mapping
+
+from kohort.api.errors import ApiError
+from kohort.engine import partial
+from kohort.engine.assignment import Assignment, Choice, Mode, PodSetResult
+from kohort.engine.cycle.model import Entry, Head, World
+from kohort.engine.decisions import Requeue, Wait
+from kohort.engine.flavors import Search, assign
+from kohort.engine.records import Progress, Workload
+from kohort.engine.requests.usage import PodSetUsage
+
+NOTHING_REPLACED: Mapping[str, PodSetUsage] = {}
+
+Only = Mapping[tuple[str, str], str]
+"""The flavors that pod sets are bound to, by pod set and resource."""
+
+
+class Nominator:
+    """Looks for flavors, places and victims."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def nominate(self, head: Head) -> Entry:
+        """What the head would get if it were alone (SCH-313)."""
+        if head.obstacle is not None:
+            reason, message, requeue = head.obstacle
+            return Entry(head, Assignment([]), Wait(head.workload.key, reason, message, requeue))
+        if head.second_pass is not None:
+            return Entry(head, self._placed_again(head))
+        workload = head.workload
+        workload.progress = self._current_progress(head)
+        try:
+            assignment = self.largest(head, workload.progress)
+        except ApiError as error:
+            message = f"failed to assign flavors to pod set {workload.pod_sets[0].name}: {error}"
+            return Entry(head, Assignment([]), Wait(workload.key, "NoMatchingFlavor", message, Requeue.NO_FIT))
+        return Entry(head, assignment, is_resumed=workload.progress is not None and workload.progress.has_more)
+
+    def largest(self, head: Head, start: Progress | None, only: Only | None = None) -> Assignment:
+        """At full size, or, where that is not possible, as large as it can be (SCH-313)."""
+        assignment = self._placed(head, self._search(head, None, start, only))
+        pod_sets = head.workload.pod_sets
+        if _is_possible(assignment) or not (self.world.rules.allows_partial and partial.can_shrink(pod_sets)):
+            return assignment
+
+        def possible(counts: list[int]) -> Assignment | None:
+            smaller = self._placed(head, self._search(head, counts, start, only))
+            return smaller if _is_possible(smaller) else None
+
+        return partial.search(pod_sets, possible) or assignment
+
+    def _placed(self, head: Head, search: Search) -> Assignment:
+        """Flavors, then places, then victims where there is no room."""
+        assignment = assign(search, head.cycle)
+        assignment = self.world.placement.place(head.workload, head.queue, assignment)
+        if assignment.mode.needs_preemption:
+            assignment.targets = search.targets(assignment.needs, assignment.usage)
+        return assignment
+
+    def _placed_again(self, head: Head) -> Assignment:
+        """The flavors that it has, which cost nothing more, and new places (SCH-341, SCH-503)."""
+        kept = [
+            PodSetResult(
+                each.name,
+                each.count,
+                each.amounts,
+                {resource: Choice(flavor, Mode.FIT, 0, -1) for resource, flavor in each.flavors.items()},
+            )
+            for each in self.world.holdings(head.workload)
+        ]
+        return self.world.placement.place(head.workload, head.queue, Assignment(kept))
+
+    def _search(
+        self,
+        head: Head,
+        counts: list[int] | None,
+        start: Progress | None,
+        only: Only | None = None,
+    ) -> Search:
+        world = self.world
+        return Search(
+            head.workload,
+            head.queue,
+            world.flavors,
+            world.find_targets,
+            world.rules.assigning,
+            world.eligibility,
+            counts,
+            start,
+            only,
+            self._replaced_usage(head.workload),
+        )
+
+    def _replaced_usage(self, workload: Workload) -> Mapping[str, PodSetUsage]:
+        """What the slice holds that a workload replaces, as long as it holds it in the same queue (SCH-1103)."""
+        replaced = workload.replaces
+        if replaced is None or not replaced.has_quota or replaced.queue is not workload.queue:
+            return NOTHING_REPLACED
+        return {usage.name: usage for usage in self.world.holdings(replaced)}
+
+    def _current_progress(self, head: Head) -> Progress | None:
+        """The recorded scan, unless it is outdated (SCH-553)."""
+        progress = head.workload.progress
+        if progress is None:
+            return None
+        if self.world.rules.keeps_progress:
+            if progress.equivalence != head.workload.equivalence:
+                return None
+            if progress.cycle >= head.cycle - 1:
+                return progress
+        return None if head.queue.node.generation > progress.queue_generation else progress
+
+
+def _is_possible(assignment: Assignment) -> bool:
+    return assignment.mode is Mode.FIT or bool(assignment.targets)

@@ -1,0 +1,64 @@
+"""In which order the entries of a cycle are processed (SCH-320, SCH-321)."""
+
+from collections.abc import Iterator
+
+from kohort.engine.cycle.model import CycleRules, Entry
+from kohort.engine.tournament import Contender, Tournament, TournamentRules
+
+
+def in_order(entries: list[Entry], rules: CycleRules) -> Iterator[Entry]:
+    """Whoever has quota already, then by rank, or one winner after the other (SCH-320, SCH-321, SCH-732)."""
+    if rules.tournament is None:
+        yield from sorted(entries, key=lambda entry: _classical_rank(entry, rules))
+        return
+    yield from sorted(
+        (each for each in entries if each.head.second_pass), key=lambda each: _classical_rank(each, rules)
+    )
+    for tree in _by_tree([each for each in entries if not each.head.second_pass]):
+        yield from _by_share(tree, rules.tournament)
+
+
+def _classical_rank(entry: Entry, rules: CycleRules) -> tuple[object, ...]:
+    """SCH-320, ended by a stable key."""
+    workload = entry.workload
+    return (
+        entry.head.second_pass is None,
+        rules.preemptors_first and not entry.head.is_preemptor,
+        entry.assignment.borrow,
+        -workload.priority if rules.by_priority else 0,
+        workload.queued_at,
+        workload.uid,
+    )
+
+
+def _by_tree(entries: list[Entry]) -> list[list[Entry]]:
+    """Entries per root; trees do not touch each other."""
+    trees: dict[str, list[Entry]] = {}
+    for entry in entries:
+        parent = entry.queue.node.parent
+        trees.setdefault(f"cohort/{parent.root().name}" if parent else f"queue/{entry.queue.name}", []).append(entry)
+    return list(trees.values())
+
+
+def _by_share(entries: list[Entry], rules: TournamentRules) -> Iterator[Entry]:
+    """One winner after the other, each chosen with what came before already counted (SCH-321)."""
+    contenders = [_contender(entry) for entry in entries]
+    entry_of = dict(zip(map(id, contenders), entries, strict=True))
+    tournament = Tournament(contenders, rules)
+    while (winner := tournament.next()) is not None:
+        yield entry_of[id(winner)]
+        tournament.settle(winner)
+
+
+def _contender(entry: Entry) -> Contender:
+    workload = entry.workload
+    if workload.queued_at is None:
+        raise LookupError(f"{workload.key} has no queue timestamp")
+    return Contender(
+        entry.queue,
+        entry.assignment.usage,
+        workload.priority,
+        workload.queued_at,
+        workload.uid,
+        entry.head.is_preemptor,
+    )

@@ -1,0 +1,88 @@
+"""The second pass (SCH-270 to SCH-272): workloads that hold quota, and whose pods still lack a place.
+
+Either their place was to be found when their checks are ready, or a node of their place failed. They go before the
+heads of all queues, take no more quota, and come again after a while if they fail.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from typing import Final
+
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue import v1beta2
+from kohort.api.kueue.slices import expand
+from kohort.engine.intake import Conditions, holds
+from kohort.engine.records import Key, Need
+
+DELAYS: Final = tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16, 30))
+"""Before each attempt; the last one for all that follow (SCH-271)."""
+
+
+def need_of(thing: v1beta2.Workload, conditions: Conditions, gates: FeatureGates) -> Need | None:
+    """Why a workload that holds quota needs a second pass, if it does (SCH-270)."""
+    status = thing.status
+    if not (status.unhealthy_nodes or status.admission_checks) or holds(conditions, "Evicted"):
+        return None
+    if holds(conditions, "Admitted"):
+        replaces = gates.enabled(Gate.TASFailedNodeReplacement) and _stands_on_failed_node(status)
+        return Need.REPLACEMENT if replaces else None
+    return Need.DELAYED if _is_due_for_placement(status) else None
+
+
+def _is_due_for_placement(status: v1beta2.workload.WorkloadStatus) -> bool:
+    if not status.admission_checks or any(check.state != "Ready" for check in status.admission_checks):
+        return False
+    assigned = status.admission.pod_set_assignments if status.admission else ()
+    return any(each.delayed_topology_request == "Pending" and each.topology_assignment is None for each in assigned)
+
+
+def _stands_on_failed_node(status: v1beta2.workload.WorkloadStatus) -> bool:
+    failed = {node.name for node in status.unhealthy_nodes}
+    assigned = status.admission.pod_set_assignments if status.admission else ()
+    places = (each.topology_assignment for each in assigned)
+    return bool(failed) and any(
+        domain.values[-1] in failed for place in places if place is not None for domain in expand(place)
+    )
+
+
+class SecondPasses:
+    """When each of them is tried next."""
+
+    def __init__(self) -> None:
+        self._due: dict[Key, datetime] = {}
+        self._failures: dict[Key, int] = {}
+        self._timers: list[tuple[datetime, Key]] = []
+        """Earliest first; those that `_due` does not confirm are out of date."""
+
+    def want(self, key: Key, now: datetime) -> None:
+        """The workload needs a pass; a timer that runs goes on (SCH-271)."""
+        if key not in self._due:
+            delay = DELAYS[min(self._failures.get(key, 0), len(DELAYS) - 1)]
+            self._due[key] = now + delay
+            heappush(self._timers, (now + delay, key))
+
+    def retry(self, key: Key, now: datetime) -> None:
+        """The pass failed: another one, after a longer delay (SCH-272)."""
+        self._due.pop(key, None)
+        self._failures[key] = self._failures.get(key, 0) + 1
+        self.want(key, now)
+
+    def forget(self, key: Key) -> None:
+        """The workload needs none any more."""
+        self._due.pop(key, None)
+        self._failures.pop(key, None)
+
+    def take_due(self, now: datetime) -> Iterator[Key]:
+        """Those whose delay is over: their passes are made now."""
+        while self._timers and self._timers[0][0] <= now:
+            at, key = heappop(self._timers)
+            if self._due.get(key) == at:
+                del self._due[key]
+                yield key
+
+    def wake_at(self) -> datetime | None:
+        """When the next delay is over."""
+        while self._timers and self._due.get(self._timers[0][1]) != self._timers[0][0]:
+            heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
