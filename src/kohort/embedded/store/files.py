@@ -18,7 +18,6 @@ from kohort.embedded.store.records import APPLICATION, SCHEMA, VERSION, DamageEr
 _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
 _VERSION_AT, _APPLICATION_AT = 60, 68
-_FROM_A_COPY = "restore it from a copy, or move it away to begin anew"
 _ELSEWHERE = "choose another file"
 
 
@@ -37,8 +36,8 @@ def lock(path: Path) -> Guard:
 
 def create(path: Path, floor: int) -> None:
     """Make an empty store whose revisions go on from `floor`."""
-    log = path.with_name(path.name + "-wal")
-    if log.exists():
+    log = _log(path)
+    if _holds_something(log):
         raise OpenError(path, f"absent, while its log {log.name} is there", "restore the file, or move the log away")
     draft = path.with_name(path.name + ".new")
     try:
@@ -94,11 +93,26 @@ def _word(header: bytes, at: int) -> int:
 def checked(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection that only reads, to a file whose structure is sound; damage met while reading is told as such."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, isolation_level=None)) as db:
+        with closing(sqlite3.connect(_read_only(path), uri=True, isolation_level=None)) as db:
             _check_structure(db)
             yield db
-    except (sqlite3.Error, DamageError) as error:
-        raise OpenError(path, f"damaged ({_one_line(error)})", _FROM_A_COPY) from None
+    except (sqlite3.Error, UnicodeError, DamageError) as error:
+        remedy = f"restore it from a copy, or move {path.name}* away to begin anew"
+        raise OpenError(path, f"damaged ({_one_line(error)})", remedy) from None
+
+
+def _read_only(path: Path) -> str:
+    """How SQLite opens the file without making another one beside it, which it must where there is a log to read."""
+    way = "mode=ro" if _holds_something(_log(path)) else "immutable=1"
+    return f"{path.absolute().as_uri()}?{way}"
+
+
+def _log(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _holds_something(file: Path) -> bool:
+    return file.exists() and file.stat().st_size > 0
 
 
 def _check_structure(db: sqlite3.Connection) -> None:
@@ -118,13 +132,14 @@ def check_mark(path: Path, guard: Guard, revision: int) -> None:
 
 def connect(path: Path) -> sqlite3.Connection:
     """The connection that writes; it is passed between threads, one at a time."""
+    db = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     try:
-        db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = FULL")
         db.execute("PRAGMA journal_size_limit = 67108864")
     except sqlite3.Error as error:
+        db.close()
         raise OpenError(path, f"can't be written ({_one_line(error)})", f"allow it, or {_ELSEWHERE}") from None
     return db
 

@@ -84,7 +84,7 @@ def read_records(db: sqlite3.Connection) -> Iterator[Record]:
     """Every row in the order of revisions, checked."""
     for row in db.execute(_READ):
         record = Record._make(row[:-1])
-        if record.checksum != row[-1]:
+        if not isinstance(record.data, bytes) or record.checksum != row[-1]:
             raise DamageError(f"revision {record.revision} has another checksum than it was written with")
         yield record
 

@@ -1,0 +1,196 @@
+"""Compaction: the past goes by age, by number, by size or when asked, from memory and from disk; the present stays."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from embedded.store.stores import Clock, keeping, key, names, opened, pod, told, turns
+from kohort.embedded.store import Compacted, Future, Store
+from kohort.embedded.store.records import write_floor
+from kohort.embedded.store.store import SWEPT_AT_ONCE
+
+
+async def rewritten(store: Store, name: str, times: int) -> int:
+    """Creates an object and updates it; gives the last revision."""
+    revision = (await store.create(key(name), pod())).revision
+    for number in range(times):
+        revision = (await store.update(key(name), pod(spec=number), revision)).revision
+    return revision
+
+
+def revisions_in(file: Path) -> list[int]:
+    with sqlite3.connect(file) as db:
+        found = [row[0] for row in db.execute("SELECT revision FROM log ORDER BY revision")]
+    db.close()
+    return found
+
+
+async def test_compaction_refuses_what_is_older_and_serves_the_rest() -> None:
+    store = await opened()
+    await rewritten(store, "a", 4)
+    await store.compact(4)
+    assert store.oldest == 4
+    with pytest.raises(Compacted):
+        store.list("pods", at=3)
+    with pytest.raises(Compacted):
+        store.watch("pods", since=3)
+    assert [entry.revision for entry in store.list("pods", at=4).entries] == [4]
+    with store.watch("pods", since=4) as watch:
+        assert await told(watch, 2) == [("MODIFIED", "a", 5), ("MODIFIED", "a", 6)]
+
+
+async def test_the_present_survives_a_compaction_up_to_now() -> None:
+    store = await opened()
+    await rewritten(store, "a", 2)
+    await store.delete(key("b"), await rewritten(store, "b", 1))
+    await store.compact(store.revision)
+    assert names(store.list("pods", at=store.revision)) == ["a"]
+
+
+async def test_what_is_to_come_can_not_be_compacted() -> None:
+    store = await opened()
+    with pytest.raises(Future):
+        await store.compact(2)
+
+
+async def test_compacting_less_than_is_compacted_changes_nothing() -> None:
+    store = await opened()
+    await rewritten(store, "a", 4)
+    await store.compact(5)
+    await store.compact(3)
+    assert store.oldest == 5
+
+
+async def test_a_watch_that_has_read_everything_goes_on_after_a_compaction() -> None:
+    store = await opened()
+    with store.watch("pods", since=1) as watch:
+        last = await rewritten(store, "a", 1)
+        await told(watch, 2)
+        await store.compact(store.revision)
+        await store.update(key("a"), pod(), last)
+        assert await told(watch, 1) == [("MODIFIED", "a", 4)]
+
+
+async def test_superseded_revisions_leave_the_disk_in_small_steps(tmp_path: Path) -> None:
+    file, many = tmp_path / "store.db", 3 * SWEPT_AT_ONCE
+    store = await opened(file)
+    last = await rewritten(store, "a", many)
+    await store.delete(key("b"), await rewritten(store, "b", 1))
+    await store.compact(store.revision)
+    await store.close()
+    assert revisions_in(file) == [last]
+
+
+async def test_what_a_kept_revision_needs_stays_on_disk(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file)
+    await rewritten(store, "a", 4)
+    await store.compact(4)
+    await store.close()
+    assert revisions_in(file) == [4, 5, 6]
+
+
+async def test_after_all_rows_are_gone_the_revision_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file)
+    await store.delete(key("a"), await rewritten(store, "a", 1))
+    await store.compact(store.revision)
+    await store.close()
+    assert revisions_in(file) == []
+    store = await opened(file)
+    assert (store.revision, store.oldest) == (4, 4)
+    assert (await store.create(key("a"), pod())).revision == 5
+    await store.close()
+
+
+async def test_a_compaction_holds_after_reopening(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file)
+    await rewritten(store, "a", 4)
+    await store.compact(4)
+    await store.close()
+    store = await opened(file)
+    assert (store.oldest, store.revision) == (4, 6)
+    with store.watch("pods", since=4) as watch:
+        assert await told(watch, 2) == [("MODIFIED", "a", 5), ("MODIFIED", "a", 6)]
+    await store.close()
+
+
+# By policy
+
+
+async def test_old_changes_are_given_up_by_the_next_write() -> None:
+    clock = Clock()
+    store = await opened(settings=keeping(seconds=300), clock=clock)
+    await rewritten(store, "a", 2)
+    clock.now = 200
+    last = await rewritten(store, "b", 0)
+    clock.now = 400
+    await store.update(key("b"), pod(), last)
+    assert store.oldest == 4
+    with store.watch("pods", since=4) as watch:
+        assert await told(watch, 2) == [("ADDED", "b", 5), ("MODIFIED", "b", 6)]
+
+
+async def test_no_more_changes_are_kept_than_told() -> None:
+    store = await opened(settings=keeping(changes=10))
+    await rewritten(store, "a", 50)
+    assert store.revision - store.oldest == 11
+
+
+async def test_the_size_of_the_past_is_bounded_while_the_present_may_be_large() -> None:
+    store = await opened(settings=keeping(superseded_bytes=10_000))
+    for number in range(50):
+        await store.create(key(str(number)), pod(spec="x" * 1000))
+    assert store.oldest == 1
+    revision = 2
+    for _ in range(20):
+        revision = (await store.update(key("0"), pod(spec="x" * 1000), revision)).revision
+    assert 5 < store.revision - store.oldest < 15
+
+
+async def test_what_policy_gives_up_leaves_the_disk_with_the_following_writes(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file, keeping(changes=10))
+    await rewritten(store, "a", 100)
+    await store.close()
+    assert len(revisions_in(file)) < 15
+    store = await opened(file)
+    assert store.revision == 102
+    assert names(store.list("pods")) == ["a"]
+    await store.close()
+
+
+async def test_rows_that_a_crash_left_behind_a_compaction_are_swept_later(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file)
+    await rewritten(store, "a", 4)
+    await store.delete(key("b"), await rewritten(store, "b", 0))
+    await store.close()
+    raise_floor(file, store.revision)
+    store = await opened(file)
+    assert names(store.list("pods")) == ["a"]
+    assert store.oldest == store.revision
+    await store.create(key("c"), pod())
+    await store.close()
+    assert revisions_in(file) == [6, 9]
+
+
+def raise_floor(file: Path, revision: int) -> None:
+    """What a compaction leaves that dies after its first step."""
+    with sqlite3.connect(file) as db:
+        write_floor(db, revision)
+    db.close()
+
+
+async def test_compaction_between_writes_disturbs_nobody(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    last = await rewritten(store, "a", 30)
+    with store.watch("pods", since=store.revision) as watch:
+        for _ in range(5):
+            last = (await store.update(key("a"), pod(), last)).revision
+            await turns()
+            assert len(await watch.read()) == 1
+            await store.compact(store.revision)
+    await store.close()

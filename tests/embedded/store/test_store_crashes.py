@@ -1,0 +1,131 @@
+"""kill -9 at any moment: everything acknowledged is there, and watches resume without gap or duplicate.
+
+Ten kills each with the whole past kept and with compaction at work; `KOHORT_KILLS=200 pytest …` asks for more.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import random
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from embedded.store.crashing_writer import Acknowledged, Told, write_until_killed
+from embedded.store.stores import SECONDS, keeping, key
+from kohort.embedded.store import Change, Store
+
+KILLS = int(os.environ.get("KOHORT_KILLS", "10"))
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["embedded.store.crashing_writer"])
+
+
+class Witness:
+    """What the killed processes reported."""
+
+    def __init__(self) -> None:
+        self.acknowledged: list[Acknowledged] = []
+        self.newest: dict[str, Acknowledged] = {}
+        self.told: list[int] = []
+
+    def hear(self, report: Connection, least: int) -> int:
+        """Listen until so many reports came, or, when the process is dead, to the last one."""
+        heard = 0
+        while heard < least:
+            assert report.poll(SECONDS), "the process neither reports nor ends"
+            try:
+                said = report.recv()
+            except EOFError:
+                break
+            heard += 1
+            if isinstance(said, Told):
+                self.told.append(said.revision)
+            else:
+                self.acknowledged.append(said)
+                self.note(said)
+        return heard
+
+    def note(self, said: Acknowledged) -> None:
+        known = self.newest.get(said.name)
+        if known is None or known.revision < said.revision:
+            self.newest[said.name] = said
+
+
+def killed_under_load(file: Path, witness: Witness, kept: int, seed: int) -> None:
+    """Let a process write, and kill it after a random number of reports, wherever it is then."""
+    since = witness.told[-1] if witness.told else 0
+    ours, theirs = CONTEXT.Pipe(duplex=False)
+    writer = CONTEXT.Process(target=write_until_killed, args=(file, since, kept, seed, theirs), daemon=True)
+    writer.start()
+    theirs.close()
+    try:
+        assert witness.hear(ours, random.Random(seed).randrange(1, 400)), "the process wrote nothing"  # noqa: S311
+    finally:
+        writer.kill()
+        writer.join(SECONDS)
+    witness.hear(ours, 10**9)
+    ours.close()
+    writer.close()
+
+
+async def reopened(file: Path, kept: int) -> Store:
+    return await asyncio.wait_for(Store.open(file, keeping(changes=kept)), SECONDS)
+
+
+def check_present(store: Store, changes: list[Change], witness: Witness) -> None:
+    """Each object is as last acknowledged, or as a later change left it whose acknowledgement the kill cut off."""
+    for change in changes:
+        witness.note(found_in(change))
+    for name, last in witness.newest.items():
+        entry = store.get(key(name))
+        present = (entry.revision, entry.object["spec"]) if entry else None
+        assert present == (None if last.spec is None else (last.revision, last.spec))
+
+
+def found_in(change: Change) -> Acknowledged:
+    spec = None if change.kind == "DELETED" else change.entry.object["spec"]
+    return Acknowledged(change.entry.key.name, change.revision, spec)
+
+
+async def all_changes(store: Store, since: int) -> list[Change]:
+    with store.watch("pods", since=since) as watch:
+        watch.mark()
+        found = [*await asyncio.wait_for(watch.read(10**9), SECONDS)]
+    return [item for item in found if isinstance(item, Change)]
+
+
+def check_chain(changes: list[Change]) -> None:
+    """Every change follows on the one before it of the same object: none is missing."""
+    state: dict[str, int] = {}
+    for change in changes:
+        name = change.entry.key.name
+        assert (change.previous.revision if change.previous else None) == state.pop(name, None)
+        if change.kind != "DELETED":
+            state[name] = change.revision
+
+
+async def test_kills_lose_nothing_and_the_past_stays_whole(tmp_path: Path) -> None:
+    file, witness = tmp_path / "store.db", Witness()
+    await (await reopened(file, 10**9)).close()
+    for seed in range(KILLS):
+        await asyncio.to_thread(killed_under_load, file, witness, 10**9, seed)
+        store = await reopened(file, 10**9)
+        changes = await all_changes(store, store.oldest)
+        check_present(store, changes, witness)
+        resumed = await all_changes(store, witness.told[-1] if witness.told else store.oldest)
+        await store.close()
+        check_chain(changes)
+        made = {change.revision: found_in(change) for change in changes}
+        assert [made.get(said.revision) for said in witness.acknowledged] == witness.acknowledged
+        assert [*witness.told, *(change.revision for change in resumed)] == list(made)
+
+
+async def test_kills_during_compaction_lose_nothing(tmp_path: Path) -> None:
+    file, witness = tmp_path / "store.db", Witness()
+    for seed in range(KILLS):
+        await asyncio.to_thread(killed_under_load, file, witness, 50, seed)
+        store = await reopened(file, 50)
+        changes = await all_changes(store, store.oldest)
+        check_present(store, changes, witness)
+        await store.close()
+        assert store.revision - store.oldest < 400
+        assert [change.revision for change in changes] == sorted({change.revision for change in changes})

@@ -1,0 +1,161 @@
+"""A disk that does not take a write: who wrote is told, nobody else sees anything, and the store goes on."""
+
+import asyncio
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from embedded.store.stores import held, keeping, key, names, opened, pod, quiet, turns
+from kohort.embedded.store import Entry, OpenError, Store, WriteFailed
+
+
+def create(store: Store, name: str) -> "asyncio.Future[Entry]":
+    return asyncio.ensure_future(store.create(key(name), pod()))
+
+
+def update(store: Store, name: str, expected: int) -> "asyncio.Future[Entry]":
+    return asyncio.ensure_future(store.update(key(name), pod(spec=1), expected))
+
+
+async def test_a_failed_commit_fails_every_write_of_its_batch_and_shows_nothing() -> None:
+    store, disk = held()
+    with store.watch("pods", since=1) as watch:
+        writes = [create(store, name) for name in "abc"]
+        await turns()
+        await disk.fail()
+        assert [str(write.exception()) for write in writes] == ["no room"] * 3
+        assert (store.revision, names(store.list("pods")), quiet(watch)) == (1, [], True)
+
+
+async def test_what_builds_on_a_failed_write_falls_with_it_and_the_rest_stands() -> None:
+    store, disk = held()
+    first = create(store, "a")
+    await turns()
+    second, third, other = update(store, "a", 2), update(store, "a", 3), create(store, "b")
+    await turns()
+    await disk.fail()
+    assert all(isinstance(write.exception(), WriteFailed) for write in (first, second, third))
+    assert disk.batches == [["a"], ["b"]]
+    await disk.succeed()
+    assert other.result().revision == 5
+    assert names(store.list("pods")) == ["b"]
+
+
+async def test_a_creation_behind_a_failed_deletion_falls_too() -> None:
+    store, disk = held()
+    create(store, "a")
+    await turns()
+    await disk.succeed()
+    gone = asyncio.ensure_future(store.delete(key("a"), 2))
+    await turns()
+    again = create(store, "a")
+    await turns()
+    await disk.fail()
+    assert isinstance(gone.exception(), WriteFailed)
+    assert isinstance(again.exception(), WriteFailed)
+    entry = store.get(key("a"))
+    assert entry
+    assert entry.revision == 2
+
+
+async def test_after_a_failure_writes_build_on_what_is_committed_under_new_revisions() -> None:
+    store, disk = held()
+    created = create(store, "a")
+    await turns()
+    await disk.succeed()
+    lost = update(store, "a", 2)
+    await turns()
+    await disk.fail()
+    assert isinstance(lost.exception(), WriteFailed)
+    kept = update(store, "a", created.result().revision)
+    await turns()
+    await disk.succeed()
+    assert kept.result().revision == 4
+    assert store.revision == 4
+
+
+async def test_a_failed_write_of_a_writer_that_went_away_disturbs_nobody() -> None:
+    store, disk = held()
+    write = create(store, "a")
+    await turns()
+    write.cancel()
+    await turns()
+    await disk.fail()
+    assert store.get(key("a")) is None
+
+
+# A disk that is really full
+
+
+@contextmanager
+def full_at(size: int) -> Iterator[None]:
+    """No file of this process grows beyond a size."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+async def test_a_full_disk_gives_a_clear_error_and_the_store_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file)
+    await store.create(key("before"), pod())
+    with full_at(100_000):
+        with pytest.raises(WriteFailed, match=r"store\.db: .*; nothing of the write was kept, make room") as failure:
+            await asyncio.gather(*(store.create(key(str(number)), pod(spec="x" * 5000)) for number in range(30)))
+        assert "\n" not in str(failure.value)
+        await turns()
+        assert names(store.list("pods")) == ["before"]
+        small = await store.create(key("small"), pod())
+    after = await store.update(key("small"), pod(spec=2), small.revision)
+    await store.close()
+    store = await opened(file)
+    assert [(entry.key.name, entry.revision) for entry in store.list("pods").entries] == [
+        ("before", 2),
+        ("small", after.revision),
+    ]
+    await store.close()
+
+
+async def test_whatever_was_acknowledged_before_the_disk_filled_up_is_there(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file, keeping(changes=5))
+    kept: dict[str, int] = {}
+    with full_at(150_000):
+        for number in range(60):
+            try:
+                entry = await store.create(key(str(number)), pod(spec="x" * 5000))
+            except WriteFailed:
+                continue
+            kept[entry.key.name] = entry.revision
+        assert 0 < len(kept) < 60
+        assert {entry.key.name: entry.revision for entry in store.list("pods").entries} == kept
+    await store.close()
+    store = await opened(file)
+    assert {entry.key.name: entry.revision for entry in store.list("pods").entries} == kept
+    await store.close()
+
+
+async def test_a_compaction_that_the_disk_does_not_take_is_told_and_can_be_repeated(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    revision = (await store.create(key("a"), pod())).revision
+    for number in range(300):
+        revision = (await store.update(key("a"), pod(spec=number), revision)).revision
+    with full_at(1000), pytest.raises(WriteFailed):
+        await store.compact(store.revision)
+    assert store.oldest == 1
+    await store.compact(store.revision)
+    assert store.oldest == store.revision
+    await store.close()
+
+
+async def test_a_file_that_can_not_be_made_on_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    with full_at(2000), pytest.raises(OpenError, match="can't be created"):
+        await opened(tmp_path / "store.db")
+    assert not (tmp_path / "store.db").exists()
+    await (await opened(tmp_path / "store.db")).close()

@@ -1,0 +1,225 @@
+"""Writes: one revision for all, checked against what is pending, and nothing shown before it is committed."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from embedded.store.stores import SECONDS, held, key, opened, pod, turns
+from kohort.api.codec import decode_json
+from kohort.embedded.store import Busy, Changed, Closed, Exists, Settings, Store, StoreError
+
+
+async def test_every_write_gets_the_next_revision_of_the_whole_store() -> None:
+    store = await opened()
+    first = await store.create(key("a"), pod())
+    other = await store.create(key("b", "team-b", "jobs"), pod())
+    second = await store.update(key("a"), pod(spec=1), first.revision)
+    gone = await store.delete(key("b", "team-b", "jobs"), other.revision)
+    assert [entry.revision for entry in (first, other, second, gone)] == [2, 3, 4, 5]
+    assert store.revision == 5
+
+
+async def test_object_and_bytes_carry_their_revision_and_the_given_object_stays_as_it_was() -> None:
+    store = await opened()
+    given = pod(spec={"x": 1})
+    entry = await store.create(key("a"), given)
+    assert entry.object == {
+        "kind": "Pod",
+        "metadata": {"labels": {"app": "x"}, "resourceVersion": "2"},
+        "spec": {"x": 1},
+    }
+    assert decode_json(entry.data) == entry.object
+    assert given == pod(spec={"x": 1})
+
+
+async def test_an_object_without_metadata_gets_one() -> None:
+    store = await opened()
+    assert (await store.create(key("a"), {})).object == {"metadata": {"resourceVersion": "2"}}
+    assert (await store.update(key("a"), {}, 2)).object == {"metadata": {"resourceVersion": "3"}}
+
+
+async def test_a_deletion_gives_the_last_state_under_its_own_revision() -> None:
+    store = await opened()
+    entry = await store.create(key("a"), pod(spec=7))
+    gone = await store.delete(key("a"), entry.revision)
+    assert gone.object == {**entry.object, "metadata": {**entry.object["metadata"], "resourceVersion": "3"}}
+    assert store.get(key("a")) is None
+
+
+async def test_creating_what_exists_is_refused_with_what_is_there() -> None:
+    store = await opened()
+    entry = await store.create(key("a"), pod())
+    with pytest.raises(Exists, match=r"^pods team-a/a exists at revision 2$") as refusal:
+        await store.create(key("a"), pod())
+    assert refusal.value.current is entry
+    assert store.revision == 2
+
+
+@pytest.mark.parametrize("write", ["update", "delete"])
+async def test_a_write_on_another_revision_than_expected_is_refused_with_what_is_there(write: str) -> None:
+    store = await opened()
+    entry = await store.create(key("a"), pod())
+    with pytest.raises(Changed, match=r"is at revision 2, expected was revision 1$") as refusal:
+        await writing(store, write, 1)
+    assert refusal.value.current is entry
+
+
+@pytest.mark.parametrize("write", ["update", "delete"])
+async def test_a_write_to_what_does_not_exist_is_refused(write: str) -> None:
+    store = await opened()
+    with pytest.raises(Changed, match=r"^pods team-a/a does not exist, expected was revision 9$") as refusal:
+        await writing(store, write, 9)
+    assert refusal.value.current is None
+
+
+async def writing(store: Store, write: str, expected: int) -> Any:
+    return await (store.update(key("a"), pod(), expected) if write == "update" else store.delete(key("a"), expected))
+
+
+async def test_a_deleted_name_can_be_created_again() -> None:
+    store = await opened()
+    entry = await store.create(key("a"), pod())
+    await store.delete(key("a"), entry.revision)
+    again = await store.create(key("a"), pod(spec=2))
+    assert store.get(key("a")) is again
+
+
+@pytest.mark.parametrize(
+    ("name", "obj"), [("a", pod(spec=object())), ("a", {"spec": "\ud800"}), ("\ud800", pod())], ids=repr
+)
+async def test_what_is_not_json_is_refused_and_takes_no_revision(name: str, obj: dict[str, Any]) -> None:
+    store = await opened()
+    with pytest.raises(StoreError, match="can't be stored"):
+        await store.create(key(name), obj)
+    assert (await store.create(key("b"), pod())).revision == 2
+
+
+# What is pending
+
+
+async def test_nothing_shows_before_it_is_committed() -> None:
+    store, disk = held()
+    watch = store.watch("pods", since=1)
+    reading = asyncio.ensure_future(watch.read())
+    write = asyncio.ensure_future(store.create(key("a"), pod()))
+    await turns()
+    assert disk.batches == [["a"]]
+    assert (store.revision, store.get(key("a")), store.list("pods").entries) == (1, None, [])
+    assert not write.done()
+    assert not reading.done()
+    await disk.succeed()
+    assert store.get(key("a")) is write.result()
+    assert [change.revision for change in reading.result()] == [2]
+
+
+async def test_writes_of_one_turn_share_a_commit_and_those_that_come_meanwhile_the_next() -> None:
+    store, disk = held()
+    early = [asyncio.ensure_future(store.create(key(name), pod())) for name in "ab"]
+    await turns()
+    late = [asyncio.ensure_future(store.create(key(name), pod())) for name in "cd"]
+    await turns()
+    assert disk.batches == [["a", "b"]]
+    await disk.succeed()
+    assert disk.batches == [["a", "b"], ["c", "d"]]
+    await disk.succeed()
+    assert [write.result().revision for write in (*early, *late)] == [2, 3, 4, 5]
+
+
+async def test_a_write_builds_on_a_pending_one() -> None:
+    store, disk = held()
+    writes = [
+        asyncio.ensure_future(store.create(key("a"), pod())),
+        asyncio.ensure_future(store.update(key("a"), pod(spec=1), 2)),
+        asyncio.ensure_future(store.delete(key("a"), 3)),
+        asyncio.ensure_future(store.create(key("a"), pod(spec=2))),
+    ]
+    await turns()
+    await disk.succeed()
+    assert [write.result().revision for write in writes] == [2, 3, 4, 5]
+    assert store.get(key("a")) is writes[-1].result()
+
+
+async def test_a_refusal_on_account_of_a_pending_write_waits_until_that_is_committed() -> None:
+    store, disk = held()
+    first = asyncio.ensure_future(store.create(key("a"), pod()))
+    second = asyncio.ensure_future(store.create(key("a"), pod()))
+    await turns()
+    assert not second.done()
+    await disk.succeed()
+    with pytest.raises(Exists) as refusal:
+        second.result()
+    assert refusal.value.current is first.result()
+
+
+async def test_what_would_have_been_refused_is_written_when_the_pending_write_fails() -> None:
+    store, disk = held()
+    first = asyncio.ensure_future(store.create(key("a"), pod(spec=1)))
+    second = asyncio.ensure_future(store.create(key("a"), pod(spec=2)))
+    await turns()
+    await disk.fail()
+    await disk.succeed()
+    assert isinstance(first.exception(), StoreError)
+    assert store.get(key("a")) is second.result()
+
+
+async def test_what_is_refused_by_the_committed_state_is_refused_at_once() -> None:
+    store, disk = held()
+    created = asyncio.ensure_future(store.create(key("a"), pod()))
+    await turns()
+    await disk.succeed()
+    updated = asyncio.ensure_future(store.update(key("a"), pod(), 2))
+    await turns()
+    with pytest.raises(Changed) as refusal:
+        await asyncio.wait_for(store.update(key("a"), pod(), 1), SECONDS)
+    assert refusal.value.current is created.result()
+    await disk.succeed()
+    assert updated.done()
+
+
+async def test_a_writer_that_goes_away_does_not_take_its_write_along() -> None:
+    store, disk = held()
+    write = asyncio.ensure_future(store.create(key("a"), pod()))
+    waiting = asyncio.ensure_future(store.create(key("a"), pod()))
+    await turns()
+    write.cancel()
+    await turns()
+    assert not waiting.done()
+    await disk.succeed()
+    assert isinstance(waiting.exception(), Exists)
+    assert store.get(key("a"))
+
+
+async def test_when_too_much_waits_for_the_disk_further_writes_are_refused() -> None:
+    store = await opened(settings=Settings(pending_bytes=1000))
+    fitting = asyncio.ensure_future(store.create(key("a"), pod(spec="x" * 800)))
+    await asyncio.sleep(0)
+    with pytest.raises(Busy, match="try again"):
+        await store.create(key("b"), pod(spec="x" * 800))
+    await fitting
+    assert (await store.create(key("b"), pod(spec="x" * 800))).revision == 3
+
+
+# Closing
+
+
+async def test_closing_finishes_what_was_accepted_and_refuses_what_comes_later() -> None:
+    store, disk = held()
+    write = asyncio.ensure_future(store.create(key("a"), pod()))
+    await turns()
+    closing = asyncio.ensure_future(store.close())
+    await turns()
+    with pytest.raises(Closed):
+        await store.create(key("b"), pod())
+    assert not closing.done()
+    await disk.succeed()
+    await asyncio.wait_for(closing, SECONDS)
+    assert write.result().revision == 2
+    await store.close()
+
+
+async def test_a_closed_store_refuses_to_compact() -> None:
+    store = await opened()
+    await store.close()
+    with pytest.raises(Closed):
+        await store.compact(1)
