@@ -1,0 +1,114 @@
+"""Schemas as OpenAPI 3.0 spells them: one type each, references into `components`, nothing beside a reference.
+
+Only what a document's paths lead to goes into it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.embedded.kinds.definitions import DEFINITIONS, definition_name, meta_name
+from kohort.embedded.resources import Resource
+
+PREFIX = "#/components/schemas/"
+_INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+_QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+_SPECIAL: dict[str, Mapping[str, Json]] = {
+    _INT_OR_STRING: {"format": "int-or-string", "oneOf": [{"type": "integer"}, {"type": "string"}]},
+    _QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
+}
+_CHILDREN = ("properties",)
+_CHILD = ("items", "additionalProperties", "not")
+_CHILD_LISTS = ("allOf", "anyOf", "oneOf")
+
+
+def reference(name: str) -> dict[str, Json]:
+    """A reference to a schema of the same document."""
+    return {"$ref": PREFIX + name}
+
+
+def schema_name(resource: Resource) -> str:
+    """The name of the resource's schema: Kubernetes' own, or the group backwards for custom kinds."""
+    if not resource.is_custom:
+        return definition_name(resource.group, resource.version, resource.kind)
+    return ".".join([*reversed(resource.group.split(".")), resource.version, resource.kind])
+
+
+def list_name(resource: Resource) -> str:
+    """The name of the schema of a list of the resource."""
+    return schema_name(resource).removesuffix(resource.kind) + (resource.list_kind or f"{resource.kind}List")
+
+
+def subresource_name(resource: Resource, kind: str, group: str, version: str) -> str:
+    """The name of the schema that a subresource speaks."""
+    if version or kind != resource.kind:
+        return definition_name(group, version or resource.version, kind)
+    return schema_name(resource)
+
+
+def components(resources: Iterable[Resource], wanted: Iterable[str]) -> dict[str, Json]:
+    """All schemas that the wanted ones lead to, by name."""
+    custom = {name: schema for one in resources if one.is_custom for name, schema in _custom(one)}
+    found: dict[str, Json] = {}
+    waiting = list(wanted)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            raw = custom.get(name) or DEFINITIONS.get(name) or {"type": "object"}
+            found[name] = _spelled_as(name, raw)
+            waiting.extend(_references(found[name]))
+    return dict(sorted(found.items()))
+
+
+def _custom(resource: Resource) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The schemas of a custom kind and of lists of it."""
+    kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
+    schema: dict[str, Any] = dict(resource.schema.raw) if resource.schema else {"type": "object"}
+    named = {**(schema.get("properties") or {}), "metadata": reference(meta_name("ObjectMeta"))}
+    yield schema_name(resource), {**schema, "properties": named, "x-kubernetes-group-version-kind": [kind]}
+    text = {"type": "string"}
+    items = {"type": "array", "items": reference(schema_name(resource))}
+    listed = {"apiVersion": text, "kind": text, "metadata": reference(meta_name("ListMeta")), "items": items}
+    whole = {"type": "object", "required": ["items"], "properties": listed}
+    yield list_name(resource), {**whole, "x-kubernetes-group-version-kind": [{**kind, "kind": resource.list_kind}]}
+
+
+def _spelled_as(name: str, raw: Mapping[str, Any]) -> dict[str, Json]:
+    special = _SPECIAL.get(name)
+    return {"description": raw.get("description", ""), **special} if special else spelled(raw)
+
+
+def spelled(raw: Mapping[str, Any]) -> dict[str, Json]:
+    """A schema in the dialect of OpenAPI 3.0."""
+    schema: dict[str, Json] = {}
+    for key, value in raw.items():
+        schema[key] = _part(key, value)
+    target = schema.pop("$ref", None)
+    if target is None:
+        return schema
+    # OpenAPI 3.0 ignores whatever stands beside a reference, hence the one-element allOf.
+    return {**schema, "allOf": [{"$ref": target}]} if schema else {"$ref": target}
+
+
+def _part(key: str, value: Any) -> Json:
+    if key == "$ref":
+        return PREFIX + str(value).rpartition("/")[2]
+    if key == "type" and isinstance(value, list):
+        return next((one for one in value if one != "null"), "object")
+    if key in _CHILDREN:
+        return {name: spelled(below) for name, below in value.items()}
+    if key in _CHILD and isinstance(value, Mapping):
+        return spelled(value)
+    return [spelled(below) for below in value] if key in _CHILD_LISTS else value
+
+
+def _references(schema: Json) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key == "$ref" and isinstance(value, str):
+                yield value.removeprefix(PREFIX)
+            else:
+                yield from _references(value)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from _references(item)
