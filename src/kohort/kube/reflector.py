@@ -1,8 +1,8 @@
 """List, then watch, for ever: keeps a mirror equal to the server, and says when it can't.
 
 Every watch has two deadlines (the time it asked for plus slack, and the longest silence), so none hangs unnoticed. It
-resumes where it broke off, and lists anew when the history may be another one: expired, gone backwards, or after the
-server was away. Revisions are compared as numbers only to suspect that, where a wrong guess costs one list.
+resumes where it broke off, and lists anew when the history may be another one: expired, gone backwards, or when the
+server was away or silent. Revisions are compared as numbers only to suspect that, where a wrong guess costs one list.
 """
 
 import logging
@@ -147,6 +147,7 @@ class Reflector(Generic[T]):
         try:
             await unless(self._alarm(start + seconds + WATCH_SLACK), self._follow(seconds))
         except TimeoutError:
+            self._version = ""
             silent = self._clock.now() - self._heard
             raise LostAnswerError(f"nothing heard for {silent:.0f} s: the connection is dead") from None
         finally:

@@ -1,0 +1,35 @@
+"""Which API server to talk to, and as whom: kubeconfig files as kubectl reads them, or the pod's service account."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kohort.kube.clock import Clock, SystemClock
+from kohort.kube.config.access import Access, Credentials, Impersonation, Login, Trust
+from kohort.kube.config.incluster import in_cluster, is_in_cluster
+from kohort.kube.config.kubeconfig import kubeconfig_access
+
+__all__ = ["Access", "Choice", "Credentials", "Impersonation", "Login", "Trust", "find_access"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the command line says about the server."""
+
+    kubeconfig: Path | None = None
+    context: str = ""
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
+    home: Path = field(default_factory=Path.home)
+    clock: Clock = field(default_factory=SystemClock)
+
+
+def find_access(choice: Choice) -> Access:
+    """The file that was named, else KUBECONFIG, else the pod's service account, else ~/.kube/config."""
+    if choice.kubeconfig is not None:
+        return kubeconfig_access((choice.kubeconfig,), choice.context, choice.environment, choice.clock)
+    listed = tuple(Path(part) for part in choice.environment.get("KUBECONFIG", "").split(os.pathsep) if part)
+    if not listed and not choice.context and is_in_cluster(choice.environment):
+        return in_cluster(choice.environment)
+    usual = (choice.home / ".kube" / "config",)
+    return kubeconfig_access(listed or usual, choice.context, choice.environment, choice.clock)

@@ -1,0 +1,59 @@
+"""Credentials that need no program: tokens, passwords, client certificates, in the configuration or in files."""
+
+import base64
+from dataclasses import dataclass
+
+from kohort.kube.config.access import Headers, Login
+from kohort.kube.config.material import Material
+from kohort.kube.config.secrets import KeyPair, Secret
+from kohort.kube.errors import ConfigError
+
+
+def bearer(token: str) -> Headers:
+    """The header that carries a token."""
+    return (("Authorization", f"Bearer {token}"),)
+
+
+@dataclass(frozen=True, slots=True)
+class StaticCredentials:
+    """What a kubeconfig's user says directly; files are looked at anew for each login."""
+
+    token: Material | None = None
+    fallback_token: Secret | None = None
+    """For when the token file can't be read."""
+    username: str = ""
+    password: Secret | None = None
+    certificate: Material | None = None
+    key: Material | None = None
+
+    async def login(self) -> Login:
+        """The login as the files stand now."""
+        return Login(self._headers(), self._key_pair())
+
+    async def refused(self, login: Login) -> bool:
+        """Worth a try when a file has changed meanwhile."""
+        return await self.login() != login
+
+    def _headers(self) -> Headers:
+        token = self._token()
+        if token:
+            return bearer(token)
+        if self.username and self.password is not None:
+            pair = base64.b64encode(f"{self.username}:{self.password.value}".encode()).decode()
+            return (("Authorization", f"Basic {pair}"),)
+        return ()
+
+    def _token(self) -> str:
+        if self.token is None:
+            return self.fallback_token.value if self.fallback_token else ""
+        try:
+            return self.token.read().decode().strip()
+        except ConfigError:
+            if not self.fallback_token:
+                raise
+            return self.fallback_token.value
+
+    def _key_pair(self) -> KeyPair | None:
+        if self.certificate is None or self.key is None:
+            return None
+        return KeyPair(self.certificate.read(), self.key.read())

@@ -1,0 +1,41 @@
+"""The way from a pod to its own cluster's API server, by the service account that is mounted into it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kohort.kube.config.access import Access, Trust
+from kohort.kube.config.credentials import StaticCredentials
+from kohort.kube.config.material import Rotating
+from kohort.kube.errors import ConfigError
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
+
+def is_in_cluster(environment: Mapping[str, str]) -> bool:
+    """Whether this process runs in a pod that knows its API server."""
+    return bool(environment.get("KUBERNETES_SERVICE_HOST") and environment.get("KUBERNETES_SERVICE_PORT"))
+
+
+def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Access:
+    """Access by the pod's service account; its token is read again when it rotates."""
+    if not is_in_cluster(environment):
+        raise ConfigError("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+    token, authority = folder / "token", folder / "ca.crt"
+    if not token.exists():
+        raise ConfigError(f"{token} is missing: mount the service account's token (automountServiceAccountToken)")
+    host = environment["KUBERNETES_SERVICE_HOST"]
+    address = f"[{host}]" if ":" in host else host
+    return Access(
+        server=f"https://{address}:{environment['KUBERNETES_SERVICE_PORT']}",
+        credentials=StaticCredentials(token=Rotating(token, "service account token")),
+        trust=Trust(Rotating(authority, "certificate authority") if authority.exists() else None),
+        namespace=_namespace(folder / "namespace"),
+        origin=f"service account in {folder}",
+    )
+
+
+def _namespace(file: Path) -> str:
+    try:
+        return file.read_text().strip() or "default"
+    except OSError:
+        return "default"

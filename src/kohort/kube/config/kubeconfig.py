@@ -1,0 +1,132 @@
+"""From kubeconfig files and a context to an access: whom to call, whom to trust, who to be."""
+
+import base64
+from collections.abc import Mapping
+from pathlib import Path
+
+from kohort.api.codec import Json
+from kohort.kube.clock import Clock
+from kohort.kube.config.access import Access, Credentials, Impersonation, Trust
+from kohort.kube.config.credentials import StaticCredentials
+from kohort.kube.config.exec_plugin import ExecCredentials
+from kohort.kube.config.file import Cluster, Context, Kubeconfig, Sourced, User, read_kubeconfig
+from kohort.kube.config.material import Rotating, material
+from kohort.kube.config.oidc import OidcCredentials
+from kohort.kube.config.secrets import Secret
+from kohort.kube.errors import ConfigError
+
+NOBODY = Sourced(User(), Path())
+
+
+def kubeconfig_access(paths: tuple[Path, ...], context: str, environment: Mapping[str, str], clock: Clock) -> Access:
+    """The access that a context (empty for the current one) of merged files gives."""
+    found = read_kubeconfig(paths)
+    name = context or found.current
+    chosen = _context(found, name)
+    cluster = _cluster(found, chosen, name)
+    user = _user(found, chosen, name)
+    return Access(
+        server=cluster.value.server.rstrip("/"),
+        credentials=_credentials(user, cluster, environment, clock),
+        trust=_trust(cluster),
+        proxy=cluster.value.proxy_url,
+        impersonation=_impersonation(user.value),
+        namespace=chosen.namespace or "default",
+        origin=f"context {name!r} of {found.shown}",
+    )
+
+
+def _context(found: Kubeconfig, name: str) -> Context:
+    if name in found.contexts:
+        return found.contexts[name].value
+    if not name:
+        raise ConfigError(f"{found.shown}: no current-context: choose one with `kubectl config use-context`")
+    known = ", ".join(sorted(found.contexts)) or "none"
+    raise ConfigError(f"{found.shown}: no context {name!r}: there is {known}")
+
+
+def _cluster(found: Kubeconfig, context: Context, name: str) -> Sourced[Cluster]:
+    cluster = found.clusters.get(context.cluster)
+    if cluster is None:
+        raise ConfigError(
+            f"{found.shown}: context {name!r} names cluster {context.cluster!r}, which is not there: add it"
+        )
+    if not cluster.value.server.startswith(("https://", "http://")):
+        raise ConfigError(f"{cluster.file}: cluster {context.cluster!r} has no server: write its https:// address")
+    return cluster
+
+
+def _user(found: Kubeconfig, context: Context, name: str) -> Sourced[User]:
+    if not context.user:
+        return NOBODY
+    user = found.users.get(context.user)
+    if user is None:
+        raise ConfigError(
+            f"{found.shown}: context {name!r} names user {context.user!r}, who is not there: add the user"
+        )
+    return user
+
+
+def _trust(cluster: Sourced[Cluster]) -> Trust:
+    value, base = cluster.value, cluster.file.parent
+    if value.insecure_skip_tls_verify and (value.certificate_authority or value.certificate_authority_data):
+        raise ConfigError(f"{cluster.file}: insecure-skip-tls-verify and a certificate-authority: remove one of them")
+    authority = material(value.certificate_authority_data, value.certificate_authority, base, "certificate-authority")
+    return Trust(authority, value.tls_server_name, value.insecure_skip_tls_verify)
+
+
+def _credentials(
+    user: Sourced[User], cluster: Sourced[Cluster], environment: Mapping[str, str], clock: Clock
+) -> Credentials:
+    value = user.value
+    if value.exec is not None:
+        described = _described(cluster) if value.exec.provide_cluster_info else None
+        return ExecCredentials(value.exec, user.file, described, environment, clock)
+    if value.auth_provider is not None:
+        return _provided(value, user.file, clock)
+    return _static(user)
+
+
+def _provided(user: User, file: Path, clock: Clock) -> Credentials:
+    provider = user.auth_provider
+    if provider is None or provider.name != "oidc":
+        name = provider.name if provider else ""
+        raise ConfigError(f"{file}: auth-provider {name!r} is no longer supported by Kubernetes: use its exec plugin")
+    return OidcCredentials(provider.config, file, clock)
+
+
+def _static(user: Sourced[User]) -> StaticCredentials:
+    value, base = user.value, user.file.parent
+    certificate = material(value.client_certificate_data, value.client_certificate, base, "client-certificate")
+    key = material(Secret(value.client_key_data), value.client_key, base, "client-key")
+    if (certificate is None) is not (key is None):
+        raise ConfigError(f"{user.file}: a client certificate needs its key: give client-certificate and client-key")
+    return StaticCredentials(
+        token=Rotating(base / value.token_file, "tokenFile") if value.token_file else None,
+        fallback_token=Secret(value.token) if value.token else None,
+        username=value.username,
+        password=Secret(value.password) if value.password else None,
+        certificate=certificate,
+        key=key,
+    )
+
+
+def _impersonation(user: User) -> Impersonation:
+    if not user.as_user and (user.as_groups or user.as_uid or user.as_user_extra):
+        raise ConfigError("as-groups, as-uid and as-user-extra need `as`: name the user to impersonate")
+    return Impersonation(user.as_user, user.as_uid, user.as_groups, user.as_user_extra)
+
+
+def _described(cluster: Sourced[Cluster]) -> Json:
+    """What an exec plugin is told about the cluster."""
+    value = cluster.value
+    authority = _trust(cluster).authority
+    described = {
+        "server": value.server,
+        "tls-server-name": value.tls_server_name,
+        "insecure-skip-tls-verify": value.insecure_skip_tls_verify,
+        "certificate-authority-data": base64.b64encode(authority.read()).decode() if authority else "",
+        "proxy-url": value.proxy_url,
+        "config": value.exec_config,
+    }
+    return {name: given for name, given in described.items() if given}

@@ -1,0 +1,177 @@
+"""The law of informers: whatever happens, the cache ends equal to a fresh list, handlers hear one consistent story,
+and while the cache can't be live it says so."""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.api.core.settings import ConfigMap
+from kohort.kube.client import Client
+from kohort.kube.clock import VirtualClock, settle
+from kohort.kube.freshness import State
+from kohort.kube.informer import Informer
+from kohort.kube.kinds import typed
+from kohort.kube.reflector import WatchSettings
+from kube.chains import Chains
+from kube.fake_api import FakeApi
+from kube.faults import Cut, Fault, FaultyTransport, Refusal
+
+SETTINGS = WatchSettings(page_size=2)
+LONG = 2000.0
+
+
+class World:
+    """A server, a bad network and an informer."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.api = FakeApi()
+        self.clock = VirtualClock()
+        self.network = FaultyTransport(self.api, self.clock)
+        client = Client(self.network, clock=self.clock, random=Random(seed))  # noqa: S311
+        self.informer = Informer(client.of(ConfigMap), settings=SETTINGS)
+        self.chains = Chains(typed(ConfigMap))
+        self.informer.subscribe(self.chains)
+        self.is_stalled = False
+
+    def cached(self) -> dict[tuple[str, str], tuple[str, str, dict[str, str]]]:
+        found = (obj for obj in self.informer.cache)
+        return {
+            (one.metadata.namespace, one.metadata.name): (one.metadata.uid, one.metadata.resource_version, one.data)
+            for one in found
+        }
+
+    def served(self) -> dict[tuple[str, str], tuple[str, str, dict[str, str]]]:
+        return {
+            (key.namespace, key.name): (obj["metadata"]["uid"], obj["metadata"]["resourceVersion"], obj.get("data", {}))
+            for key, obj in self.api.state("configmaps").items()
+        }
+
+    def check(self) -> None:
+        """What must hold at any moment at which nothing is on its way."""
+        assert self.chains.breaks == []
+        assert self.chains.known == {key: self.informer.cache.get(key) for key in self.informer.cache.all_keys()}
+        if self.informer.synced and not self.is_stalled:
+            assert self.cached() == self.served()
+        if self.network.is_down and not self.is_stalled:
+            assert not self.informer.synced
+            assert self.informer.freshness.why
+
+    # Steps
+
+    def put(self, name: int, value: int) -> None:
+        self.api.put("configmaps", ("ns", f"c{name}"), data={"value": str(value)})
+
+    def remove(self, name: int) -> None:
+        self.api.remove("configmaps", ("ns", f"c{name}"))
+
+    def recreate(self, name: int) -> None:
+        self.remove(name)
+        self.put(name, 0)
+
+    def compact_after_cut(self, how: Cut) -> None:
+        """History is forgotten while nobody watches."""
+        self.network.cut(how)
+        self.put(0, 7)
+        self.api.compact()
+
+    def stall(self) -> None:
+        self.network.stall()
+        self.is_stalled = True
+
+    def lose_history(self, entries: int) -> None:
+        """The server dies and comes back from a backup; for a moment nobody answers."""
+        self.network.cut(Cut.RESET)
+        self.network.next(Fault.UNREACHABLE)
+        self.api.lose(entries)
+
+    def restart_anew(self) -> None:
+        """The server dies and comes back empty, and soon has as many revisions as before."""
+        reached = self.api.revision
+        self.network.cut(Cut.RESET)
+        self.network.next(Fault.UNREACHABLE)
+        self.api.restart_anew()
+        for number in range(reached + 1):
+            self.put(number % 4, number)
+
+
+names, values = st.integers(0, 4), st.integers(0, 9)
+cuts = st.sampled_from(list(Cut))
+refusals = st.sampled_from(
+    [
+        Fault.UNREACHABLE,
+        Fault.LOST_ANSWER,
+        Fault.SILENCE,
+        Refusal(429, retry_after=3),
+        Refusal(500),
+        Refusal(503),
+        Refusal(503, retry_after=1),
+        Refusal(200, body=b'{"kind":"List","items":[{"metad'),
+        Refusal(504, body=b"<html>gateway</html>"),
+    ]
+)
+
+
+def step(name: str, *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.tuples(st.just(name), *arguments)
+
+
+steps = st.one_of(
+    step("put", names, values),
+    step("put", names, values),
+    step("remove", names),
+    step("recreate", names),
+    step("compact_after_cut", cuts),
+    step("stall"),
+    step("lose_history", st.integers(1, 4)),
+    step("restart_anew"),
+    step("network.cut", cuts),
+    step("network.next", refusals, refusals),
+    step("network.go_down"),
+    step("network.come_up"),
+    step("api.bookmark"),
+    step("api.compact"),
+    step("api.end_watches"),
+    step("advance", st.sampled_from([0.01, 1.0, 20.0, 200.0])),
+)
+
+
+def action(world: World, name: str) -> Callable[..., None]:
+    found: Any = world
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found  # type: ignore[no-any-return]
+
+
+async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, seed: int) -> None:
+    world = World(seed)
+    world.api.expires_in_stream, world.network.piece = in_stream, piece
+    running = asyncio.create_task(world.informer.run())
+    for name, *arguments in story:
+        if name == "advance":
+            await world.clock.advance(arguments[0])
+            world.is_stalled = world.is_stalled and arguments[0] < SETTINGS.silence
+        else:
+            action(world, name)(*arguments)
+            await settle()
+        world.check()
+    world.network.come_up()
+    world.network.script.clear()
+    await world.clock.advance(LONG)
+    world.is_stalled = False
+    world.check()
+    assert world.informer.synced, world.informer.freshness
+    assert world.cached() == world.served()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert world.informer.freshness.state is State.STOPPED
+
+
+@given(st.lists(steps, max_size=25), st.booleans(), st.sampled_from([0, 1, 7, 100]), st.integers(0, 2**16))
+def test_whatever_happens_the_cache_ends_equal_to_a_fresh_list(
+    story: list[tuple[Any, ...]], in_stream: bool, piece: int, seed: int
+) -> None:
+    asyncio.run(asyncio.wait_for(play(story, in_stream=in_stream, piece=piece, seed=seed), 60))
