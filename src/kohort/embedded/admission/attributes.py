@@ -44,3 +44,18 @@ class Plugin(Protocol):
 
     async def validate(self, attributes: Attributes) -> None:
         """Raises `StatusError` to refuse."""
+
+
+class Silent:
+    """A plugin that changes and refuses nothing; others say only what they do differently."""
+
+    async def mutate(self, attributes: Attributes) -> Object | None:
+        """Leave the object as it is."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Refuse nothing."""
+
+
+def is_write_of(attributes: Attributes, resource: str, *verbs: Verb) -> bool:
+    """Whether this is such a write of the resource itself."""
+    return attributes.resource.key == resource and not attributes.subresource and attributes.verb in verbs

@@ -1,0 +1,40 @@
+"""Every pod runs as a service account that exists; it is `default` unless the pod says otherwise."""
+
+from kohort.embedded.admission.attributes import Attributes, Object, Silent, is_write_of
+from kohort.embedded.store import Key, Store
+from kohort.kube.errors import forbidden
+
+DEFAULT = "default"
+
+
+class ServiceAccounts(Silent):
+    """Names a pod's account, and checks that it is there."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def mutate(self, attributes: Attributes) -> Object | None:
+        """Fill in the account and its pull secrets."""
+        pod = attributes.object
+        if pod is None or not is_write_of(attributes, "pods", "CREATE"):
+            return None
+        spec = dict(pod.get("spec") or {})
+        name = spec.get("serviceAccountName") or DEFAULT
+        account = self._account(attributes, name)
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
+        if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
+            spec["imagePullSecrets"] = account["imagePullSecrets"]
+        return {**pod, "spec": spec}
+
+    async def validate(self, attributes: Attributes) -> None:
+        """The account must be there, whoever named it."""
+        if attributes.object is not None and is_write_of(attributes, "pods", "CREATE"):
+            self._account(attributes, (attributes.object.get("spec") or {}).get("serviceAccountName") or DEFAULT)
+
+    def _account(self, attributes: Attributes, name: str) -> Object:
+        found = self._store.get(Key("serviceaccounts", attributes.namespace, name))
+        if found is None:
+            place = f"{attributes.namespace}/{name}"
+            why = f'error looking up service account {place}: serviceaccount "{name}" not found'
+            raise forbidden(attributes.about, why)
+        return found.object

@@ -1,0 +1,26 @@
+"""Writes of roles and bindings must not give more than their author has."""
+
+from kohort.embedded.admission.attributes import Attributes, Silent
+from kohort.embedded.auth.escalation import EscalationCheck
+from kohort.embedded.auth.rbac import BINDINGS, CLUSTER_BINDINGS, CLUSTER_ROLES, ROLES
+
+
+class NoEscalation(Silent):
+    """Asks the check about every write to RBAC."""
+
+    def __init__(self, check: EscalationCheck) -> None:
+        self._check = check
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Refuse what would be more; what stays as it was is not judged again."""
+        new, old, key = attributes.object, attributes.old, attributes.resource.key
+        if new is None or attributes.verb not in ("CREATE", "UPDATE"):
+            return
+        if key in (ROLES, CLUSTER_ROLES) and _differs(new, old, "rules", "aggregationRule"):
+            self._check.role(attributes.user, attributes.resource.plural, attributes.namespace, new)
+        elif key in (BINDINGS, CLUSTER_BINDINGS) and _differs(new, old, "subjects", "roleRef"):
+            self._check.binding(attributes.user, attributes.resource.plural, attributes.namespace, new)
+
+
+def _differs(new: dict[str, object], old: dict[str, object] | None, *names: str) -> bool:
+    return old is None or any(new.get(name) != old.get(name) for name in names)

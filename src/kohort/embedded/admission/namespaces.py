@@ -1,0 +1,46 @@
+"""Nothing is created in a namespace that is not there, or that is about to go; some namespaces stay for ever."""
+
+from kohort.embedded.admission.attributes import Attributes, Object, Silent
+from kohort.embedded.store import Key, Store
+from kohort.kube.errors import Named, StatusError, forbidden, not_found
+
+_IMMORTAL = frozenset(("default", "kube-public", "kube-system"))
+
+
+class NamespaceLifecycle(Silent):
+    """Guards namespaces."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def mutate(self, attributes: Attributes) -> Object | None:
+        """Refuse before others do work for nothing."""
+        if attributes.verb == "CREATE" and attributes.resource.namespaced and not attributes.subresource:
+            self._check_living(attributes)
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Refuse to delete what must stay."""
+        if attributes.verb == "DELETE" and attributes.resource.key == "namespaces" and attributes.name in _IMMORTAL:
+            raise forbidden(attributes.about, "this namespace may not be deleted")
+        if attributes.verb == "CREATE" and attributes.resource.namespaced and not attributes.subresource:
+            self._check_living(attributes)
+
+    def _check_living(self, attributes: Attributes) -> None:
+        found = self._store.get(Key("namespaces", "", attributes.namespace))
+        if found is None:
+            raise not_found(Named("namespaces", name=attributes.namespace))
+        if found.object["metadata"].get("deletionTimestamp"):
+            raise _terminating(attributes)
+
+
+def _terminating(attributes: Attributes) -> StatusError:
+    namespace = attributes.namespace
+    why = f"unable to create new content in namespace {namespace} because it is being terminated"
+    refused = forbidden(attributes.about, why)
+    cause = {
+        "reason": "NamespaceTerminating",
+        "message": f"namespace {namespace} is being terminated",
+        "field": "metadata.namespace",
+    }
+    return StatusError(refused.code, refused.reason, refused.message, {**refused.details, "causes": [cause]})

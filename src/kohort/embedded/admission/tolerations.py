@@ -1,0 +1,30 @@
+"""Pods stay for five minutes on a node that is not ready or not reachable, unless they say otherwise."""
+
+from kohort.api.codec import Json
+from kohort.embedded.admission.attributes import Attributes, Object, Silent, is_write_of
+
+_SECONDS = 300
+_TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+
+
+class DefaultTolerationSeconds(Silent):
+    """Adds the two tolerations that every pod has."""
+
+    async def mutate(self, attributes: Attributes) -> Object | None:
+        """Add what is missing to a new pod."""
+        pod = attributes.object
+        if pod is None or not is_write_of(attributes, "pods", "CREATE"):
+            return None
+        present: list[Json] = list((pod.get("spec") or {}).get("tolerations") or ())
+        missing = [_toleration(taint) for taint in _TAINTS if not any(_covers(each, taint) for each in present)]
+        if not missing:
+            return None
+        return {**pod, "spec": {**pod["spec"], "tolerations": [*present, *missing]}}
+
+
+def _toleration(taint: str) -> Object:
+    return {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _SECONDS}
+
+
+def _covers(toleration: Object, taint: str) -> bool:
+    return toleration.get("key") in (None, "", taint) and toleration.get("effect") in (None, "", "NoExecute")
