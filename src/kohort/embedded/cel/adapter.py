@@ -32,20 +32,34 @@ def escaped(name: str) -> str | None:
     return _SIGN.sub(lambda match: _SIGNS[match[0]], name) if _NAME.fullmatch(name) else None
 
 
-def adapter_of(schema: Mapping[str, Any]) -> Adapter | None:
-    """How values of a schema become CEL values; None when they are fit as they are."""
+Paths = frozenset[tuple[str, ...]]
+"""Which members an expression asks for, by escaped names; an empty path asks for the whole."""
+WHOLE: Paths = frozenset({()})
+
+
+def _inner(paths: Paths, name: str) -> Paths:
+    """What is asked for of one member."""
+    if () in paths:
+        return WHOLE
+    spelled = escaped(name)
+    return frozenset(path[1:] for path in paths if path[0] == spelled)
+
+
+def adapter_of(schema: Mapping[str, Any], paths: Paths = WHOLE) -> Adapter | None:
+    """How values of a schema become CEL values; None when they are fit as they are.
+
+    Only what lies on one of the paths, or below its end, is looked at: nothing else is asked for.
+    """
     if schema.get("x-kubernetes-int-or-string"):
         return None
     match schema.get("type"):
         case "number":
             return lambda value: float(value) if type(value) is int else value
-        case "integer":
-            return lambda value: int(value) if type(value) is float else value
         case "string":
             return _FORMATS.get(str(schema.get("format") or ""))
         case "array":
             return _list_adapter(schema)
-    return _object_adapter(schema)
+    return _object_adapter(schema, paths)
 
 
 def _or_text(read: Callable[[str], Any]) -> Adapter:
@@ -96,12 +110,13 @@ def _wrapper(schema: Mapping[str, Any]) -> Adapter | None:
     return None
 
 
-def _object_adapter(schema: Mapping[str, Any]) -> Adapter | None:
+def _object_adapter(schema: Mapping[str, Any], paths: Paths) -> Adapter | None:
     named = schema.get("properties") or {}
-    adapters = {name: adapter for name, below in named.items() if (adapter := adapter_of(below))}
+    found = {name: adapter_of(below, inner) for name, below in named.items() if (inner := _inner(paths, name))}
+    adapters = {name: adapter for name, adapter in found.items() if adapter}
     renamed = {name: new for name in named if (new := escaped(name)) != name and new}
     additional = schema.get("additionalProperties")
-    rest = adapter_of(additional) if isinstance(additional, Mapping) else None
+    rest = adapter_of(additional) if isinstance(additional, Mapping) and not named else None
     if not adapters and not renamed and rest is None:
         return None
 

@@ -22,6 +22,25 @@ def _free(node: s.Expression) -> Iterator[str]:
             yield from _free(below)
 
 
+def paths_in(node: s.Expression, variable: str) -> Iterator[tuple[str, ...]]:
+    """Which members of a variable an expression asks for; an empty path asks for all of it."""
+    path = _path(node, variable)
+    if path is not None:
+        yield path
+    else:
+        for below in children(node):
+            yield from paths_in(below, variable)
+
+
+def _path(node: s.Expression, variable: str) -> tuple[str, ...] | None:
+    if isinstance(node, s.Name):
+        return () if node.name == variable else None
+    if isinstance(node, s.Select | s.Has):
+        head = _path(node.operand, variable)
+        return None if head is None else (*head, node.field)
+    return None
+
+
 def children(node: s.Expression) -> tuple[s.Expression, ...]:
     """The nodes directly below."""
     match node:

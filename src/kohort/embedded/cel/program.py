@@ -8,7 +8,7 @@ from kohort.embedded.cel import library as library  # registers the functions
 from kohort.embedded.cel.budget import STEPS_PER_CALL, Budget
 from kohort.embedded.cel.compiler import Scope, compiled
 from kohort.embedded.cel.errors import EvaluationError
-from kohort.embedded.cel.names import names_in
+from kohort.embedded.cel.names import names_in, paths_in
 from kohort.embedded.cel.parser import parse
 from kohort.embedded.cel.steps import Step
 
@@ -21,6 +21,8 @@ class Program:
     variables: tuple[str, ...]
     used: frozenset[str]
     """The variables that the text really mentions."""
+    paths: frozenset[tuple[str, ...]]
+    """Which members of its variables it asks for; an empty path asks for the whole of one."""
     step: Step
     slots: int
     """How many slots a frame needs beyond the budget and the variables."""
@@ -43,4 +45,5 @@ def compile_expression(text: str, variables: tuple[str, ...]) -> Program:
     tree = parse(text)
     scope = Scope.of(text, variables)
     step = compiled(tree, scope)
-    return Program(text, variables, names_in(tree) & set(variables), step, scope.size[0] - len(variables) - 1)
+    paths = frozenset(path for variable in variables for path in paths_in(tree, variable))
+    return Program(text, variables, names_in(tree) & set(variables), paths, step, scope.size[0] - len(variables) - 1)

@@ -40,22 +40,18 @@ def dotted(trail: Trail) -> str:
 
 def check_of(schema: Mapping[str, Any]) -> Check:
     """The checks of values by a schema."""
+    return _check_of(schema) or _unchecked
+
+
+def _unchecked(_value: Json, _trail: Trail, _found: Findings) -> None:
+    pass
+
+
+def _check_of(schema: Mapping[str, Any]) -> Check | None:
     parts = [each for each in (_content_check(schema), *_combinations(schema)) if each]
-    typed = _type_check(schema)
-    nullable = bool(schema.get("nullable"))
-    rest = parts[0] if len(parts) == 1 else _all_of_these(parts)
-
-    def check(value: Json, trail: Trail, found: Findings) -> None:
-        if value is None and nullable:
-            return
-        problem = typed(value)
-        if problem is not None:
-            shown = f'{dotted(trail)} in body must be of type {problem[0]}: "{problem[1]}"'
-            found.append(Finding(trail, ErrorKind.TYPE_INVALID, shown, problem[1]))
-        else:
-            rest(value, trail, found)
-
-    return check
+    rest = _all_of_these(parts) if len(parts) > 1 else (parts[0] if parts else None)
+    wanted = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else [schema.get("type")]
+    return rest if wanted == [None] else _typed_check([str(each) for each in wanted], rest, schema)
 
 
 def _all_of_these(parts: list[Check]) -> Check:
@@ -87,18 +83,19 @@ _NAMES = {
 }
 
 
-def _type_check(schema: Mapping[str, Any]) -> Callable[[Json], tuple[str, str] | None]:
-    """What was wanted and what came, where the two don't agree."""
-    wanted = ["integer", "string"] if schema.get("x-kubernetes-int-or-string") else [schema.get("type")]
-    if wanted == [None]:
-        return lambda _value: None
-    allowed = frozenset(kind for name in wanted for kind in _PYTHON_TYPES[str(name)])
-    takes_whole = "integer" in wanted
+def _typed_check(wanted: list[str], rest: Check | None, schema: Mapping[str, Any]) -> Check:
+    allowed = {kind for name in wanted for kind in _PYTHON_TYPES[name]}
+    allowed |= {type(None)} if schema.get("nullable") else set()
+    names = ",".join(wanted)
 
-    def check(value: Json) -> tuple[str, str] | None:
-        if type(value) in allowed or (takes_whole and type(value) is float and value.is_integer()):
-            return None
-        return ",".join(map(str, wanted)), _NAMES.get(type(value), type(value).__name__)
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        kind = type(value)
+        if kind not in allowed:
+            given = _NAMES.get(kind, kind.__name__)
+            detail = f'{dotted(trail)} in body must be of type {names}: "{given}"'
+            found.append(Finding(trail, ErrorKind.TYPE_INVALID, detail, given))
+        elif rest is not None and value is not None:
+            rest(value, trail, found)
 
     return check
 

@@ -34,11 +34,12 @@ def _embedded(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def embedded_problems(value: Json, schema: Mapping[str, Any]) -> list[FieldError]:
     """What is wrong with the heads of embedded resources."""
-    return list(_problems(value, schema, START)) if _has_embedded(schema) else []
+    return list(_problems(value, schema, START))
 
 
-def _has_embedded(schema: Mapping[str, Any]) -> bool:
-    return bool(schema.get(EMBEDDED)) or any(_has_embedded(below) for below in _below(schema))
+def has_embedded(schema: Mapping[str, Any]) -> bool:
+    """Whether there are embedded resources anywhere below, so that it is worth looking."""
+    return bool(schema.get(EMBEDDED)) or any(has_embedded(below) for below in _below(schema))
 
 
 def _below(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -1,49 +1,71 @@
 """Lists that a schema calls sets or maps hold nothing twice."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from kohort.api.codec import Json
 from kohort.api.fields import ErrorKind
-from kohort.embedded.crds.checks import Finding
-from kohort.embedded.crds.places import START, MapKey, Trail
+from kohort.embedded.crds.checks import Check, Finding, Findings
+from kohort.embedded.crds.places import MapKey, Trail
 
 
-def repeated(value: Json, schema: Mapping[str, Any], trail: Trail = START) -> Iterator[Finding]:
-    """Every item of a set or map that stands there already."""
-    if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-        yield from _repeated_items(value, schema, trail)
-        for index, item in enumerate(value):
-            yield from repeated(item, schema["items"], (trail, index))
-    elif isinstance(value, dict):
-        named, additional = schema.get("properties") or {}, schema.get("additionalProperties")
-        for name, member in value.items():
-            if name in named:
-                yield from repeated(member, named[name], (trail, name))
-            elif isinstance(additional, Mapping):
-                yield from repeated(member, additional, (trail, MapKey(name)))
+def uniqueness_of(schema: Mapping[str, Any]) -> Check | None:
+    """The search for items that stand twice in a set or map; None where the schema has no such lists."""
+    if isinstance(schema.get("items"), Mapping):
+        return _list_check(schema)
+    return _object_check(schema)
 
 
-def has_unique_lists(schema: Mapping[str, Any]) -> bool:
-    """Whether there is such a list anywhere below, so that it is worth looking."""
-    if schema.get("x-kubernetes-list-type") in ("set", "map"):
-        return True
-    below = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")]
-    return any(isinstance(each, Mapping) and has_unique_lists(each) for each in below)
+def _list_check(schema: Mapping[str, Any]) -> Check | None:
+    below = uniqueness_of(schema["items"])
+    is_unique = schema.get("x-kubernetes-list-type") in ("set", "map")
+    if not is_unique and below is None:
+        return None
+
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        if not isinstance(value, list):
+            return
+        if is_unique and len(value) > 1:
+            _find_repeated(value, schema, trail, found)
+        if below is not None:
+            for index, item in enumerate(value):
+                below(item, (trail, index), found)
+
+    return check
 
 
-def _repeated_items(items: list[Json], schema: Mapping[str, Any], trail: Trail) -> Iterator[Finding]:
-    kind = schema.get("x-kubernetes-list-type")
-    if kind not in ("set", "map") or len(items) < 2:
-        return
-    seen: set[Any] = set()
+def _object_check(schema: Mapping[str, Any]) -> Check | None:
+    members = schema.get("properties") or {}
+    checks = {name: uniqueness_of(each) for name, each in members.items()}
+    named = {name: each for name, each in checks.items() if each}
+    additional = schema.get("additionalProperties")
+    unnamed = uniqueness_of(additional) if isinstance(additional, Mapping) else None
+    if not named and unnamed is None:
+        return None
+
+    def check(value: Json, trail: Trail, found: Findings) -> None:
+        if not isinstance(value, dict):
+            return
+        for name, below in named.items():
+            if name in value:
+                below(value[name], (trail, name), found)
+        if unnamed is not None:
+            for name in value.keys() - members.keys():
+                unnamed(value[name], (trail, MapKey(name)), found)
+
+    return check
+
+
+def _find_repeated(items: list[Json], schema: Mapping[str, Any], trail: Trail, found: Findings) -> None:
+    is_map = schema.get("x-kubernetes-list-type") == "map"
+    seen: set[str | bytes] = set()
     for index, item in enumerate(items):
-        identity = map_identity(item, schema) if kind == "map" else item
-        key = (type(identity) is bool, identity) if isinstance(identity, str | int | float) else _frozen(identity)
+        identity = map_identity(item, schema) if is_map else item
+        key = identity if type(identity) is str else _frozen(identity)
         if key in seen:
-            yield Finding((trail, index), ErrorKind.DUPLICATE, "", identity)
+            found.append(Finding((trail, index), ErrorKind.DUPLICATE, "", identity))
         seen.add(key)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, ErrorKind, FieldError, Path
 from kohort.embedded.crds.checks import Check, Finding, Findings, check_of
-from kohort.embedded.crds.embedded import embedded_problems, with_heads
-from kohort.embedded.crds.lists import has_unique_lists, repeated
+from kohort.embedded.crds.embedded import embedded_problems, has_embedded, with_heads
+from kohort.embedded.crds.lists import uniqueness_of
 from kohort.embedded.crds.places import START, Trail, field_path, schema_path
 from kohort.embedded.crds.ratcheting import MISSING, is_unchanged
 from kohort.embedded.crds.rules import RuleCheck, RuleNode, rules_of
@@ -72,7 +72,8 @@ class CustomKind:
     check: Check
     status_check: Check
     rules: RuleNode | None
-    has_unique_lists: bool
+    uniqueness: Check | None
+    has_embedded: bool
 
 
 def compile_kind(schema: Mapping[str, Any]) -> CustomKind:
@@ -84,7 +85,8 @@ def compile_kind(schema: Mapping[str, Any]) -> CustomKind:
         check=check_of(complete),
         status_check=check_of(complete["properties"].get("status") or {}),
         rules=rules_of(complete),
-        has_unique_lists=has_unique_lists(complete),
+        uniqueness=uniqueness_of(complete),
+        has_embedded=has_embedded(complete),
     )
 
 
@@ -103,7 +105,7 @@ def validate(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json
     errors = [
         *_schema_errors(kind, found, obj, former),
         *scale_problems(resource.scale, obj),
-        *embedded_problems(obj, kind.schema),
+        *(embedded_problems(obj, kind.schema) if kind.has_embedded else ()),
     ]
     return _judged(kind, errors, obj, former)
 
@@ -154,12 +156,17 @@ def _field_error(finding: Finding) -> FieldError:
 
 def _repeated(kind: CustomKind, obj: Json, old: Json) -> list[FieldError]:
     """Items that stand twice in a set or map, unless the former object had such already."""
-    if not kind.has_unique_lists:
-        return []
-    found = list(repeated(obj, kind.schema))
-    if not found or (old is not MISSING and any(repeated(old, kind.schema))):
+    found = _found(kind.uniqueness, obj)
+    if not found or (old is not MISSING and _found(kind.uniqueness, old)):
         return []
     return [FieldError(field_path(each.trail), each.kind, each.detail, each.value, source="schema") for each in found]
+
+
+def _found(check: Check | None, obj: Json) -> Findings:
+    found: Findings = []
+    if check is not None:
+        check(obj, START, found)
+    return found
 
 
 class _Same:

@@ -7,7 +7,7 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.api.fields import NO_VALUE, ErrorKind, FieldError, Path
 from kohort.embedded.cel import Budget, CelError, CompileError, CostError, Program, compile_expression
-from kohort.embedded.cel.adapter import Adapter, adapter_of
+from kohort.embedded.cel.adapter import Adapter, Paths, adapter_of
 from kohort.embedded.cel.budget import STEPS_PER_OBJECT
 from kohort.embedded.cel.values import NONE, Optional
 from kohort.embedded.crds.places import START, MapKey, Trail, field_path
@@ -96,16 +96,22 @@ def rules_of(schema: Mapping[str, Any], shaping: Mapping[str, Any] | None = None
     shaping = shaping or schema
     named = {name: _below(each, shaping, "properties", name) for name, each in (schema.get("properties") or {}).items()}
     items, additional = schema.get("items"), schema.get("additionalProperties")
+    rules = tuple(map(read_rule, schema.get("x-kubernetes-validations") or ()))
     node = RuleNode(
         schema=shaping,
-        rules=tuple(map(read_rule, schema.get("x-kubernetes-validations") or ())),
-        adapter=adapter_of(shaping) if schema.get("x-kubernetes-validations") else None,
+        rules=rules,
+        adapter=adapter_of(shaping, _paths(rules)) if rules else None,
         named={name: each for name, each in named.items() if each},
         items=rules_of(items, shaping.get("items")) if isinstance(items, Mapping) else None,
         additional=_additional(additional, shaping),
         all_of=tuple(each for part in schema.get("allOf") or () if (each := rules_of(part, shaping))),
     )
     return node if node.rules or node.named or node.items or node.additional or node.all_of else None
+
+
+def _paths(rules: tuple[Rule, ...]) -> Paths:
+    programs = (program for rule in rules for program in (rule.program, rule.message_program) if program)
+    return frozenset(path for program in programs for path in program.paths)
 
 
 def _below(schema: Mapping[str, Any], shaping: Mapping[str, Any], part: str, name: str) -> RuleNode | None:
@@ -217,12 +223,12 @@ def _evaluation_problem(error: CelError, rule: Rule) -> str:
 
 def _members(node: RuleNode, value: Json, old: Json) -> Iterator[tuple[RuleNode, Json, Json, str | int]]:
     if isinstance(value, dict):
-        for name, member in value.items():
-            below = node.named.get(name)
-            if below is not None:
-                yield below, member, former(old, value, name, node.schema), name
-            elif node.additional is not None and name not in (node.schema.get("properties") or {}):
-                yield node.additional, member, former(old, value, name, node.schema), MapKey(name)
+        for name, below in node.named.items():
+            if name in value:
+                yield below, value[name], former(old, value, name, node.schema), name
+        if node.additional is not None:
+            for name in value.keys() - (node.schema.get("properties") or {}).keys():
+                yield node.additional, value[name], former(old, value, name, node.schema), MapKey(name)
     elif isinstance(value, list) and node.items is not None:
         for index, item in enumerate(value):
             yield node.items, item, former(old, value, index, node.schema), index

@@ -24,11 +24,18 @@ def shape_of(schema: Mapping[str, Any]) -> Shape:
     names_members = schema.get("properties") or isinstance(schema.get("additionalProperties"), Mapping)
     if schema.get("x-kubernetes-preserve-unknown-fields") and not names_members:
         return kept
+    if schema.get("type") == "integer":
+        return _whole
     if "items" in schema:
         return _list_shape(shape_of(schema["items"]))
     if schema.get("type") == "object" or "properties" in schema:
         return _object_shape(schema)
     return kept
+
+
+def _whole(value: Json, _trail: Trail, _unknown: list[Trail]) -> Json:
+    """JSON may write a whole number as `1.0`; it is an integer all the same."""
+    return int(value) if type(value) is float and value.is_integer() else value
 
 
 def _list_shape(item: Shape) -> Shape:
