@@ -1,0 +1,186 @@
+"""Which admission webhooks and policies a write concerns: rules, scope, selectors and conditions, the same for both.
+
+Configuration is read as the JSON it is. What needs a store or an authorizer comes in as a function.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from kohort.api.codec import Json, from_json
+from kohort.api.meta import LabelSelector
+from kohort.api.selectors import EVERYTHING, Selector, compile_selector
+from kohort.embedded.admission.attributes import Attributes
+from kohort.embedded.cel import Budget, CelError, compile_expression
+from kohort.embedded.cel.library.authorization import Ask, Authorizer, Question, ResourceCheck
+from kohort.embedded.resources import Resource
+
+CONFIGURATION_GROUP = "admissionregistration.k8s.io"
+
+NamespaceLabels = Callable[[str], Mapping[str, str] | None]
+"""The labels of a stored namespace; None when there is no such namespace."""
+
+
+def is_exempt(write: Attributes) -> bool:
+    """Whether nothing may stand in the way: the configuration of admission itself must stay repairable."""
+    return write.resource.group == CONFIGURATION_GROUP
+
+
+def _is_about_namespace(write: Attributes) -> bool:
+    return write.resource.key == "namespaces"
+
+
+# The request as others see it
+
+
+def admission_request(write: Attributes, resource: Resource) -> dict[str, Json]:
+    """The request of an AdmissionReview (without uid and objects), and of CEL; in the version that a rule asked for."""
+    texts = {"name": write.name, "namespace": write.namespace}
+    texts |= dict.fromkeys(("subResource", "requestSubResource"), write.subresource)
+    return {
+        "kind": _kind(resource, write.subresource),
+        "resource": _name(resource),
+        "requestKind": _kind(write.resource, write.subresource),
+        "requestResource": _name(write.resource),
+        **{name: text for name, text in texts.items() if text},
+        "operation": write.verb,
+        "userInfo": write.user.to_user_info(),
+        "dryRun": write.dry_run,
+        "options": write.options or None,
+    }
+
+
+def _kind(resource: Resource, subresource: str) -> dict[str, Json]:
+    below = resource.subresource(subresource) if subresource else None
+    if below is not None and below.version:
+        return {"group": below.group, "version": below.version, "kind": below.kind}
+    return {"group": resource.group, "version": resource.version, "kind": below.kind if below else resource.kind}
+
+
+def _name(resource: Resource) -> dict[str, Json]:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
+
+
+# Rules
+
+
+def matched_version(
+    rules: Sequence[Mapping[str, Any]], match_policy: str, write: Attributes, versions: Iterable[Resource]
+) -> Resource | None:
+    """The version of the resource that a rule asks for: the request's own, or with `Equivalent` another one."""
+    others = [each for each in versions if each.version != write.resource.version] if match_policy != "Exact" else []
+    for resource in (write.resource, *others):
+        if any(applies(rule, write, resource) for rule in rules):
+            return resource
+    return None
+
+
+def applies(rule: Mapping[str, Any], write: Attributes, resource: Resource) -> bool:
+    """Whether a rule names this operation on this version of the resource."""
+    return (
+        _lists(rule.get("operations"), write.verb)
+        and _lists(rule.get("apiGroups"), resource.group)
+        and _lists(rule.get("apiVersions"), resource.version)
+        and any(_names_resource(each, resource.plural, write.subresource) for each in rule.get("resources") or ())
+        and _has_scope(str(rule.get("scope") or "*"), write)
+        and (not rule.get("resourceNames") or write.name in rule["resourceNames"])
+    )
+
+
+def _lists(values: Iterable[str] | None, wanted: str) -> bool:
+    listed = tuple(values or ())
+    return "*" in listed or wanted in listed
+
+
+def _names_resource(pattern: str, plural: str, subresource: str) -> bool:
+    resource, _, below = pattern.partition("/")
+    return resource in ("*", plural) and below in ("*", subresource)
+
+
+def _has_scope(scope: str, write: Attributes) -> bool:
+    is_namespaced = bool(write.namespace) and not _is_about_namespace(write)
+    return scope == "*" or is_namespaced == (scope == "Namespaced")
+
+
+# Selectors
+
+
+def is_selected(constraints: Mapping[str, Any], write: Attributes, namespace_labels: NamespaceLabels) -> bool:
+    """Whether namespace and object meet the selectors; raises `SelectorError` for one that makes no sense."""
+    in_namespace = read_selector(constraints.get("namespaceSelector"))
+    on_object = read_selector(constraints.get("objectSelector"))
+    if in_namespace is not EVERYTHING and not _selects_namespace(in_namespace, write, namespace_labels):
+        return False
+    return on_object is EVERYTHING or any(_selects(on_object, each) for each in (write.object, write.old))
+
+
+def _selects_namespace(selector: Selector, write: Attributes, namespace_labels: NamespaceLabels) -> bool:
+    if _is_about_namespace(write):
+        # A namespace that is being made or changed is not stored yet as it will be.
+        labels = namespace_labels(write.name) if write.verb == "DELETE" else labels_of(write.object)
+        return selector.matches(labels or {})
+    return not write.namespace or selector.matches(namespace_labels(write.namespace) or {})
+
+
+def _selects(selector: Selector, obj: Mapping[str, Any] | None) -> bool:
+    return obj is not None and selector.matches(labels_of(obj))
+
+
+def labels_of(obj: Mapping[str, Any] | None) -> Mapping[str, str]:
+    """The labels of an object, whatever it lacks."""
+    labels: Mapping[str, str] = ((obj or {}).get("metadata") or {}).get("labels") or {}
+    return labels
+
+
+def read_selector(raw: Mapping[str, Any] | None) -> Selector:
+    """The selector in a configuration; absent and empty match everything."""
+    return _compiled(msgspec.json.encode(raw, order="sorted")) if raw else EVERYTHING
+
+
+@lru_cache(maxsize=512)
+def _compiled(raw: bytes) -> Selector:
+    selector = compile_selector(from_json(msgspec.json.decode(raw), LabelSelector))
+    return selector if selector.requirements else EVERYTHING
+
+
+# Conditions
+
+CONDITION_VARIABLES = ("object", "oldObject", "request", "authorizer", "authorizer.requestResource")
+
+
+def meets_conditions(
+    conditions: Sequence[Mapping[str, Any]], write: Attributes, request: Mapping[str, Json], ask: Ask
+) -> bool:
+    """Whether all match conditions hold.
+
+    One that is false decides, even where another fails; a failure raises `CelError`, and the failure policy decides.
+    """
+    authorizer = Authorizer(ask)
+    values = (write.object, write.old, request, authorizer, request_resource(ask, write))
+    budget = Budget()
+    failure: CelError | None = None
+    for condition in conditions:
+        try:
+            program = compile_expression(str(condition.get("expression") or ""), CONDITION_VARIABLES)
+            if program.evaluate(budget, *values) is not True:
+                return False
+        except CelError as error:
+            failure = failure or error
+    if failure:
+        raise failure
+    return True
+
+
+def request_resource(ask: Ask, write: Attributes) -> ResourceCheck:
+    """`authorizer.requestResource`: a question about the very resource of the request."""
+    resource = write.resource
+    question = Question(
+        group=resource.group,
+        resource=resource.plural,
+        subresource=write.subresource,
+        namespace=write.namespace,
+        name=write.name,
+    )
+    return ResourceCheck(ask, question)

@@ -1,0 +1,184 @@
+"""A write judged by all policies that are bound to it.
+
+policy concerns the write? ─► for each binding: concerns it? ─► parameters ─► for each: conditions ─► validations
+                                                                                           │
+                                                    Deny: denial   Warn: warning   Audit: annotation
+"""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from kohort.api.codec import Json
+from kohort.api.selectors import SelectorError
+from kohort.embedded.admission.attributes import Attributes
+from kohort.embedded.cel.library.authorization import Ask
+from kohort.embedded.matching import (
+    applies,
+    is_exempt,
+    is_selected,
+    labels_of,
+    matched_version,
+)
+from kohort.embedded.policies.judging import Case, Finding, Judge, Object
+from kohort.embedded.policies.params import ParamError, Params, collect_params
+from kohort.embedded.resources import Resource
+from kohort.kube.errors import StatusError, forbidden
+
+_CODES = {"Unauthorized": 401, "Forbidden": 403, "Invalid": 422, "RequestEntityTooLarge": 413}
+
+Convert = Callable[[Object, Resource], Awaitable[Object]]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What policies need to know besides the write."""
+
+    namespace: Callable[[str], Object | None]
+    """A stored namespace."""
+    params: Params
+    ask: Ask
+    """Answers what the user of the write may do."""
+    versions: Callable[[Resource], Iterable[Resource]]
+    """All served versions of a resource."""
+    convert: Convert
+    """An object in another version."""
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """The labels of a namespace."""
+        found = self.namespace(name)
+        return None if found is None else labels_of(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """A policy says no."""
+
+    policy: str
+    binding: str
+    message: str
+    reason: str = "Invalid"
+
+    def __str__(self) -> str:
+        bound = f" with binding '{self.binding}'" if self.binding else ""
+        return f"ValidatingAdmissionPolicy '{self.policy}'{bound} denied request: {self.message}"
+
+
+@dataclass
+class Outcome:
+    """What all policies have to say."""
+
+    denials: list[Denial] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    annotations: dict[str, str] = field(default_factory=dict)
+    """For the audit log, by key."""
+
+
+async def evaluate(policies: Iterable[Object], bindings: Iterable[Object], write: Attributes, world: World) -> Outcome:
+    """Judge a write."""
+    outcome = Outcome()
+    if is_exempt(write):
+        return outcome
+    bound: dict[str, list[Object]] = {}
+    for binding in bindings:
+        bound.setdefault(str(binding["spec"].get("policyName")), []).append(binding)
+    for policy in policies:
+        for binding in bound.get(policy["metadata"]["name"], ()):
+            await _apply(policy, binding, write, world, outcome)
+    return outcome
+
+
+def refusal(outcome: Outcome, write: Attributes) -> StatusError | None:
+    """The answer to a write that a policy denies; the first denial speaks for all."""
+    if not outcome.denials:
+        return None
+    first = outcome.denials[0]
+    refused = forbidden(write.about, str(first))
+    details = {**refused.details, "causes": [{"message": str(first)}]}
+    return StatusError(_CODES.get(first.reason, 422), first.reason, refused.message, details)
+
+
+async def _apply(policy: Object, binding: Object, write: Attributes, world: World, outcome: Outcome) -> None:
+    names = (str(policy["metadata"]["name"]), str(binding["metadata"]["name"]))
+    try:
+        resource = _concerned(policy, binding, write, world)
+        if resource is None:
+            return
+        params = collect_params(
+            policy["spec"].get("paramKind"), binding["spec"].get("paramRef"), write.namespace, world.params
+        )
+        converted = await _in_version(write, resource, world)
+    except (SelectorError, ParamError) as error:
+        if policy["spec"].get("failurePolicy") != "Ignore":
+            outcome.denials.append(Denial(*names, f"failed to configure binding: {error}"))
+        return
+    namespace = world.namespace(write.namespace) if write.namespace else None
+    for each in params:
+        judge = Judge(policy["spec"], Case(converted, resource, each, namespace, world.ask))
+        _record(list(judge.findings()), binding, names, outcome)
+        outcome.annotations |= {f"{names[0]}/{key}": text for key, text in judge.annotations()}
+
+
+def _concerned(policy: Object, binding: Object, write: Attributes, world: World) -> Resource | None:
+    """The version of the object that policy and binding look at, if they concern the write."""
+    found = _matched(policy["spec"].get("matchConstraints") or {}, write, world)
+    narrower = binding["spec"].get("matchResources")
+    if found is None or narrower is None:
+        return found
+    return found if _is_narrowed(narrower, write, world) else None
+
+
+def _matched(constraints: Object, write: Attributes, world: World) -> Resource | None:
+    versions = list(world.versions(write.resource))
+    match_policy = str(constraints.get("matchPolicy") or "Equivalent")
+    found = matched_version(constraints.get("resourceRules") or (), match_policy, write, versions)
+    if found is None or _is_excluded(constraints, write, match_policy, versions):
+        return None
+    return found if is_selected(constraints, write, world.namespace_labels) else None
+
+
+def _is_excluded(constraints: Object, write: Attributes, match_policy: str, versions: list[Resource]) -> bool:
+    excluded = constraints.get("excludeResourceRules") or ()
+    return matched_version(excluded, match_policy, write, versions) is not None
+
+
+def _is_narrowed(constraints: Object, write: Attributes, world: World) -> bool:
+    if constraints.get("resourceRules"):
+        return _matched(constraints, write, world) is not None
+    excluded = any(applies(rule, write, write.resource) for rule in constraints.get("excludeResourceRules") or ())
+    return not excluded and is_selected(constraints, write, world.namespace_labels)
+
+
+async def _in_version(write: Attributes, resource: Resource, world: World) -> Attributes:
+    if resource is write.resource:
+        return write
+    new = None if write.object is None else dict(await world.convert(write.object, resource))
+    old = None if write.old is None else dict(await world.convert(write.old, resource))
+    return replace(write, object=new, old=old)
+
+
+def _record(findings: list[Finding], binding: Object, names: tuple[str, str], outcome: Outcome) -> None:
+    actions = binding["spec"].get("validationActions") or ("Deny",)
+    for finding in findings:
+        if "Deny" in actions:
+            outcome.denials.append(Denial(*names, finding.message, finding.reason))
+        if "Warn" in actions:
+            text = f"Validation failed for ValidatingAdmissionPolicy '{names[0]}' with binding '{names[1]}'"
+            outcome.warnings.append(f"{text}: {finding.message}")
+        if "Audit" in actions:
+            _annotate(finding, names, actions, outcome)
+
+
+AUDIT_KEY = "validation.policy.admission.k8s.io/validation_failure"
+
+
+def _annotate(finding: Finding, names: tuple[str, str], actions: Iterable[str], outcome: Outcome) -> None:
+    failure = {
+        "message": finding.message,
+        "policy": names[0],
+        "binding": names[1],
+        "expressionIndex": finding.index,
+        "validationActions": list(actions),
+    }
+    former: list[Json] = json.loads(outcome.annotations.get(AUDIT_KEY, "[]"))
+    outcome.annotations[AUDIT_KEY] = json.dumps([*former, failure])
