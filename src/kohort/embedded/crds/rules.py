@@ -10,6 +10,7 @@ from kohort.embedded.cel import Budget, CelError, CompileError, CostError, Progr
 from kohort.embedded.cel.adapter import Adapter, Paths, adapter_of
 from kohort.embedded.cel.budget import STEPS_PER_OBJECT
 from kohort.embedded.cel.values import NONE, Optional
+from kohort.embedded.crds.field_paths import FieldPathError, normalized
 from kohort.embedded.crds.places import START, MapKey, Trail, field_path
 from kohort.embedded.crds.ratcheting import MISSING, former, is_unchanged
 
@@ -48,7 +49,7 @@ class Rule:
         return self.message or f"failed rule: {self.text}"
 
 
-def read_rule(raw: Mapping[str, Any]) -> Rule:
+def read_rule(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> Rule:
     """A rule as it stands in a schema."""
     program, problem = None, ""
     try:
@@ -61,10 +62,18 @@ def read_rule(raw: Mapping[str, Any]) -> Rule:
         problem=problem,
         message=str(raw.get("message") or "").strip(),
         message_program=_message_program(raw),
-        path=str(raw.get("fieldPath") or "").strip(),
+        path=_field_path(raw, schema),
         kind=_REASONS.get(str(raw.get("reason") or ""), ErrorKind.INVALID),
         takes_optional_old=bool(raw.get("optionalOldSelf")),
     )
+
+
+def _field_path(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    try:
+        return normalized(str(raw.get("fieldPath") or "").strip(), schema)
+    except FieldPathError:
+        # A definition like this is refused; one that was stored all the same reports at the rule's own place.
+        return ""
 
 
 def _message_program(raw: Mapping[str, Any]) -> Program | None:
@@ -96,7 +105,7 @@ def rules_of(schema: Mapping[str, Any], shaping: Mapping[str, Any] | None = None
     shaping = shaping or schema
     named = {name: _below(each, shaping, "properties", name) for name, each in (schema.get("properties") or {}).items()}
     items, additional = schema.get("items"), schema.get("additionalProperties")
-    rules = tuple(map(read_rule, schema.get("x-kubernetes-validations") or ()))
+    rules = tuple(read_rule(each, shaping) for each in schema.get("x-kubernetes-validations") or ())
     node = RuleNode(
         schema=shaping,
         rules=rules,

@@ -1,0 +1,129 @@
+"""Custom objects from one version to another: by the name of the version alone, or by a webhook.
+
+The webhook is called through a function, so that this module knows nothing of networks. What comes back is believed
+only as far as a webhook may change things: an object keeps its identity.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.api.fields import ROOT
+from kohort.api.names import annotation_errors, label_errors
+
+REVIEW_GROUP = "apiextensions.k8s.io"
+REVIEW_VERSIONS = ("v1", "v1beta1")
+
+Object = Mapping[str, Any]
+Call = Callable[[dict[str, Json]], Awaitable[Json]]
+"""Sends a ConversionReview to the definition's webhook and gives what it answers."""
+
+
+class ConversionError(Exception):
+    """The webhook refused, or answered something that is not a conversion."""
+
+
+async def convert(
+    crd: Mapping[str, Any], objects: Sequence[Object], api_version: str, call: Call, uid: str
+) -> list[Object]:
+    """The objects in the wanted version, in their order; those that have it already stay as they are."""
+    conversion = crd["spec"].get("conversion") or {}
+    foreign = [each for each in objects if each["apiVersion"] != api_version]
+    if not foreign:
+        return list(objects)
+    if conversion.get("strategy") != "Webhook":
+        return [{**each, "apiVersion": api_version} for each in objects]
+    review = conversion_review(conversion.get("webhook") or {}, foreign, api_version, uid)
+    try:
+        converted = iter(_converted(review, await call(review), foreign))
+    except ConversionError as error:
+        raise ConversionError(f"conversion webhook for {_kind(foreign[0])} failed: {error}") from None
+    return [each if each["apiVersion"] == api_version else next(converted) for each in objects]
+
+
+def conversion_review(webhook: Object, objects: Sequence[Object], api_version: str, uid: str) -> dict[str, Json]:
+    """What the webhook is asked, in the first form that both sides know."""
+    known = [each for each in webhook.get("conversionReviewVersions") or () if each in REVIEW_VERSIONS]
+    if not known:
+        raise ConversionError("no supported conversion review versions")
+    request = {"uid": uid, "desiredAPIVersion": api_version, "objects": list(objects)}
+    return {"apiVersion": f"{REVIEW_GROUP}/{known[0]}", "kind": "ConversionReview", "request": request}
+
+
+def _kind(obj: Object) -> str:
+    return f"{obj['apiVersion']}, Kind={obj['kind']}"
+
+
+def _converted(review: Object, answer: Json, originals: Sequence[Object]) -> list[Object]:
+    """The objects of an answer, checked; raises `ConversionError`."""
+    response = _response(review, answer)
+    found = response.get("convertedObjects")
+    objects = found if isinstance(found, list) else []
+    if len(objects) != len(originals):
+        raise ConversionError(f"returned {len(objects)} objects, expected {len(originals)}")
+    version = review["request"]["desiredAPIVersion"]
+    return [
+        _checked(index, original, each, version)
+        for index, (original, each) in enumerate(zip(originals, objects, strict=True))
+    ]
+
+
+def _response(review: Object, answer: Json) -> Object:
+    if not isinstance(answer, dict) or answer.get("kind") != "ConversionReview":
+        raise ConversionError("the answer is no ConversionReview")
+    if answer.get("apiVersion") != review["apiVersion"]:
+        wanted = f"{review['apiVersion']}, Kind=ConversionReview"
+        raise ConversionError(f"expected webhook response of {wanted}, got {answer.get('apiVersion')}")
+    response = answer.get("response")
+    if not isinstance(response, dict):
+        raise ConversionError("no response provided")
+    uid = review["request"]["uid"]
+    if response.get("uid") != uid:
+        raise ConversionError(f'expected response.uid="{uid}", got "{response.get("uid", "")}"')
+    result = response.get("result")
+    result = result if isinstance(result, dict) else {}
+    if result.get("status") != "Success":
+        text = f"response.result.status was '{result.get('status', '')}', not 'Success'"
+        raise ConversionError(str(result.get("message") or text))
+    return response
+
+
+_IDENTITY = ("name", "namespace", "uid")
+_CHANGEABLE = ("labels", "annotations")
+
+
+def _checked(index: int, original: Object, converted: Json, version: str) -> Object:
+    problem = _problem(original, converted, version)
+    if problem:
+        raise ConversionError(f"returned invalid converted object at index {index}: {problem}")
+    kept = {name: value for name, value in original["metadata"].items() if name not in _CHANGEABLE}
+    changed = {name: converted["metadata"][name] for name in _CHANGEABLE if converted["metadata"].get(name)}
+    return {**converted, "metadata": {**kept, **changed}}
+
+
+def _problem(original: Object, converted: Json, version: str) -> str:
+    """What makes the converted object another one than it was."""
+    if not isinstance(converted, dict):
+        return "invalid type"
+    if converted.get("apiVersion") != version:
+        return f"invalid groupVersion (expected {version}, received {converted.get('apiVersion', '')})"
+    if converted.get("kind") != original["kind"]:
+        return f"invalid kind (expected {original['kind']}, received {converted.get('kind', '')})"
+    metadata = converted.get("metadata")
+    if not isinstance(metadata, dict):
+        return "must have metadata"
+    for name in _IDENTITY:
+        if metadata.get(name, "") != original["metadata"].get(name, ""):
+            return f"must have the same {name}: {metadata.get(name, '')} != {original['metadata'].get(name, '')}"
+    return _metadata_problem(metadata)
+
+
+def _metadata_problem(metadata: Object) -> str:
+    for name in _CHANGEABLE:
+        texts = metadata.get(name) or {}
+        if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):
+            return f"metadata.{name}: must be texts by key"
+    path = ROOT / "metadata"
+    errors = label_errors(metadata.get("labels") or {}, path / "labels")
+    errors += annotation_errors(metadata.get("annotations") or {}, path / "annotations")
+    return str(errors[0]) if errors else ""

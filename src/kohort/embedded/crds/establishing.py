@@ -1,0 +1,114 @@
+"""Whether a definition gets its names, and so whether its objects are served: the status of a definition."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.embedded.crds.defaults import default_names
+
+APPROVED = "api-approved.kubernetes.io"
+
+
+def establish(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]], now: str) -> dict[str, Json]:
+    """The status that a definition gets, beside the definitions that are there; `now` as it stands in conditions."""
+    status = crd.get("status") or {}
+    names, problem = _accepted(crd, others)
+    accepted = problem is None
+    is_served = accepted or _is_true(status, "Established")
+    conditions = [
+        _condition("NamesAccepted", accepted, *(problem or ("NoConflicts", "no conflicts found"))),
+        _condition("Established", is_served, *_establishing(is_served)),
+        *_approval(crd),
+    ]
+    return {
+        **status,
+        "acceptedNames": names,
+        "conditions": [_dated(each, status, now) for each in conditions],
+        "storedVersions": _stored_versions(crd),
+    }
+
+
+def is_established(crd: Mapping[str, Any]) -> bool:
+    """Whether objects of the definition are served."""
+    return _is_true(crd.get("status") or {}, "Established")
+
+
+def _is_true(status: Mapping[str, Any], kind: str) -> bool:
+    return any(each["type"] == kind and each["status"] == "True" for each in status.get("conditions") or ())
+
+
+def _establishing(is_served: object) -> tuple[str, str]:
+    if is_served:
+        return "InitialNamesAccepted", "the initial names have been accepted"
+    return "NotAccepted", "not all names are accepted"
+
+
+_NAMES = (("plural", "PluralConflict"), ("singular", "SingularConflict"))
+_KINDS = (("kind", "KindConflict"), ("listKind", "ListKindConflict"))
+
+
+def _accepted(
+    crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]
+) -> tuple[dict[str, Json], tuple[str, str] | None]:
+    """The names that the definition gets, and why not all that it asked for."""
+    asked = default_names(crd["spec"]["names"])
+    had = dict((crd.get("status") or {}).get("acceptedNames") or {})
+    resources, kinds = _taken(crd, others)
+    names, problem = {**had, "categories": asked.get("categories") or []}, None
+    for pairs, taken in ((_NAMES, resources), (_KINDS, kinds)):
+        for part, reason in pairs:
+            if asked.get(part) != had.get(part) and asked.get(part) in taken:
+                problem = (reason, f'"{asked[part]}" is already in use')
+            else:
+                names[part] = asked.get(part)
+    wanted = [each for each in asked.get("shortNames") or () if each not in (had.get("shortNames") or ())]
+    conflicts = [f'"{each}" is already in use' for each in wanted if each in resources]
+    if conflicts:
+        problem = ("ShortNamesConflict", conflicts[0] if len(conflicts) == 1 else f"[{', '.join(conflicts)}]")
+    else:
+        names["shortNames"] = asked.get("shortNames") or []
+    return {name: value for name, value in names.items() if value}, problem
+
+
+def _taken(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tuple[set[str], set[str]]:
+    """Names of resources and of kinds that other definitions of the group have."""
+    resources: set[str] = set()
+    kinds: set[str] = set()
+    for other in others:
+        if other["metadata"]["name"] == crd["metadata"]["name"] or other["spec"]["group"] != crd["spec"]["group"]:
+            continue
+        names = (other.get("status") or {}).get("acceptedNames") or {}
+        resources |= {str(names.get("plural")), str(names.get("singular")), *(names.get("shortNames") or ())}
+        kinds |= {str(names.get("kind")), str(names.get("listKind"))}
+    return resources, kinds
+
+
+def _approval(crd: Mapping[str, Any]) -> list[dict[str, Json]]:
+    """Groups of Kubernetes' own need its community's approval; a definition says where it was given."""
+    group = f".{crd['spec']['group']}"
+    if not group.endswith((".k8s.io", ".kubernetes.io")):
+        return []
+    text = ((crd.get("metadata") or {}).get("annotations") or {}).get(APPROVED, "")
+    reason, approved = "MissingAnnotation", False
+    if text.startswith("unapproved"):
+        reason = "UnapprovedAnnotation"
+    elif text:
+        reason, approved = "ApprovedAnnotation", True
+    message = f"approved in {text}" if approved else "not approved"
+    return [_condition("KubernetesAPIApprovalPolicyConformant", approved, reason, message)]
+
+
+def _condition(kind: str, holds: object, reason: str, message: str) -> dict[str, Json]:
+    return {"type": kind, "status": "True" if holds else "False", "reason": reason, "message": message}
+
+
+def _dated(condition: dict[str, Json], status: Mapping[str, Any], now: str) -> dict[str, Json]:
+    former = next((each for each in status.get("conditions") or () if each["type"] == condition["type"]), None)
+    changed = former is None or former["status"] != condition["status"]
+    return {"lastTransitionTime": now if changed or former is None else former["lastTransitionTime"], **condition}
+
+
+def _stored_versions(crd: Mapping[str, Any]) -> list[str]:
+    stored = list((crd.get("status") or {}).get("storedVersions") or ())
+    current = next((str(each["name"]) for each in crd["spec"]["versions"] if each.get("storage")), None)
+    return stored if current is None or current in stored else [*stored, current]
