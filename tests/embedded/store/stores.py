@@ -66,10 +66,13 @@ class HeldDisk:
         await turns()
 
 
+def empty(oldest: int) -> State:
+    return State(oldest, History(oldest, Retention()), Decoded(10**6))
+
+
 def held() -> tuple[Store, HeldDisk]:
     disk = HeldDisk()
-    state = State(1, History(1, Retention()), Decoded(10**6))
-    return Store(state, disk, Settings(), Clock()), disk
+    return Store(empty(1), disk, Settings(), Clock()), disk
 
 
 async def turns() -> None:

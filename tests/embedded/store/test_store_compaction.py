@@ -104,6 +104,19 @@ async def test_after_all_rows_are_gone_the_revision_goes_on(tmp_path: Path) -> N
     await store.close()
 
 
+async def test_after_the_newest_row_is_gone_the_revision_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file)
+    await rewritten(store, "a", 0)
+    await store.delete(key("b"), await rewritten(store, "b", 0))
+    await store.compact(store.revision)
+    await store.close()
+    assert revisions_in(file) == [2]
+    store = await opened(file)
+    assert (store.revision, store.oldest) == (4, 4)
+    await store.close()
+
+
 async def test_a_compaction_holds_after_reopening(tmp_path: Path) -> None:
     file = tmp_path / "store.db"
     store = await opened(file)

@@ -16,7 +16,7 @@ from kohort.embedded.store import Change, Store
 
 KILLS = int(os.environ.get("KOHORT_KILLS", "10"))
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["embedded.store.crashing_writer"])
+CONTEXT.set_forkserver_preload(["kohort.embedded.store"])
 
 
 class Witness:

@@ -2,14 +2,16 @@
 
 import asyncio
 import resource
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from embedded.store.stores import held, keeping, key, names, opened, pod, quiet, turns
-from kohort.embedded.store import Entry, OpenError, Store, WriteFailed
+from embedded.store.stores import empty, held, keeping, key, names, opened, pod, quiet, turns
+from kohort.embedded.store import Change, Entry, Kind, OpenError, Store, WriteFailed
+from kohort.embedded.store.journal import Journal, Sweep
 
 
 def create(store: Store, name: str) -> "asyncio.Future[Entry]":
@@ -152,6 +154,32 @@ async def test_a_compaction_that_the_disk_does_not_take_is_told_and_can_be_repea
     await store.compact(store.revision)
     assert store.oldest == store.revision
     await store.close()
+
+
+async def test_what_a_failed_batch_should_have_swept_is_swept_later(tmp_path: Path) -> None:
+    file = tmp_path / "store.db"
+    store = await opened(file, keeping(changes=5))
+    revision = (await store.create(key("a"), pod())).revision
+    for number in range(20):
+        with full_at(1000), pytest.raises(WriteFailed):
+            await store.create(key("lost"), pod())
+        revision = (await store.update(key("a"), pod(spec=number), revision)).revision
+    await store.close()
+    with sqlite3.connect(file) as db:
+        rows = [row[0] for row in db.execute("SELECT revision FROM log ORDER BY revision")]
+    db.close()
+    assert len(rows) < 10
+    assert rows[-1] == revision
+
+
+async def test_a_batch_that_sqlite_refuses_leaves_no_open_transaction(tmp_path: Path) -> None:
+    journal, state = Journal.open(tmp_path / "store.db", 1, empty, 0)
+    changes = [Change(Kind.ADDED, Entry(key(str(number)), number, b"{}", state.decoded), None) for number in (2, 3, 4)]
+    journal.commit(changes[:2], Sweep(1, ()))
+    with pytest.raises(WriteFailed, match="UNIQUE"):
+        journal.commit([changes[2], changes[0]], Sweep(1, ()))
+    journal.commit(changes[2:], Sweep(1, ()))
+    journal.close()
 
 
 async def test_a_file_that_can_not_be_made_on_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:

@@ -16,6 +16,9 @@ from embedded.store.stores import Clock, key, names, opened, pod, told
 from kohort.embedded.store import OpenError, Store
 from kohort.embedded.store.records import APPLICATION, VERSION
 
+LEAF = 13
+"""The first byte of a page with rows; the number of rows stands in its fourth and fifth."""
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
@@ -235,6 +238,18 @@ async def test_a_lost_row_is_noticed(file: Path) -> None:
         db.execute("DELETE FROM log WHERE revision = 2")
     db.close()
     assert "supersedes revision 2, which is not there" in await refused(file)
+
+
+async def test_a_page_that_hides_some_of_its_rows_is_refused(file: Path) -> None:
+    store = await opened(file)
+    for number in range(60):
+        await store.create(key(str(number)), pod(spec="x" * 900))
+    await store.close()
+    whole = bytearray(file.read_bytes())
+    leaves = [at for at in range(4096, len(whole), 4096) if whole[at] == LEAF and whole[at + 4] > 1]
+    whole[leaves[len(leaves) // 2] + 4] -= 1
+    file.write_bytes(whole)
+    assert "damaged" in await refused(file)
 
 
 @pytest.mark.parametrize("change", ["DELETE FROM floor", "UPDATE floor SET revision = 7"])

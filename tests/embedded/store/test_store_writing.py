@@ -180,6 +180,7 @@ async def test_what_is_refused_by_the_committed_state_is_refused_at_once() -> No
 async def test_a_writer_that_goes_away_does_not_take_its_write_along() -> None:
     store, disk = held()
     write = asyncio.ensure_future(store.create(key("a"), pod()))
+    beside = asyncio.ensure_future(store.create(key("b"), pod()))
     waiting = asyncio.ensure_future(store.create(key("a"), pod()))
     await turns()
     write.cancel()
@@ -188,6 +189,7 @@ async def test_a_writer_that_goes_away_does_not_take_its_write_along() -> None:
     await disk.succeed()
     assert isinstance(waiting.exception(), Exists)
     assert store.get(key("a"))
+    assert beside.result() is store.get(key("b"))
 
 
 async def test_when_too_much_waits_for_the_disk_further_writes_are_refused() -> None:

@@ -85,7 +85,7 @@ class Watch:
             raise Lagging(self._store.oldest)
         found: list[Change | Progress] = [*self._feed.read(self._position, limit)]
         self._position += len(found)
-        if self._marked and len(found) < limit and self._position == self._feed.end:
+        if self._marked and len(found) < limit:
             self._marked = False
             found.append(Progress(self._store.revision))
         return found
