@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from benchmarks.measure import HEADER
 
-SUITES = ("codec", "engine")
+SUITES = ("codec", "engine", "kueue")
 
 
 def main(names: list[str]) -> int:

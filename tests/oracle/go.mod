@@ -3,6 +3,7 @@ module kohort.dev/oracle
 go 1.26.0
 
 require (
+	golang.org/x/sys v0.46.0
 	github.com/go-logr/logr v1.4.3
 	k8s.io/api v0.36.2
 	k8s.io/apimachinery v0.36.2
@@ -87,7 +88,6 @@ require (
 	golang.org/x/net v0.56.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
-	golang.org/x/sys v0.46.0 // indirect
 	golang.org/x/term v0.44.0 // indirect
 	golang.org/x/text v0.38.0 // indirect
 	golang.org/x/time v0.15.0 // indirect

@@ -18,7 +18,6 @@ Json = Any
 SOURCES = Path(__file__).parent
 PROGRAM = SOURCES.parents[1] / ".cache" / "oracle" / "oracle"
 
-
 PATIENCE = 20
 """Seconds; a scenario takes milliseconds."""
 
@@ -49,7 +48,7 @@ class Kueue:
     ) -> None:
         self._process.communicate()
 
-    def ask(self, scenario: Json) -> Json:
+    def ask(self, scenario: Json, patience: float = PATIENCE) -> Json:
         """The whole answer to one scenario, with every gate as ours are."""
         gates = {gate.name: gate.value.default for gate in Gate if not gate.value.locked}
         scenario = {**scenario, "gates": {**gates, **scenario.get("gates", {})}}
@@ -57,10 +56,10 @@ class Kueue:
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(scenario) + "\n")
         self._process.stdin.flush()
-        if not select.select([self._process.stdout], [], [], PATIENCE)[0]:
+        if not select.select([self._process.stdout], [], [], patience)[0]:
             self._process.kill()
             self._start()
-            raise NoAnswerError(f"no answer within {PATIENCE} s")
+            raise NoAnswerError(f"no answer within {patience} s")
         return json.loads(self._process.stdout.readline())
 
 

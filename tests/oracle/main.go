@@ -42,6 +42,11 @@ func answerTo(line []byte) (answer Answer) {
 	answer.Steps = []map[string]Standing{}
 	must(json.Unmarshal(line, &scenario))
 	defer setGates(scenario.Gates)()
+	if scenario.Yardstick != nil {
+		figures := runYardstick(scenario)
+		answer.Figures = &figures
+		return answer
+	}
 	world := newWorld(scenario.Configuration)
 	for _, manifest := range scenario.Objects {
 		world.put(manifest)

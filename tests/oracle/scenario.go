@@ -15,6 +15,8 @@ type Scenario struct {
 	Gates         map[string]bool      `json:"gates"`
 	Objects       []json.RawMessage    `json:"objects"`
 	Steps         []Step               `json:"steps"`
+	// Yardstick asks for figures instead of an answer to steps.
+	Yardstick *Yardstick `json:"yardstick,omitempty"`
 }
 
 // Step has exactly one member, named by what is to be done.
@@ -26,6 +28,7 @@ type Answer struct {
 	Error       string                `json:"error,omitempty"`
 	Nanoseconds int64                 `json:"nanoseconds"`
 	Cycles      int                   `json:"cycles"`
+	Figures     *Figures              `json:"figures,omitempty"`
 }
 
 // Standing tells how a workload is doing.

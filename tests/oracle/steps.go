@@ -127,16 +127,22 @@ func (w *world) settle() {
 		if evicted == nil || evicted.Status != "True" || !workload.HasQuotaReservation(wl) || workloadfinish.IsFinished(wl) {
 			continue
 		}
-		returns := evicted.Reason == kueue.WorkloadEvictedByPreemption || evicted.Reason == kueue.WorkloadEvictedDueToNodeFailures
-		must(workloadpatching.PatchAdmissionStatus(w.ctx, w.client, wl, w.clock, func(wl *kueue.Workload) (bool, error) {
-			workload.SetRequeuedCondition(wl, evicted.Reason, evicted.Message, returns)
-			workload.UnsetQuotaReservationWithCondition(
-				wl, kueue.WorkloadQuotaReservedReasonPendingEvaluation, evicted.Message, w.clock.Now(),
-			)
-			return true, nil
-		}))
+		w.stop(wl)
 	}
 	w.deliver()
+}
+
+// stop gives the quota of an evicted workload back.
+func (w *world) stop(wl *kueue.Workload) {
+	evicted := *apimeta.FindStatusCondition(wl.Status.Conditions, kueue.WorkloadEvicted)
+	returns := evicted.Reason == kueue.WorkloadEvictedByPreemption || evicted.Reason == kueue.WorkloadEvictedDueToNodeFailures
+	must(workloadpatching.PatchAdmissionStatus(w.ctx, w.client, wl, w.clock, func(wl *kueue.Workload) (bool, error) {
+		workload.SetRequeuedCondition(wl, evicted.Reason, evicted.Message, returns)
+		workload.UnsetQuotaReservationWithCondition(
+			wl, kueue.WorkloadQuotaReservedReasonPendingEvaluation, evicted.Message, w.clock.Now(),
+		)
+		return true, nil
+	}))
 }
 
 func (w *world) finish(key types.NamespacedName) {

@@ -61,14 +61,24 @@ type world struct {
 }
 
 func newWorld(configuration config.Configuration) *world {
-	w := &world{
+	w := emptyWorld()
+	w.client = w.newClient()
+	w.equip(configuration)
+	return w
+}
+
+func emptyWorld() *world {
+	return &world{
 		ctx:       context.Background(),
 		clock:     testingclock.NewFakeClock(dawn),
 		seen:      map[types.NamespacedName]*kueue.Workload{},
 		conflicts: sets.New[types.NamespacedName](),
 		unread:    sets.New[string](),
 	}
-	w.client = w.newClient()
+}
+
+// equip makes the parts of Kueue that read and write by the world's client.
+func (w *world) equip(configuration config.Configuration) {
 	sharing := configuration.FairSharing
 	preemptions := expectations.NewStore("preemptions")
 	recorder := &events.FakeRecorder{}
@@ -87,7 +97,6 @@ func newWorld(configuration config.Configuration) *world {
 	w.localQueues = core.NewLocalQueueReconciler(w.client, w.queues, w.cache)
 	w.cohorts = core.NewCohortReconciler(w.client, w.cache, w.queues)
 	w.flavors = core.NewResourceFlavorReconciler(w.client, w.queues, w.cache, nil)
-	return w
 }
 
 // These know the kinds of scenarios; the same for all, since making them is slow.
