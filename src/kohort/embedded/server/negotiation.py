@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
+from kohort.embedded.tables import TableVersion
 from kohort.kube.errors import StatusError
 
 _META_GROUP = "meta.k8s.io"
 _WHOLE: Final = ("application/json", "application/*", "*/*")
 _YAML: Final = ("application/yaml",)
 _MAX_CLAUSES = 32
+_VERSIONS: tuple[TableVersion, ...] = ("v1", "v1beta1")
 
 
 class Shape(Enum):
@@ -29,7 +31,7 @@ class Form:
     """The form of an answer."""
 
     shape: Shape = Shape.OBJECT
-    version: str = "v1"
+    version: TableVersion = "v1"
     media_type: str = "application/json"
 
     @property
@@ -85,7 +87,8 @@ def _form(clause: Clause) -> Form | None:
     wanted = clause.parameters.get("as", "")
     if not wanted:
         return Form(media_type=media_type)
-    version = clause.parameters.get("v", "v1")
-    known = clause.parameters.get("g", _META_GROUP) == _META_GROUP and version in ("v1", "v1beta1")
+    version = next((each for each in _VERSIONS if each == clause.parameters.get("v", "v1")), None)
     shape = next((shape for shape in Shape if shape.value == wanted), None)
-    return Form(shape, version, media_type) if known and shape is not None else None
+    if clause.parameters.get("g", _META_GROUP) != _META_GROUP or version is None or shape is None:
+        return None
+    return Form(shape, version, media_type)

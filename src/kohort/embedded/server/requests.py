@@ -35,7 +35,7 @@ class Inbound:
     method: str
     path: str
     query: tuple[tuple[str, str], ...] = ()
-    headers: CIMultiDictProxy[str] = NO_HEADERS
+    headers: CIMultiDictProxy[str] = field(default_factory=lambda: NO_HEADERS)
     body: bytes = b""
     peer: User | None = None
     """Whom the connection itself proves: by client certificate, or because it never left the process."""

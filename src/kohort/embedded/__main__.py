@@ -1,0 +1,38 @@
+"""`python -m kohort.embedded`: the API server alone, for trying things out; prints where its kubeconfig is."""
+
+import argparse
+import asyncio
+import signal
+import sys
+from pathlib import Path
+
+from kohort.embedded.server.server import running
+from kohort.embedded.server.settings import Settings
+
+
+def _settings(arguments: list[str]) -> Settings:
+    parser = argparse.ArgumentParser(prog="python -m kohort.embedded", description=__doc__)
+    kept = parser.add_mutually_exclusive_group(required=True)
+    kept.add_argument("--data", type=Path, help="folder of the store and the keys")
+    kept.add_argument("--ephemeral", action="store_true", help="keep everything in memory")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one")
+    parser.add_argument("--kubeconfig", type=Path, help="where to write the kubeconfig")
+    given = parser.parse_args(arguments)
+    return Settings(data=given.data, host=given.host, port=given.port, kubeconfig=given.kubeconfig)
+
+
+async def serve(settings: Settings) -> None:
+    """Serve until told to stop."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with running(settings) as server:
+        sys.stdout.write(f"{server.url}\nKUBECONFIG={server.kubeconfig}\n")
+        sys.stdout.flush()
+        await stop.wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(_settings(sys.argv[1:])))

@@ -1,0 +1,142 @@
+"""APIServices: groups that another server serves, reached through this one.
+
+The caller is told to the other server in headers that only this server, with its client certificate, may send.
+"""
+
+import ssl
+from base64 import b64decode
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+from multidict import CIMultiDict
+
+from kohort.embedded.auth.users import User
+from kohort.embedded.server.answers import Answer
+from kohort.embedded.server.endpoints import Endpoints
+from kohort.embedded.server.requests import Inbound, Target
+from kohort.embedded.store import Store
+from kohort.kube.errors import StatusError
+
+API_SERVICES = "apiservices.apiregistration.k8s.io"
+_CONNECT_TIMEOUT = 10.0
+_DROPPED = frozenset(
+    ("authorization", "connection", "content-length", "host", "transfer-encoding", "upgrade", "keep-alive", "te")
+)
+
+
+class Aggregator:
+    """Passes requests for other servers' groups on."""
+
+    def __init__(self, store: Store, endpoints: Endpoints) -> None:
+        self._store = store
+        self._endpoints = endpoints
+        self._session: aiohttp.ClientSession | None = None
+        self._services: dict[tuple[str, str], Mapping[str, Any]] | None = None
+
+    def invalidate(self) -> None:
+        """Read the APIServices anew before the next request."""
+        self._services = None
+
+    @property
+    def services(self) -> dict[tuple[str, str], Mapping[str, Any]]:
+        """The APIServices that others serve, by group and version."""
+        if self._services is None:
+            specs = [entry.object.get("spec") or {} for entry in self._store.list(API_SERVICES).entries]
+            self._services = {(spec["group"], spec["version"]): spec for spec in specs if spec.get("service")}
+        return self._services
+
+    def serves(self, target: Target) -> bool:
+        """Whether the request is for another server."""
+        return bool(target.version) and (target.group, target.version) in self.services
+
+    async def proxy(self, request: Inbound, target: Target, user: User) -> Answer:
+        """The other server's answer."""
+        spec = self.services[target.group, target.version]
+        url = self._url(spec, request)
+        headers = _forwarded(request, user)
+        try:
+            response = await self._open().request(
+                request.method,
+                url,
+                headers=headers,
+                data=request.body or None,
+                ssl=_context(spec),
+                server_hostname=_host(spec),
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _unavailable(
+                f"the server behind {spec['group']}/{spec['version']} can't be reached: {error}"
+            ) from None
+        kept = [(name, value) for name, value in response.headers.items() if name.lower() in ("warning", "etag")]
+        kind = response.headers.get("Content-Type", "application/json")
+        return Answer(response.status, _chunks(response), kind, tuple(kept))
+
+    def _url(self, spec: Mapping[str, Any], request: Inbound) -> str:
+        service = spec["service"]
+        place = self._endpoints.resolve(service["namespace"], service["name"], int(service.get("port") or 443))
+        if place is None:
+            raise _unavailable(f'service "{service["namespace"]}/{service["name"]}" has no endpoints')
+        query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in request.query)
+        return f"https://{place}{request.path}" + (f"?{query}" if query else "")
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_TIMEOUT)
+            self._session = aiohttp.ClientSession(timeout=timeout, auto_decompress=False)
+        return self._session
+
+    async def close(self) -> None:
+        """End all connections."""
+        if self._session is not None:
+            await self._session.close()
+
+
+def _unavailable(why: str) -> StatusError:
+    return StatusError(503, "ServiceUnavailable", why)
+
+
+def _host(spec: Mapping[str, Any]) -> str:
+    """The name that the other server's certificate must bear."""
+    return f"{spec['service']['name']}.{spec['service']['namespace']}.svc"
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe="")
+
+
+def _forwarded(request: Inbound, user: User) -> CIMultiDict[str]:
+    """The client's headers without its credentials, and who it is."""
+    headers: CIMultiDict[str] = CIMultiDict()
+    for name, value in request.headers.items():
+        lowered = name.lower()
+        if lowered not in _DROPPED and not lowered.startswith(("x-remote-", "impersonate-")):
+            headers.add(name, value)
+    headers["X-Remote-User"] = user.name
+    for group in user.groups:
+        headers.add("X-Remote-Group", group)
+    for key, values in user.extra.items():
+        for value in values:
+            headers.add(f"X-Remote-Extra-{_quoted(key)}", value)
+    return headers
+
+
+def _context(spec: Mapping[str, Any]) -> ssl.SSLContext:
+    """Trust what the APIService says: its authority, or anybody where it says so."""
+    context = ssl.create_default_context()
+    if spec.get("caBundle"):
+        context.load_verify_locations(cadata=b64decode(spec["caBundle"]).decode())
+    if spec.get("insecureSkipTLSVerify"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _chunks(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in response.content.iter_any():
+            yield chunk
+    finally:
+        response.close()

@@ -1,0 +1,71 @@
+"""Server-side apply: what a manager wants, merged with what others own; creates what is not there."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kohort.embedded.ownership import apply
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.semantics import Semantics
+from kohort.embedded.server.versions import Object
+from kohort.embedded.server.writing import MAX_ATTEMPTS, Writer, Written
+from kohort.kube.errors import MODIFIED, StatusError, bad_request, conflict
+
+
+class Applier:
+    """Carries applies through the writer."""
+
+    def __init__(self, writer: Writer, semantics: Semantics) -> None:
+        self._writer = writer
+        self._semantics = semantics
+
+    async def apply(self, operation: Operation, config: Object) -> Written:
+        """Apply a configuration; two that create the same object at once meet in the second round."""
+        wanted = self._semantics.read(operation, _checked(operation, config))
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                return await self._update(operation, wanted)
+            except StatusError as error:
+                if not error.is_not_found or operation.subresource or error.details.get("name") != operation.name:
+                    raise
+            uid = (wanted.get("metadata") or {}).get("uid")
+            if uid:
+                raise conflict(
+                    operation.about,
+                    f"uid mismatch: the provided object specified uid {uid}, and no existing object was found",
+                )
+            try:
+                return await self._writer.create(operation, self._merged(operation, {}, wanted))
+            except StatusError as error:
+                if not error.is_already_exists:
+                    raise
+        raise conflict(operation.about, MODIFIED)
+
+    async def _update(self, operation: Operation, wanted: Object) -> Written:
+        async def merged(old: Object) -> Object:
+            return self._merged(operation, old, wanted)
+
+        return await self._writer.update(operation, merged)
+
+    def _merged(self, operation: Operation, live: Object, wanted: Object) -> Object:
+        options = operation.options
+        resource = operation.resource
+        return apply(
+            live,
+            wanted,
+            options.manager,
+            options.force,
+            resource.schema,
+            resource.api_version,
+            operation.now,
+        )
+
+
+def _checked(operation: Operation, config: Mapping[str, Any]) -> Object:
+    metadata = config.get("metadata") or {}
+    if isinstance(metadata, dict) and metadata.get("managedFields"):
+        raise bad_request("metadata.managedFields must be nil")
+    if not config.get("apiVersion") or not config.get("kind"):
+        raise bad_request("apiVersion and kind must be set in an apply patch")
+    named = dict(metadata) if isinstance(metadata, dict) else {}
+    named.setdefault("name", operation.name)
+    return {**config, "metadata": named}

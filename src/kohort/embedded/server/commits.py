@@ -1,0 +1,55 @@
+"""The one door to the store: what is written passes here, and those who must know at once are told before the client.
+
+Authorization, the catalogue of kinds and the like must never lag behind what a client has seen acknowledged.
+"""
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+
+from kohort.embedded.server.versions import Object
+from kohort.embedded.store import Busy, Change, Closed, Entry, Key, Kind, Store, WriteFailed
+from kohort.kube.errors import StatusError, too_many_requests
+
+Listener = Callable[[Change], Awaitable[None]]
+
+
+class Commits:
+    """Writes to the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._listeners: dict[str, list[Listener]] = defaultdict(list)
+
+    def listen(self, resource: str, listener: Listener) -> None:
+        """Be told of every change to a resource, before its writer is."""
+        self._listeners[resource].append(listener)
+
+    async def create(self, key: Key, found: Object) -> Entry:
+        """Store a new object."""
+        entry = await self._guarded(self._store.create(key, found))
+        await self._tell(Change(Kind.ADDED, entry, None))
+        return entry
+
+    async def update(self, previous: Entry, found: Object) -> Entry:
+        """Store the next state of an object."""
+        entry = await self._guarded(self._store.update(previous.key, found, previous.revision))
+        await self._tell(Change(Kind.MODIFIED, entry, previous))
+        return entry
+
+    async def delete(self, previous: Entry) -> Entry:
+        """Remove an object."""
+        entry = await self._guarded(self._store.delete(previous.key, previous.revision))
+        await self._tell(Change(Kind.DELETED, entry, previous))
+        return entry
+
+    async def _guarded(self, write: Awaitable[Entry]) -> Entry:
+        try:
+            return await write
+        except Busy as error:
+            raise too_many_requests(f"the store is busy: {error}", 1) from None
+        except (WriteFailed, Closed) as error:
+            raise StatusError(503, "ServiceUnavailable", f"the store takes no writes: {error}") from None
+
+    async def _tell(self, change: Change) -> None:
+        for listener in self._listeners.get(change.entry.key.resource, ()):
+            await listener(change)

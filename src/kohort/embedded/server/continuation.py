@@ -1,0 +1,54 @@
+"""Tokens that let a paged list go on where it stopped, at the revision at which it began.
+
+They are opaque to clients and carry no authority: what they name is checked like any other request.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import Error as Base64Error
+from dataclasses import dataclass
+
+import msgspec
+
+from kohort.kube.errors import StatusError, bad_request, expired
+
+_MAX_TOKEN = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """Where a list stopped."""
+
+    revision: int
+    namespace: str
+    name: str
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The last object that was shown."""
+        return self.namespace, self.name
+
+
+_decode = msgspec.json.Decoder(Continuation).decode
+
+
+def write_token(continuation: Continuation) -> str:
+    """The token of a place."""
+    return urlsafe_b64encode(msgspec.json.encode(continuation)).decode().rstrip("=")
+
+
+def read_token(token: str) -> Continuation:
+    """The place that a token tells."""
+    if len(token) > _MAX_TOKEN:
+        raise bad_request("continue key is not valid: it is too long")
+    try:
+        return _decode(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
+    except (Base64Error, ValueError, msgspec.DecodeError, UnicodeError):
+        raise bad_request("continue key is not valid: illegal base64 data or encoding") from None
+
+
+def token_expired() -> StatusError:
+    """The revision of a token is no longer kept."""
+    return expired(
+        "The provided continue parameter is too old to display a consistent list result. "
+        "You must start a new list without the continue parameter."
+    )

@@ -1,0 +1,31 @@
+"""Custom objects by the schema of their definition, behind the same door as the built-in kinds."""
+
+from kohort.api.fields import FieldError
+from kohort.embedded.crds.objects import Verdict, shape, validate, validate_status
+from kohort.embedded.resources import Resource
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.versions import Object
+
+
+def read_custom(resource: Resource, found: Object) -> tuple[Object, tuple[str, ...]]:
+    """The object without what its schema does not know, and what that was."""
+    shaped = shape(resource, found)
+    return shaped.object, tuple(f'unknown field "{path}"' for path in shaped.unknown)
+
+
+def default_custom(resource: Resource, found: Object) -> Object:
+    """The object with its schema's defaults."""
+    return shape(resource, found).object
+
+
+def custom_problems(operation: Operation, new: Object, old: Object | None) -> list[FieldError]:
+    """Everything that is wrong with the object; what is merely no longer allowed becomes a warning."""
+    verdict = _verdict(operation, new, old)
+    operation.warnings.extend(verdict.warnings)
+    return list(verdict.errors)
+
+
+def _verdict(operation: Operation, new: Object, old: Object | None) -> Verdict:
+    if operation.subresource == "status" and old is not None:
+        return validate_status(operation.resource, new, old)
+    return validate(operation.resource, new, old)

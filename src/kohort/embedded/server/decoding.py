@@ -1,0 +1,95 @@
+"""Request bodies to objects: JSON, YAML and protobuf, with one text for everything that is none of them."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from kohort.api.codec import Json, decode_json
+from kohort.api.documents import read_documents
+from kohort.api.errors import ApiError, DecodeError
+from kohort.embedded import protobuf
+from kohort.embedded.server.requests import Inbound
+from kohort.kube.errors import bad_request, unsupported_media_type
+
+JSON_TYPES = ("", "application/json", "*/*")
+YAML_TYPE = "application/yaml"
+PROTOBUF_TYPE = "application/vnd.kubernetes.protobuf"
+_OFFERED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+Object = dict[str, Json]
+
+
+def read_body(request: Inbound) -> Object:
+    """The object that a request carries."""
+    if request.content_type == PROTOBUF_TYPE:
+        return _protobuf(request.body)
+    return as_object(read_value(request))
+
+
+def as_object(value: Json) -> Object:
+    """The value, which must be an object."""
+    if not isinstance(value, dict):
+        raise bad_request("couldn't get version/kind; json parse error: the body must be a JSON object")
+    return value
+
+
+def _protobuf(body: bytes) -> Object:
+    try:
+        return protobuf.decode(body)
+    except ApiError as error:
+        raise bad_request(f"unable to decode the protobuf body: {error}") from None
+
+
+def read_value(request: Inbound) -> Json:
+    """The JSON value that a request carries."""
+    kind = request.content_type
+    if kind in JSON_TYPES or kind.endswith("+json"):
+        return _json(request.body)
+    if kind == YAML_TYPE or kind.endswith("+yaml"):
+        return _yaml(request.body)
+    raise unsupported_media_type(
+        f"the body of the request was in an unknown format - accepted media types include: {_OFFERED}"
+    )
+
+
+def _json(body: bytes) -> Json:
+    if not body.strip():
+        raise bad_request("the request has no body: send the object as JSON")
+    try:
+        return decode_json(body)
+    except DecodeError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+
+
+def _yaml(body: bytes) -> Json:
+    """YAML as Kubernetes reads it; JSON, which is what clients mostly send under this name, at JSON's speed."""
+    if body.lstrip().startswith(b"{"):
+        try:
+            return decode_json(body)
+        except DecodeError:
+            pass
+    try:
+        documents = [document.value for document in read_documents(body, "body")]
+    except ApiError as error:
+        raise bad_request(f"error converting YAML to JSON: {error}") from None
+    if len(documents) != 1:
+        raise bad_request("the body must hold exactly one object")
+    return documents[0]
+
+
+def duplicate_fields(request: Inbound) -> list[str]:
+    """Fields that a JSON body gives twice, as strict validation names them."""
+    if request.content_type not in JSON_TYPES:
+        return []
+    found: list[str] = []
+
+    def members(pairs: Iterable[tuple[str, Any]]) -> Object:
+        seen: Object = {}
+        for name, value in pairs:
+            if name in seen:
+                found.append(f'json: duplicate field "{name}"')
+            seen[name] = value
+        return seen
+
+    json.loads(request.body, object_pairs_hook=members)
+    return found

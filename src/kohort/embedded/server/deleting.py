@@ -1,0 +1,170 @@
+"""Delete: at once, or in steps where something holds the object (finalizers, a grace period, its dependents)."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import NamedTuple
+
+from kohort.api.codec import Json
+from kohort.api.times import format_time, parse_time
+from kohort.embedded.admission.attributes import Attributes
+from kohort.embedded.admission.chain import Chain
+from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.options import DeleteOptions
+from kohort.embedded.server.versions import Object, Shown, Versions, rendered
+from kohort.embedded.server.writing import MAX_ATTEMPTS, is_released
+from kohort.embedded.store import Changed, Entry, Store
+from kohort.kube.errors import MODIFIED, StatusError, conflict, not_found
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+_ORPHANED_BY_DEFAULT = frozenset(("jobs.batch", "replicationcontrollers"))
+_JOB_WARNING = (
+    "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
+    "propagationPolicy=Orphan to suppress this warning"
+)
+_TERMINAL_PHASES = ("Succeeded", "Failed")
+
+
+class Deleted(NamedTuple):
+    """What came of a delete: the object while it lingers, its last state when it is gone."""
+
+    shown: Shown
+    is_gone: bool
+
+
+class Deleter:
+    """Carries deletes to the store."""
+
+    def __init__(self, store: Store, commits: Commits, versions: Versions, admission: Chain) -> None:
+        self._store = store
+        self._commits = commits
+        self._versions = versions
+        self._admission = admission
+
+    async def delete(self, operation: Operation, options: DeleteOptions) -> Deleted:
+        """One object, or the first step of its end."""
+        _warn_of_orphans(operation, options)
+        for _ in range(MAX_ATTEMPTS):
+            entry = self._store.get(operation.key())
+            if entry is None:
+                raise not_found(operation.about)
+            _check_preconditions(operation, options, entry.object)
+            await self._admission.validate(await self._attributes(operation, options, entry))
+            try:
+                return await self._step(operation, options, entry)
+            except Changed as lost:
+                if lost.current is None:
+                    raise not_found(operation.about) from None
+        raise conflict(operation.about, MODIFIED)
+
+    async def _attributes(self, operation: Operation, options: DeleteOptions, entry: Entry) -> Attributes:
+        old = await self._versions.served_object(operation.resource, entry.object)
+        return Attributes(
+            "DELETE",
+            operation.resource,
+            operation.namespace,
+            operation.name,
+            operation.user,
+            old=old,
+            dry_run=options.dry_run,
+            options={"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"},
+            warnings=operation.warnings,
+        )
+
+    async def _step(self, operation: Operation, options: DeleteOptions, entry: Entry) -> Deleted:
+        leaving = leaving_state(operation, options, entry.object)
+        gone = is_released(leaving)
+        if options.dry_run:
+            (shown,) = await self._versions.served(operation.resource, [rendered(leaving)])
+            return Deleted(shown, gone)
+        if gone:
+            stored = await self._commits.delete(entry)
+        elif leaving == entry.object:
+            stored = entry
+        else:
+            stored = await self._commits.update(entry, leaving)
+        (shown,) = await self._versions.served(operation.resource, [stored])
+        return Deleted(shown, gone)
+
+
+def leaving_state(operation: Operation, options: DeleteOptions, found: Object) -> Object:
+    """The object on its way out: when it is to be gone, and who has to let go of it first."""
+    metadata = dict(found["metadata"])
+    finalizers = _finalizers(operation, options, metadata.get("finalizers") or ())
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    else:
+        metadata.pop("finalizers", None)
+    grace = _grace_period(operation, options, found)
+    _set_deadline(operation, metadata, grace)
+    return _marked(operation, {**found, "metadata": metadata})
+
+
+def _set_deadline(operation: Operation, metadata: Object, grace: int) -> None:
+    """A second delete may shorten the time that is left, never lengthen it."""
+    if not metadata.get("deletionTimestamp"):
+        metadata["deletionTimestamp"] = format_time(operation.now + timedelta(seconds=grace))
+        metadata["deletionGracePeriodSeconds"] = grace
+        if metadata.get("generation"):
+            metadata["generation"] += 1
+        return
+    before = metadata.get("deletionGracePeriodSeconds") or 0
+    if grace < before:
+        asked = parse_time(metadata["deletionTimestamp"]) - timedelta(seconds=before)
+        metadata["deletionTimestamp"] = format_time(max(asked + timedelta(seconds=grace), operation.now))
+        metadata["deletionGracePeriodSeconds"] = grace
+
+
+def _marked(operation: Operation, leaving: Object) -> Object:
+    if operation.resource.key != "namespaces":
+        return leaving
+    status = {**(leaving.get("status") or {}), "phase": "Terminating"}
+    return {**leaving, "status": status}
+
+
+def _finalizers(operation: Operation, options: DeleteOptions, present: Iterable[str]) -> list[Json]:
+    """Those that were there, with the ones that the way of propagation adds or takes away."""
+    propagation = options.propagation
+    kept = list(present)
+    if not propagation:
+        if operation.resource.key not in _ORPHANED_BY_DEFAULT or FOREGROUND in kept or ORPHAN in kept:
+            return kept
+        propagation = "Orphan"
+    kept = [each for each in kept if each not in (ORPHAN, FOREGROUND)]
+    if propagation == "Orphan":
+        kept.append(ORPHAN)
+    elif propagation == "Foreground":
+        kept.append(FOREGROUND)
+    return kept
+
+
+def _grace_period(operation: Operation, options: DeleteOptions, found: Object) -> int:
+    """Only pods that run somewhere are given time; a node that knows nothing of a pod need not be waited for."""
+    if operation.resource.key != "pods":
+        return 0
+    spec, status = found.get("spec") or {}, found.get("status") or {}
+    if not spec.get("nodeName") or status.get("phase") in _TERMINAL_PHASES:
+        return 0
+    if options.grace_period is not None:
+        return max(options.grace_period, 0)
+    given = spec.get("terminationGracePeriodSeconds")
+    return 30 if given is None else max(int(given), 0)
+
+
+def _check_preconditions(operation: Operation, options: DeleteOptions, found: Object) -> None:
+    metadata = found["metadata"]
+    if options.uid and options.uid != metadata["uid"]:
+        raise _failed(operation, "UID", options.uid, metadata["uid"])
+    if options.resource_version and options.resource_version != metadata["resourceVersion"]:
+        raise _failed(operation, "ResourceVersion", options.resource_version, metadata["resourceVersion"])
+
+
+def _failed(operation: Operation, what: str, asked: str, found: str) -> StatusError:
+    return conflict(
+        operation.about, f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}"
+    )
+
+
+def _warn_of_orphans(operation: Operation, options: DeleteOptions) -> None:
+    if operation.resource.key == "jobs.batch" and not options.propagation:
+        operation.warnings.append(_JOB_WARNING)

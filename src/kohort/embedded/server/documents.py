@@ -1,0 +1,168 @@
+"""What the server says about itself: version, health, discovery, OpenAPI, metrics.
+
+Documents are made from the catalogue when first asked for, and kept until it changes.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from kohort.api.codec import Json
+from kohort.embedded import discovery
+from kohort.embedded.discovery import AggregatedVersion
+from kohort.embedded.openapi import documents as openapi
+from kohort.embedded.server.answers import Answer, encode, json_answer, text_answer
+from kohort.embedded.server.catalogue import Catalogue
+from kohort.embedded.server.negotiation import accept_clauses
+from kohort.embedded.server.requests import Inbound, Target
+from kohort.kube.errors import StatusError
+
+VERSION: Final[dict[str, Json]] = {
+    "major": "1",
+    "minor": "37",
+    "emulationMajor": "1",
+    "emulationMinor": "37",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "36",
+    "gitVersion": "v1.37.0+kohort",
+    "gitCommit": "",
+    "gitTreeState": "clean",
+    "buildDate": "2026-01-01T00:00:00Z",
+    "goVersion": "python",
+    "compiler": "cpython",
+    "platform": "linux/amd64",
+}
+HEALTH_PATHS = ("healthz", "livez", "readyz")
+_AGGREGATED: tuple[AggregatedVersion, ...] = ("v2", "v2beta1")
+Check = Callable[[], str]
+"""Empty when all is well, else what is the matter."""
+
+
+def unknown_path() -> StatusError:
+    """Nothing is served there."""
+    return StatusError(404, "NotFound", "the server could not find the requested resource")
+
+
+class Documents:
+    """Answers what is not about any object."""
+
+    def __init__(self, catalogue: Catalogue, address: str, checks: Mapping[str, Check]) -> None:
+        self._catalogue = catalogue
+        self._address = address
+        self._checks = dict(checks)
+        self._schemas = openapi.Documents()
+        self._kept: dict[tuple[str, ...], Answer] = {}
+        self._generation = 0
+
+    def answer(self, request: Inbound, target: Target) -> Answer:
+        """The document at a path."""
+        parts = target.parts
+        if parts and parts[0] in HEALTH_PATHS:
+            return self._health(request, parts)
+        match parts:
+            case ():
+                return json_answer({"paths": self._paths()})
+            case ("version",):
+                return json_answer(VERSION)
+            case ("api",) | ("apis",):
+                return self._discovery(request, parts[0])
+            case ("api", version):
+                return self._resources("", version)
+            case ("apis", group):
+                return self._group(group)
+            case ("apis", group, version):
+                return self._resources(group, version)
+            case ("openapi", "v3", *rest):
+                return self._openapi(request, tuple(rest))
+        raise unknown_path()
+
+    def _once(self, key: tuple[str, ...], make: Callable[[], Answer]) -> Answer:
+        if self._generation != self._catalogue.generation:
+            self._kept.clear()
+            self._generation = self._catalogue.generation
+        answer = self._kept.get(key)
+        if answer is None:
+            answer = self._kept[key] = make()
+        return answer
+
+    # Discovery
+
+    def _discovery(self, request: Inbound, root: str) -> Answer:
+        version = wanted_aggregation(request.headers.get("Accept", ""))
+        if version is None:
+            return self._once((root,), lambda: self._legacy(root))
+        return self._once((root, version), lambda: self._aggregated(root, version))
+
+    def _legacy(self, root: str) -> Answer:
+        if root == "api":
+            return json_answer(discovery.api_versions(self._address))
+        return json_answer(discovery.api_groups(self._catalogue.resources))
+
+    def _aggregated(self, root: str, version: AggregatedVersion) -> Answer:
+        make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
+        body = encode(make(self._catalogue.resources, version))
+        return Answer(200, body, discovery.aggregated_content_type(version))
+
+    def _group(self, group: str) -> Answer:
+        return self._found(("apis", group), lambda: discovery.api_group(self._catalogue.resources, group))
+
+    def _resources(self, group: str, version: str) -> Answer:
+        resources = self._catalogue.resources
+        return self._found(("resources", group, version), lambda: discovery.api_resources(resources, group, version))
+
+    def _found(self, key: tuple[str, ...], make: Callable[[], dict[str, Json] | None]) -> Answer:
+        def answer() -> Answer:
+            document = make()
+            if document is None:
+                raise unknown_path()
+            return json_answer(document)
+
+        return self._once(key, answer)
+
+    def _paths(self) -> list[Json]:
+        groups = {(one.group, one.version) for one in self._catalogue.resources}
+        named = {f"/apis/{group}/{version}" for group, version in groups if group}
+        fixed = {"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"}
+        return sorted({*fixed, *named, *(f"/apis/{group}" for group, _ in groups if group)})
+
+    # OpenAPI
+
+    def _openapi(self, request: Inbound, rest: tuple[str, ...]) -> Answer:
+        if not rest:
+            return self._once(("openapi",), lambda: json_answer(self._schemas.index(self._catalogue.resources)))
+        document = self._schemas.document(self._catalogue.resources, "/".join(rest))
+        if document is None:
+            raise unknown_path()
+        tag = f'"{document.hash}"'
+        if tag in request.headers.get("If-None-Match", ""):
+            return Answer(304, b"", headers=(("ETag", tag),))
+        return Answer(200, document.data, headers=(("ETag", tag), ("Vary", "Accept")))
+
+    # Health
+
+    def _health(self, request: Inbound, parts: tuple[str, ...]) -> Answer:
+        excluded = set(request.parameters("exclude"))
+        checks = {name: check for name, check in self._checks.items() if name not in excluded}
+        if len(parts) > 1:
+            if parts[1] not in checks:
+                raise unknown_path()
+            checks = {parts[1]: checks[parts[1]]}
+        troubles = {name: check() for name, check in checks.items()}
+        lines = [f"[-]{name} failed: {why}" if why else f"[+]{name} ok" for name, why in troubles.items()]
+        if any(troubles.values()):
+            return text_answer("\n".join([*lines, f"{parts[0]} check failed", ""]), 500)
+        if "verbose" not in {name for name, _ in request.query}:
+            return text_answer("ok")
+        return text_answer("\n".join([*lines, f"{parts[0]} check passed", ""]))
+
+
+def wanted_aggregation(accept: str) -> AggregatedVersion | None:
+    """The version of aggregated discovery that a client prefers, if it prefers any."""
+    for clause in accept_clauses(accept):
+        parameters = clause.parameters
+        if parameters.get("as") == "APIGroupDiscoveryList" and parameters.get("g") == "apidiscovery.k8s.io":
+            found = next((version for version in _AGGREGATED if version == parameters.get("v")), None)
+            if found is not None:
+                return found
+        elif clause.media_type in ("application/json", "*/*", "application/*") and not parameters.get("as"):
+            return None
+    return None

@@ -1,0 +1,103 @@
+"""Objects and lists as bytes, in the form that was asked for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+import yaml
+
+from kohort.api.codec import Json
+from kohort.embedded.resources import Resource
+from kohort.embedded.server.answers import Answer, encode
+from kohort.embedded.server.negotiation import Form, Shape, chosen_form
+from kohort.embedded.server.requests import Inbound
+from kohort.embedded.server.versions import Object, Shown
+from kohort.embedded.tables import Include, table
+from kohort.kube.errors import bad_request
+
+_INCLUDES: tuple[Include, ...] = ("None", "Metadata", "Object")
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Presentation:
+    """The form of an answer, and how much of each object a Table carries."""
+
+    form: Form
+    include: Include
+    now: Clock
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether stored bytes go out as they are."""
+        return self.form.shape is Shape.OBJECT
+
+    def one(self, resource: Resource, shown: Shown) -> bytes:
+        """One object."""
+        if self.is_plain:
+            return self._text(shown.data)
+        if self.form.shape is Shape.TABLE:
+            version = {"resourceVersion": shown.object["metadata"].get("resourceVersion", "")}
+            return self._text(encode(self.rows(resource, [shown.object], version)))
+        return self._text(encode(self._partial(shown.object)))
+
+    def many(self, resource: Resource, items: Sequence[Shown], metadata: Mapping[str, Json]) -> bytes:
+        """A list."""
+        if self.is_plain:
+            return self._text(plain_list(list_kind(resource), resource.api_version, items, metadata))
+        if self.form.shape is Shape.TABLE:
+            return self._text(encode(self.rows(resource, [each.object for each in items], metadata)))
+        partial = [self._partial(each.object) for each in items]
+        version = f"meta.k8s.io/{self.form.version}"
+        kind = Shape.METADATA_LIST.value
+        return self._text(encode({"kind": kind, "apiVersion": version, "metadata": metadata, "items": partial}))
+
+    def event(self, kind: str, resource: Resource, shown: Shown) -> bytes:
+        """One line of a watch."""
+        body = shown.data if self.is_plain else self.one(resource, shown)
+        return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
+
+    def bookmark(self, resource: Resource, shown: Shown) -> bytes:
+        """A line that tells progress; a Table without rows carries it in its own metadata."""
+        if self.form.shape is not Shape.TABLE:
+            return self.event("BOOKMARK", resource, shown)
+        rows = self.rows(resource, [], shown.object["metadata"])
+        return b'{"type":"BOOKMARK","object":%b}\n' % encode(rows)
+
+    def rows(self, resource: Resource, objects: Sequence[Object], metadata: Mapping[str, Json]) -> dict[str, Json]:
+        """A Table of objects."""
+        return table(resource, objects, self.now(), self.include, self.form.version, metadata)
+
+    def _partial(self, found: Object) -> Object:
+        version = f"meta.k8s.io/{self.form.version}"
+        return {"kind": Shape.METADATA.value, "apiVersion": version, "metadata": found["metadata"]}
+
+    def _text(self, data: bytes) -> bytes:
+        if self.form.media_type != "application/yaml":
+            return data
+        return yaml.safe_dump(msgspec.json.decode(data), sort_keys=True, allow_unicode=True).encode()
+
+    def answer(self, body: bytes, status: int = 200) -> Answer:
+        """Bytes in this form, with their media type."""
+        return Answer(status, body, self.form.content_type)
+
+
+def presentation(request: Inbound, now: Clock) -> Presentation:
+    """How the answer to a request is to look."""
+    wanted = request.parameter("includeObject") or "Metadata"
+    include = next((each for each in _INCLUDES if each == wanted), None)
+    if include is None:
+        raise bad_request(f'unrecognized includeObject value: "{wanted[:64]}"')
+    return Presentation(chosen_form(request.headers.get("Accept", "")), include, now)
+
+
+def list_kind(resource: Resource) -> str:
+    """`PodList`."""
+    return resource.list_kind or f"{resource.kind}List"
+
+
+def plain_list(kind: str, api_version: str, items: Sequence[Shown], metadata: Mapping[str, Json]) -> bytes:
+    """A list made of the bytes that its items already have."""
+    head = b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (encode(kind), encode(api_version), encode(metadata))
+    return b"%b%b]}" % (head, b",".join([each.data for each in items]))

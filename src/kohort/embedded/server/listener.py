@@ -1,0 +1,160 @@
+"""HTTPS in front of the server: aiohttp's low-level server, one handler for everything, HTTP/1.1 only.
+
+Whatever a client does (huge bodies, slow reading, hanging up), it costs the server a bounded amount of memory and time.
+"""
+
+import asyncio
+import contextlib
+import logging
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from aiohttp import web
+from multidict import CIMultiDict
+
+from kohort.embedded.auth.certificates import certificate_user
+from kohort.embedded.auth.users import User
+from kohort.embedded.server.answers import Answer, status_answer
+from kohort.embedded.server.requests import Inbound
+from kohort.kube.errors import StatusError, bad_request, too_large
+
+MAX_BODY = 3 * 1024 * 1024
+_READ_TIMEOUT = 60.0
+_WRITE_TIMEOUT = 60.0
+_STOP_TIMEOUT = 5.0
+_KEEPALIVE = 120.0
+_MAX_LINE = 64 * 1024
+
+_log = logging.getLogger(__name__)
+Handle = Callable[[Inbound], Awaitable[Answer]]
+
+
+class Listener:
+    """One address on which the server listens."""
+
+    def __init__(self, handle: Handle, context: ssl.SSLContext) -> None:
+        self._handle = handle
+        self._context = context
+        self._streams: set[asyncio.Task[object]] = set()
+        self._http: web.Server | None = None
+        self._server: asyncio.Server | None = None
+        self._stopping = False
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; gives the port, which the system chooses when 0 is asked for."""
+        loop = asyncio.get_running_loop()
+        self._http = web.Server(
+            self._serve,
+            handler_cancellation=True,
+            keepalive_timeout=_KEEPALIVE,
+            access_log=None,
+            max_line_size=_MAX_LINE,
+            max_field_size=_MAX_LINE,
+        )
+        self._server = await loop.create_server(self._http, host, port, ssl=self._context, reuse_address=True)
+        return int(self._server.sockets[0].getsockname()[1])
+
+    @property
+    def streams(self) -> int:
+        """How many streams are open."""
+        return len(self._streams)
+
+    async def stop(self) -> None:
+        """Take no more connections, end the streams, and let what is under way finish for a moment."""
+        self._stopping = True
+        if self._server is None or self._http is None:
+            return
+        self._server.close()
+        for task in list(self._streams):
+            task.cancel()
+        await self._http.shutdown(_STOP_TIMEOUT)
+        await self._server.wait_closed()
+
+    async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            inbound = await self._inbound(request)
+        except StatusError as error:
+            return _response(status_answer(error), close=True)
+        answer = await self._handle(inbound)
+        if isinstance(answer.body, bytes):
+            return _response(answer, close=self._stopping)
+        return await self._stream(request, answer, answer.body)
+
+    async def _inbound(self, request: web.BaseRequest) -> Inbound:
+        body = await _body(request) if request.body_exists else b""
+        query = tuple(request.rel_url.query.items())
+        return Inbound(request.method, request.rel_url.raw_path, query, request.headers, body, _peer(request))
+
+    async def _stream(self, request: web.BaseRequest, answer: Answer, body: AsyncIterator[bytes]) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers=_headers(answer))
+        response.enable_chunked_encoding()
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - we are in one
+        self._streams.add(task)
+        try:
+            await response.prepare(request)
+            async for chunk in body:
+                async with asyncio.timeout(_WRITE_TIMEOUT):
+                    await response.write(chunk)
+            await response.write_eof()
+        except (TimeoutError, ConnectionError):
+            # A client that takes nothing for so long is gone for all we know.
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self._streams.discard(task)
+            close = getattr(body, "aclose", None)
+            if close is not None:
+                with contextlib.suppress(RuntimeError):
+                    await close()
+        return response
+
+
+async def _body(request: web.BaseRequest) -> bytes:
+    length = request.content_length
+    if length is not None and length > MAX_BODY:
+        raise too_large(MAX_BODY)
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(_READ_TIMEOUT):
+            async for part in request.content.iter_any():
+                size += len(part)
+                if size > MAX_BODY:
+                    raise too_large(MAX_BODY)
+                parts.append(part)
+    except TimeoutError:
+        raise StatusError(408, "Timeout", "the body did not arrive in time") from None
+    except ValueError as error:
+        raise bad_request(f"the body can't be read: {type(error).__name__}") from None
+    return b"".join(parts)
+
+
+def _peer(request: web.BaseRequest) -> User | None:
+    certificate = request.get_extra_info("peercert")
+    return certificate_user(certificate) if certificate else None
+
+
+def _headers(answer: Answer) -> CIMultiDict[str]:
+    headers: CIMultiDict[str] = CIMultiDict(answer.headers)
+    headers["Content-Type"] = answer.content_type
+    headers["Cache-Control"] = "no-cache, private"
+    return headers
+
+
+def _response(answer: Answer, *, close: bool) -> web.Response:
+    assert isinstance(answer.body, bytes)  # noqa: S101 - streams go another way
+    response = web.Response(status=answer.status, headers=_headers(answer), body=answer.body)
+    if close:
+        response.force_close()
+    return response
+
+
+def server_context(certificate: str, key: str, authority: bytes) -> ssl.SSLContext:
+    """TLS with client certificates welcome and not demanded; never HTTP/2, which is not spoken here."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    context.load_verify_locations(cadata=authority.decode())
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.set_alpn_protocols(["http/1.1"])
+    return context

@@ -1,0 +1,73 @@
+"""What the server itself writes into an object's metadata: names, ids, times; and what nobody may change."""
+
+import secrets
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from kohort.api.times import format_time
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.versions import Object
+from kohort.kube.errors import bad_request
+
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX = 5
+_MAX_BASE = 63 - _SUFFIX
+_OF_THE_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_FIXED = (*_OF_THE_SERVER, "resourceVersion", "generation", "name", "namespace", "generateName")
+
+
+def generated_name(base: str) -> str:
+    """A name that begins as asked; its random end has no vowels, so that it spells nothing."""
+    return base[:_MAX_BASE] + "".join(secrets.choice(_ALPHABET) for _ in range(_SUFFIX))
+
+
+def stamp_new(operation: Operation, found: Object) -> Object:
+    """A new object with the identity that the server gives it; what only the server may say is dropped."""
+    given = found.get("metadata") or {}
+    metadata = {name: value for name, value in given.items() if name not in _OF_THE_SERVER}
+    for name in ("resourceVersion", "generation", "namespace"):
+        metadata.pop(name, None)
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = generated_name(str(metadata["generateName"]))
+    if operation.resource.namespaced:
+        metadata["namespace"] = operation.namespace
+    metadata["uid"] = str(uuid.uuid4())
+    metadata["creationTimestamp"] = format_time(operation.now)
+    return {**found, "metadata": metadata}
+
+
+def check_place(operation: Operation, found: Mapping[str, Any]) -> None:
+    """The object must say the same as the path, or nothing."""
+    metadata = found.get("metadata") or {}
+    namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+    if operation.resource.namespaced and namespace and namespace != operation.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    if operation.name and name and name != operation.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({operation.name})")
+
+
+def carry_over(old: Object, new: Object) -> Object:
+    """The new state with all that only the server may say taken from the old one."""
+    before, given = old["metadata"], dict(new.get("metadata") or {})
+    for name in _FIXED:
+        if name in before:
+            given[name] = before[name]
+        else:
+            given.pop(name, None)
+    return {**new, "metadata": given}
+
+
+def same_content(old: Object, new: Object) -> bool:
+    """Whether nothing changed but perhaps since when somebody owns a field."""
+    return _without_ownership(old) == _without_ownership(new) and _owners(old) == _owners(new)
+
+
+def _without_ownership(found: Object) -> Object:
+    metadata = {name: value for name, value in found["metadata"].items() if name != "managedFields"}
+    return {**found, "metadata": metadata}
+
+
+def _owners(found: Object) -> list[Any]:
+    entries = found["metadata"].get("managedFields") or ()
+    return [{name: value for name, value in entry.items() if name != "time"} for entry in entries]

@@ -1,0 +1,34 @@
+"""A few numbers about the server itself, in Prometheus' text form."""
+
+from collections import Counter
+from collections.abc import Callable
+
+from kohort.embedded.server.answers import Answer
+
+_TEXT = "text/plain; version=0.0.4; charset=utf-8"
+Gauge = Callable[[], float]
+
+
+class Metrics:
+    """Counters of requests, and gauges that others offer."""
+
+    def __init__(self) -> None:
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._gauges: dict[str, tuple[str, Gauge]] = {}
+
+    def count(self, method: str, status: int) -> None:
+        """One request was answered."""
+        self._requests[method if method.isalpha() and len(method) < 16 else "OTHER", status] += 1
+
+    def offer(self, name: str, text: str, gauge: Gauge) -> None:
+        """Show a number that is read when asked for."""
+        self._gauges[name] = (text, gauge)
+
+    def answer(self) -> Answer:
+        """All numbers."""
+        lines = ["# HELP apiserver_request_total Requests answered.", "# TYPE apiserver_request_total counter"]
+        for (method, status), count in sorted(self._requests.items()):
+            lines.append(f'apiserver_request_total{{verb="{method}",code="{status}"}} {count}')
+        for name, (text, gauge) in sorted(self._gauges.items()):
+            lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {gauge():g}"]
+        return Answer(200, ("\n".join(lines) + "\n").encode(), _TEXT)

@@ -1,0 +1,142 @@
+"""The verbs on objects themselves: get, list, watch, create, update, patch, delete."""
+
+from kohort.api.codec import Json
+from kohort.embedded.patches import PatchKind, apply_patch
+from kohort.embedded.patches.kinds import CUSTOM_RESOURCE_PATCHES
+from kohort.embedded.server.answers import Answer
+from kohort.embedded.server.applying import Applier
+from kohort.embedded.server.calls import Call
+from kohort.embedded.server.decoding import as_object, duplicate_fields, read_body, read_value
+from kohort.embedded.server.deleting import Deleted, Deleter
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.options import DeleteOptions, WriteOptions, delete_options, list_options
+from kohort.embedded.server.reading import Reader
+from kohort.embedded.server.semantics import Semantics
+from kohort.embedded.server.versions import Object
+from kohort.embedded.server.watching import Watcher
+from kohort.embedded.server.writing import Writer
+from kohort.kube.errors import StatusError, bad_request
+
+
+def success(details: dict[str, Json]) -> Object:
+    """The `Status` of a thing done, when there is no object to show."""
+    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+
+
+def write_defaults(options: DeleteOptions) -> WriteOptions:
+    """The options of the writes that a delete may lead to."""
+    return WriteOptions(dry_run=options.dry_run)
+
+
+class Objects:
+    """Handlers of the verbs."""
+
+    def __init__(
+        self, reader: Reader, watcher: Watcher, writer: Writer, deleter: Deleter, applier: Applier, semantics: Semantics
+    ) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.deleter = deleter
+        self._watcher = watcher
+        self._applier = applier
+        self._semantics = semantics
+
+    async def get(self, call: Call) -> Answer:
+        """One object."""
+        return await self.reader.get(call.resource, call.namespace, call.target.name, call.shape)
+
+    async def list(self, call: Call) -> Answer:
+        """Many objects."""
+        return await self.reader.list(call.resource, call.namespace, list_options(call.request), call.shape)
+
+    async def watch(self, call: Call) -> Answer:
+        """Changes as they happen."""
+        options = list_options(call.request)
+        return self._watcher.watch(call.resource, call.namespace, options, call.shape)
+
+    async def create(self, call: Call) -> Answer:
+        """A new object."""
+        operation = call.operation("create")
+        body = self.body(call, operation)
+        written = await self.writer.create(operation, body)
+        return call.shown(written.shown, 201)
+
+    async def update(self, call: Call, subresource: str = "") -> Answer:
+        """The whole next state of an object."""
+        operation = call.operation("update", subresource)
+        written = await self.writer.replace(operation, self.body(call, operation))
+        return call.shown(written.shown, 201 if written.is_new else 200)
+
+    async def patch(self, call: Call, subresource: str = "") -> Answer:
+        """A change to an object."""
+        accepted = CUSTOM_RESOURCE_PATCHES if call.resource.is_custom else tuple(PatchKind)
+        kind = PatchKind.from_content_type(call.request.headers.get("Content-Type", ""), accepted)
+        if kind is PatchKind.APPLY:
+            operation = call.operation("apply", subresource)
+            written = await self._applier.apply(operation, as_object(read_value(call.request)))
+            return call.shown(written.shown, 201 if written.is_new else 200)
+        operation = call.operation("patch", subresource)
+        patch = read_value(call.request)
+
+        async def patched(old: Object) -> Object:
+            return self._semantics.read(operation, apply_patch(kind, old, patch, call.resource.schema))
+
+        written = await self.writer.update(operation, patched)
+        return call.shown(written.shown)
+
+    async def delete(self, call: Call) -> Answer:
+        """The end of an object, or its beginning."""
+        options = delete_options(call.request, self._delete_body(call))
+        deleted = await self.deleter.delete(call.operation_with("update", write_defaults(options)), options)
+        return self._deleted(call, deleted)
+
+    def _deleted(self, call: Call, deleted: Deleted) -> Answer:
+        if not deleted.is_gone:
+            return call.shown(deleted.shown)
+        metadata = deleted.shown.object["metadata"]
+        if call.resource.key == "pods":
+            return call.shown(deleted.shown)
+        known = {
+            "name": metadata["name"],
+            "group": call.resource.group,
+            "kind": call.resource.plural,
+            "uid": metadata["uid"],
+        }
+        details = {name: value for name, value in known.items() if value}
+        return call.plain(success(details))
+
+    async def delete_collection(self, call: Call) -> Answer:
+        """All selected objects, one after the other; what is gone meanwhile does not matter."""
+        options = delete_options(call.request, self._delete_body(call))
+        entries, metadata = self.reader.select(call.resource, call.namespace, list_options(call.request))
+        for entry in entries:
+            operation = Operation(
+                "update",
+                call.resource,
+                entry.key.namespace,
+                entry.key.name,
+                call.user,
+                call.clock(),
+                write_defaults(options),
+                warnings=call.warnings,
+            )
+            try:
+                await self.deleter.delete(operation, options)
+            except StatusError as error:
+                if not error.is_not_found:
+                    raise
+        shape = call.shape
+        return shape.answer(shape.many(call.resource, entries, metadata))
+
+    def _delete_body(self, call: Call) -> dict[str, Json]:
+        if not call.request.body.strip():
+            return {}
+        body = read_body(call.request)
+        if body.get("kind") not in (None, "", "DeleteOptions"):
+            raise bad_request("the body of a delete must be DeleteOptions")
+        return body
+
+    def body(self, call: Call, operation: Operation) -> Object:
+        """The object that the request carries, read by its kind."""
+        duplicates = duplicate_fields(call.request) if operation.options.field_validation == "Strict" else []
+        return self._semantics.read(operation, read_body(call.request), duplicates)

@@ -1,0 +1,42 @@
+"""One write on its way: who does what to which object, and what is to be told to them besides."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from kohort.embedded.auth.users import User
+from kohort.embedded.resources import Resource
+from kohort.embedded.server.options import WriteOptions
+from kohort.embedded.store import Key
+from kohort.kube.errors import Named
+
+Method = Literal["create", "update", "patch", "apply"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A write, before anything was done."""
+
+    method: Method
+    resource: Resource
+    namespace: str
+    name: str
+    user: User
+    now: datetime
+    options: WriteOptions = field(default_factory=WriteOptions)
+    subresource: str = ""
+    warnings: list[str] = field(default_factory=list)
+    """Filled on the way; goes back to the client as headers."""
+
+    @property
+    def about(self) -> Named:
+        """What errors call the object."""
+        return Named(self.resource.plural, self.resource.group, self.name)
+
+    def key(self, name: str = "") -> Key:
+        """Where the object is stored."""
+        return Key(self.resource.key, self.namespace if self.resource.namespaced else "", name or self.name)
+
+    def named(self, name: str) -> Named:
+        """What errors about the object's validity call it."""
+        return Named(self.resource.plural, self.resource.group, name, self.resource.kind)

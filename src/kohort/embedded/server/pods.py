@@ -1,0 +1,114 @@
+"""What can be asked of pods besides themselves: to be bound to a node, and to be evicted without breaking a budget."""
+
+from collections.abc import Iterator
+
+from kohort.api.codec import Json, from_json
+from kohort.api.meta import LabelSelector
+from kohort.api.selectors import compile_selector
+from kohort.api.times import format_time
+from kohort.embedded.server.calls import Call
+from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.versions import Object
+from kohort.embedded.server.writing import MAX_ATTEMPTS, Transform
+from kohort.embedded.store import Changed, Entry, Store
+from kohort.kube.errors import Named, StatusError, bad_request, conflict
+
+BUDGETS = "poddisruptionbudgets.policy"
+_DONE = ("Succeeded", "Failed")
+
+
+def bound(operation: Operation, binding: Object) -> Transform:
+    """The change that puts a pod on the node that a binding names."""
+    target = binding.get("target") or {}
+    node = target.get("name")
+    if target.get("kind") not in (None, "", "Node") or not node:
+        raise bad_request("Binding: target must name a Node")
+    annotations = (binding.get("metadata") or {}).get("annotations") or {}
+
+    async def change(pod: Object) -> Object:
+        _check_unbound(operation, pod)
+        metadata = pod["metadata"]
+        if annotations:
+            metadata = {**metadata, "annotations": {**(metadata.get("annotations") or {}), **annotations}}
+        status = _scheduled(pod.get("status") or {}, format_time(operation.now))
+        return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
+
+    return change
+
+
+def _check_unbound(operation: Operation, pod: Object) -> None:
+    about = Named("pods/binding", "", operation.name)
+    if pod["metadata"].get("deletionTimestamp"):
+        raise conflict(about, f"pod {operation.name} is being deleted, cannot be assigned to a host")
+    if pod["spec"].get("nodeName"):
+        raise conflict(about, f'pod {operation.name} is already assigned to node "{pod["spec"]["nodeName"]}"')
+    if pod["spec"].get("schedulingGates"):
+        raise conflict(about, f"pod {operation.name} has non-empty .spec.schedulingGates")
+
+
+def _scheduled(status: Object, now: str) -> Object:
+    condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
+    others = [each for each in status.get("conditions") or () if each["type"] != "PodScheduled"]
+    return {**status, "conditions": [*others, condition]}
+
+
+class Evictions:
+    """Lets a pod go only where its disruption budget has room."""
+
+    def __init__(self, store: Store, commits: Commits) -> None:
+        self._store = store
+        self._commits = commits
+
+    async def admit(self, call: Call, pod: Object, *, dry_run: bool) -> None:
+        """Take the eviction into account, or raise 429."""
+        phase = (pod.get("status") or {}).get("phase")
+        if phase in _DONE or phase == "Pending" or pod["metadata"].get("deletionTimestamp"):
+            return
+        for _ in range(MAX_ATTEMPTS):
+            budgets = list(self._budgets(pod))
+            if len(budgets) > 1:
+                raise StatusError(
+                    500,
+                    "InternalError",
+                    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+                )
+            if not budgets:
+                return
+            spent = _spent(budgets[0].object, pod["metadata"]["name"], format_time(call.clock()))
+            if dry_run:
+                return
+            try:
+                await self._commits.update(budgets[0], spent)
+            except Changed:
+                continue
+            return
+        raise _too_many("the disruption budget is changing too fast")
+
+    def _budgets(self, pod: Object) -> Iterator[Entry]:
+        labels = pod["metadata"].get("labels") or {}
+        for entry in self._store.list(BUDGETS, pod["metadata"]["namespace"]).entries:
+            selector = (entry.object.get("spec") or {}).get("selector")
+            if selector is not None and compile_selector(from_json(selector, LabelSelector)).matches(labels):
+                yield entry
+
+
+def _spent(budget: Object, pod: str, now: str) -> Object:
+    status = budget.get("status") or {}
+    name = budget["metadata"]["name"]
+    if (status.get("observedGeneration") or 0) < budget["metadata"].get("generation", 0):
+        raise _too_many(f"The disruption budget {name} is still being processed by the server.")
+    allowed = status.get("disruptionsAllowed") or 0
+    if allowed <= 0:
+        healthy, wanted = status.get("currentHealthy") or 0, status.get("desiredHealthy") or 0
+        raise _too_many(
+            f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently",
+        )
+    disrupted = {**(status.get("disruptedPods") or {}), pod: now}
+    return {**budget, "status": {**status, "disruptionsAllowed": allowed - 1, "disruptedPods": disrupted}}
+
+
+def _too_many(why: str) -> StatusError:
+    cause: dict[str, Json] = {"reason": "DisruptionBudget", "message": why}
+    message = "Cannot evict pod as it would violate the pod's disruption budget."
+    return StatusError(429, "TooManyRequests", message, {"causes": [cause], "retryAfterSeconds": 10})

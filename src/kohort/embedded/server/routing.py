@@ -1,0 +1,168 @@
+"""From a request to the answer: who asks, whether they may, who handles it; and what anything unexpected looks like."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from datetime import datetime
+
+from kohort.embedded.auth.attributes import Attributes, refusal
+from kohort.embedded.auth.authentication import Authenticator, impersonated
+from kohort.embedded.auth.rbac import Authorizer
+from kohort.embedded.auth.reviews import Reviews
+from kohort.embedded.auth.users import ANONYMOUS, User
+from kohort.embedded.server.aggregation import Aggregator
+from kohort.embedded.server.answers import Answer, status_answer
+from kohort.embedded.server.calls import Call
+from kohort.embedded.server.catalogue import Catalogue
+from kohort.embedded.server.decoding import read_body
+from kohort.embedded.server.documents import HEALTH_PATHS, Documents, unknown_path
+from kohort.embedded.server.metrics import Metrics
+from kohort.embedded.server.objects import Objects
+from kohort.embedded.server.requests import Inbound, Target, read_target
+from kohort.embedded.server.subresources import Handler, Subresources
+from kohort.kube.errors import StatusError, internal, unauthorized
+
+_log = logging.getLogger(__name__)
+_PUBLIC = (*HEALTH_PATHS, "version")
+_CREATED_WITHOUT_NAME = ("create", "list", "watch", "deletecollection")
+_ACROSS_NAMESPACES = ("list", "watch", "deletecollection")
+
+
+class Router:
+    """The server's one entry."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        reviews: Reviews,
+        documents: Documents,
+        objects: Objects,
+        subresources: Subresources,
+        aggregator: Aggregator,
+        metrics: Metrics,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._catalogue = catalogue
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._reviews = reviews
+        self._documents = documents
+        self._subresources = subresources
+        self._aggregator = aggregator
+        self._metrics = metrics
+        self._clock = clock
+        self._verbs: dict[str, Handler] = {
+            "get": objects.get,
+            "list": objects.list,
+            "watch": objects.watch,
+            "create": objects.create,
+            "update": objects.update,
+            "patch": objects.patch,
+            "delete": objects.delete,
+            "deletecollection": objects.delete_collection,
+        }
+
+    async def handle(self, request: Inbound) -> Answer:
+        """Answer anything; nothing that goes wrong inside shows more than a number to find it by in the log."""
+        try:
+            target = read_target(request)
+            answer = await self._answer(request, target)
+        except StatusError as error:
+            answer = status_answer(error)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            number = secrets.token_hex(8)
+            _log.exception("request failed", extra={"request": number, "method": request.method})
+            answer = status_answer(internal(f"see the server's log for request {number}"))
+        self._metrics.count(request.method, answer.status)
+        return answer
+
+    async def _answer(self, request: Inbound, target: Target) -> Answer:
+        user = self._authenticator.user(request.peer, request.headers)
+        if user is ANONYMOUS and not (target.parts and target.parts[0] in _PUBLIC):
+            raise unauthorized()
+        user = impersonated(user, request.headers, self._authorizer)
+        self._authorize(user, target)
+        if self._aggregator.serves(target):
+            return await self._aggregator.proxy(request, target, user)
+        if not target.is_resource:
+            return self._document(request, target)
+        return await self._resource(request, target, user)
+
+    def _authorize(self, user: User, target: Target) -> None:
+        asked = attributes_of(target)
+        decision = self._authorizer.decide(user, asked)
+        if not decision.allowed:
+            raise refusal(asked, user, decision.reason)
+
+    def _document(self, request: Inbound, target: Target) -> Answer:
+        if request.method not in ("GET", "HEAD"):
+            raise StatusError(
+                405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+            )
+        if target.parts == ("metrics",):
+            return self._metrics.answer()
+        return self._documents.answer(request, target)
+
+    async def _resource(self, request: Inbound, target: Target, user: User) -> Answer:
+        resource = self._catalogue.find(target.group, target.version, target.resource)
+        if resource is None or target.rest:
+            raise unknown_path()
+        call = Call(request, target, resource, user, self._clock)
+        if target.subresource:
+            return await self._subresource_handler(call)(call)
+        _check_scope(call)
+        if self._reviews.answers(resource.kind) and not resource.is_served_by_store:
+            return self._review(call)
+        if resource.key == "bindings":
+            return await self._bind(call)
+        return await self._verbs[target.verb](call)
+
+    def _subresource_handler(self, call: Call) -> Handler:
+        sub = call.resource.subresource(call.target.subresource)
+        if sub is None or not call.target.name:
+            raise unknown_path()
+        if call.target.verb not in sub.verbs:
+            raise _not_allowed()
+        if call.resource.namespaced and not call.target.namespace:
+            raise unknown_path()
+        return self._subresources.handler(sub.name, call.target.verb)
+
+    def _review(self, call: Call) -> Answer:
+        review = {**read_body(call.request), "kind": call.resource.kind, "apiVersion": call.resource.api_version}
+        return call.plain(self._reviews.answer(review, call.user, call.namespace), 201)
+
+    async def _bind(self, call: Call) -> Answer:
+        pods = self._catalogue.find("", "v1", "pods")
+        assert pods is not None  # noqa: S101 - a built-in kind
+        return await self._subresources.bind(Call(call.request, call.target, pods, call.user, call.clock))
+
+
+def attributes_of(target: Target) -> Attributes:
+    """What authorization is asked."""
+    if not target.is_resource:
+        return Attributes(target.verb if target.verb != "head" else "get", path=target.path)
+    return Attributes(target.verb, target.group, target.resource, target.subresource, target.namespace, target.name)
+
+
+def _not_allowed() -> StatusError:
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+
+
+def _check_scope(call: Call) -> None:
+    """The path must fit the resource: a namespace where objects live in one, a name where one object is meant."""
+    target, resource = call.target, call.resource
+    if not resource.namespaced and target.namespace and resource.key != "namespaces":
+        raise unknown_path()
+    if target.verb not in resource.verbs:
+        raise _not_allowed()
+    if resource.namespaced and not target.namespace and target.verb not in _ACROSS_NAMESPACES:
+        raise _not_allowed()
+    if target.verb == "create" and target.name and not target.subresource:
+        raise _not_allowed()
+    if not target.name and target.verb not in _CREATED_WITHOUT_NAME:
+        raise _not_allowed()

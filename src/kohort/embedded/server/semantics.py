@@ -1,0 +1,81 @@
+"""What kinds mean, built in or custom: reading, defaults, completion and validity behind one door."""
+
+from collections.abc import Callable, Sequence
+
+from kohort.api.fields import FieldError
+from kohort.embedded.kinds.defaults import apply_defaults
+from kohort.embedded.kinds.reading import read_object, strict_error
+from kohort.embedded.kinds.validation import validate
+from kohort.embedded.resources import Resource
+from kohort.embedded.server.custom import custom_problems, default_custom, read_custom
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.versions import Object
+from kohort.kube.errors import bad_request
+
+Completion = Callable[[Object, Object | None, Operation], Object]
+"""What the server adds to an object of one kind that is about to be stored; the former state is None for a new one."""
+
+
+class Semantics:
+    """Asks the right one: the rules of built-in kinds, or the schema of a custom one."""
+
+    def __init__(self) -> None:
+        self._completions: dict[str, Completion] = {}
+
+    def complete_with(self, resource: str, completion: Completion) -> None:
+        """Have objects of a resource completed so."""
+        self._completions[resource] = completion
+
+    def read(self, operation: Operation, found: Object, duplicates: Sequence[str] = ()) -> Object:
+        """The object as its kind understands it; what it does not know is dropped, told of or refused."""
+        headed = _with_head(operation.resource, found)
+        if operation.resource.is_custom:
+            known, unknown = read_custom(operation.resource, headed)
+        else:
+            read = read_object(operation.resource, headed)
+            known, unknown = read.object, read.unknown
+        self._tell_unknown(operation, (*duplicates, *unknown))
+        return known
+
+    def _tell_unknown(self, operation: Operation, unknown: tuple[str, ...]) -> None:
+        if not unknown:
+            return
+        if operation.options.field_validation == "Strict":
+            raise strict_error(operation.resource, unknown)
+        if operation.options.field_validation == "Warn":
+            operation.warnings.extend(text for text in unknown if text not in operation.warnings)
+
+    def default(self, resource: Resource, found: Object) -> Object:
+        """The object with the defaults of its kind."""
+        if resource.is_custom:
+            return default_custom(resource, found)
+        return apply_defaults(resource, found)
+
+    def completed(self, new: Object, old: Object | None, operation: Operation) -> Object:
+        """The object with what only the server can add."""
+        completion = self._completions.get(operation.resource.key)
+        return completion(new, old, operation) if completion else new
+
+    def problems(self, operation: Operation, new: Object, old: Object | None) -> list[FieldError]:
+        """Everything that is wrong with the object."""
+        if operation.resource.is_custom:
+            return custom_problems(operation, new, old)
+        return validate(operation.resource, new, old)
+
+
+def _with_head(resource: Resource, found: Object) -> Object:
+    """The object with its kind and version, which clients may leave out and must not get wrong."""
+    version, kind = found.get("apiVersion") or "", found.get("kind") or ""
+    if version and version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+        )
+    if kind and kind != resource.kind:
+        raise bad_request(
+            f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
+            f"the kind in the data ({kind}) does not match the expected kind ({resource.kind})"
+        )
+    metadata = found.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise bad_request("metadata must be an object")
+    return {**found, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata or {}}

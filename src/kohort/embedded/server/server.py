@@ -1,0 +1,80 @@
+"""The API server as a whole: a core behind HTTPS, with its keys and its kubeconfig; started and stopped as one."""
+
+import asyncio
+import contextlib
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from kohort.embedded.auth.keyring import Keyring
+from kohort.embedded.auth.kubeconfig import write_kubeconfig
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.server.core import Core, Parts
+from kohort.embedded.server.listener import Listener, server_context
+from kohort.embedded.server.settings import Settings
+from kohort.embedded.store import Store
+from kohort.kube.clock import Clock, SystemClock
+
+ADMINISTRATOR = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
+_LOCAL = ("127.0.0.1", "::1", "localhost")
+_ANY = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
+
+
+class ApiServer:
+    """A running server."""
+
+    def __init__(self, core: Core, listener: Listener, url: str, kubeconfig: Path) -> None:
+        self.core = core
+        self.listener = listener
+        self.url = url
+        self.kubeconfig = kubeconfig
+
+
+@contextlib.asynccontextmanager
+async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterator[ApiServer]:
+    """A server that answers, for as long as the block lasts."""
+    moment = clock or SystemClock()
+    async with contextlib.AsyncExitStack() as stack:
+        folder = settings.data
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kohort-")))
+        keyring = Keyring(folder / "keys", moment.wall())
+        keyring.serve([*_LOCAL, *settings.names, *_bound_name(settings.host)], moment.wall())
+        store = await Store.open(None if settings.data is None else folder / "store.db")
+        stack.push_async_callback(store.close)
+        core = Core(_parts(settings, keyring, store, moment))
+        stack.push_async_callback(core.close)
+        await core.start()
+        context = server_context(str(keyring.certificate), str(keyring.key), keyring.authority.pem)
+        listener = Listener(core.router.handle, context)
+        port = await listener.start(settings.host, settings.port)
+        stack.push_async_callback(listener.stop)
+        url = f"https://{_reachable(settings.host)}:{port}"
+        kubeconfig = settings.kubeconfig or folder / "kubeconfig"
+        client = keyring.client(ADMINISTRATOR, moment.wall())
+        await asyncio.to_thread(write_kubeconfig, kubeconfig, url, keyring.authority.pem, client)
+        yield ApiServer(core, listener, url, kubeconfig)
+
+
+def _parts(settings: Settings, keyring: Keyring, store: Store, clock: Clock) -> Parts:
+    return Parts(
+        store=store,
+        clock=clock,
+        signer=keyring.signer(),
+        authority=keyring.authority.pem,
+        address=f"{_reachable(settings.host)}:{settings.port}",
+        tokens={token: User(name, (MASTERS, AUTHENTICATED)) for token, name in settings.tokens.items()},
+        logs=settings.logs,
+        plugins=settings.plugins,
+    )
+
+
+def _bound_name(host: str) -> tuple[str, ...]:
+    return () if host in _ANY else (host,)
+
+
+def _reachable(host: str) -> str:
+    """The address by which a client on this machine finds what listens there."""
+    if host in _ANY:
+        return "127.0.0.1"
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,26 @@
+"""How a server is to run."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kohort.embedded.admission.attributes import Plugin
+from kohort.embedded.server.logs import LogSource
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where the server keeps its things, and where it listens."""
+
+    data: Path | None = None
+    """Folder of the store and the keys; None keeps objects in memory and keys in a folder that goes with the server."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    kubeconfig: Path | None = None
+    """Where to write the kubeconfig; None puts it into the data folder."""
+    names: tuple[str, ...] = ()
+    """Further names and addresses for the serving certificate."""
+    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+    """Bearer tokens of administrators, by token."""
+    logs: LogSource | None = None
+    plugins: tuple[Plugin, ...] = ()
+    """Admission plugins besides those that are always there."""

@@ -1,0 +1,155 @@
+"""What can be asked of one object besides itself: `status`, `scale`, `binding`, `eviction`, `log`, `token` …"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from kohort.api.codec import Json
+from kohort.api.times import format_time
+from kohort.embedded.auth.accounts import DEFAULT_AUDIENCE, Accounts
+from kohort.embedded.patches import PatchKind, apply_patch
+from kohort.embedded.server.answers import TEXT, Answer
+from kohort.embedded.server.calls import Call
+from kohort.embedded.server.decoding import read_body, read_value
+from kohort.embedded.server.logs import LogSource, log_options
+from kohort.embedded.server.objects import Objects, success, write_defaults
+from kohort.embedded.server.options import delete_options
+from kohort.embedded.server.pods import Evictions, bound
+from kohort.embedded.server.scaling import scale_of, with_replicas
+from kohort.embedded.server.versions import Object, Versions
+from kohort.kube.errors import Named, StatusError, bad_request, not_found
+
+Handler = Callable[[Call], Awaitable[Answer]]
+_SCALE_PATCHES = (PatchKind.JSON, PatchKind.MERGE, PatchKind.STRATEGIC)
+_BOUND_KINDS = ("Pod", "Secret", "Node")
+
+
+class Subresources:
+    """Handlers by subresource and verb."""
+
+    def __init__(
+        self, objects: Objects, versions: Versions, evictions: Evictions, accounts: Accounts, logs: LogSource | None
+    ) -> None:
+        self._objects = objects
+        self._versions = versions
+        self._evictions = evictions
+        self._accounts = accounts
+        self._logs = logs
+        self._handlers: dict[tuple[str, str], Handler] = {
+            ("scale", "get"): self._get_scale,
+            ("scale", "update"): self._update_scale,
+            ("scale", "patch"): self._patch_scale,
+            ("binding", "create"): self.bind,
+            ("eviction", "create"): self._evict,
+            ("log", "get"): self._log,
+            ("token", "create"): self._token,
+        }
+
+    def handler(self, subresource: str, verb: str) -> Handler:
+        """Who answers; those not named here are the object itself, of which only a part may change."""
+        own = self._handlers.get((subresource, verb))
+        if own is not None:
+            return own
+        if verb == "get":
+            return self._objects.get
+        return self._update_part if verb == "update" else self._patch_part
+
+    async def _update_part(self, call: Call) -> Answer:
+        return await self._objects.update(call, call.target.subresource)
+
+    async def _patch_part(self, call: Call) -> Answer:
+        return await self._objects.patch(call, call.target.subresource)
+
+    # scale
+
+    async def _current(self, call: Call) -> Object:
+        entry = self._objects.reader.entry(call.resource, call.namespace, call.target.name)
+        return await self._versions.served_object(call.resource, entry.object)
+
+    async def _get_scale(self, call: Call) -> Answer:
+        return call.plain(scale_of(call.resource, await self._current(call)))
+
+    async def _update_scale(self, call: Call) -> Answer:
+        scale = read_body(call.request)
+
+        async def wanted(_: Object) -> Object:
+            return scale
+
+        return await self._write_scale(call, wanted)
+
+    async def _patch_scale(self, call: Call) -> Answer:
+        kind = PatchKind.from_content_type(call.request.headers.get("Content-Type", ""), _SCALE_PATCHES)
+        kind = PatchKind.MERGE if kind is PatchKind.STRATEGIC else kind
+        patch = read_value(call.request)
+
+        async def wanted(current: Object) -> Object:
+            patched = apply_patch(kind, current, patch, None)
+            if patched.get("metadata") == current["metadata"]:
+                patched = {**patched, "metadata": {**patched["metadata"], "resourceVersion": ""}}
+            return patched
+
+        return await self._write_scale(call, wanted)
+
+    async def _write_scale(self, call: Call, wanted: Callable[[Object], Awaitable[Object]]) -> Answer:
+        async def scaled(old: Object) -> Object:
+            return with_replicas(call.resource, old, await wanted(scale_of(call.resource, old)))
+
+        written = await self._objects.writer.update(call.operation("patch", "scale"), scaled)
+        return call.plain(scale_of(call.resource, written.shown.object))
+
+    # pods
+
+    async def bind(self, call: Call) -> Answer:
+        """Put a pod on a node."""
+        binding = read_body(call.request)
+        name = call.target.name or str((binding.get("metadata") or {}).get("name") or "")
+        operation = replace(call.operation("create", "binding"), method="patch", name=name)
+        await self._objects.writer.update(operation, bound(operation, binding))
+        return call.plain({**success({}), "code": 201}, 201)
+
+    async def _evict(self, call: Call) -> Answer:
+        eviction = read_body(call.request)
+        options = delete_options(call.request, eviction.get("deleteOptions") or {})
+        pod = await self._current(call)
+        await self._evictions.admit(call, pod, dry_run=options.dry_run)
+        await self._objects.deleter.delete(call.operation_with("update", write_defaults(options)), options)
+        return call.plain({**success({}), "code": 201}, 201)
+
+    async def _log(self, call: Call) -> Answer:
+        pod = await self._current(call)
+        options = log_options(call.request, pod)
+        if self._logs is None:
+            raise StatusError(503, "ServiceUnavailable", "no node runs pods here, so there are no logs")
+        return Answer(200, self._logs.open(pod, options), TEXT)
+
+    # serviceaccounts
+
+    async def _token(self, call: Call) -> Answer:
+        request = read_body(call.request)
+        spec = request.get("spec") or {}
+        account = await self._current(call)
+        seconds = spec.get("expirationSeconds", 3600)
+        if type(seconds) is not int or seconds < 600:
+            raise bad_request("TokenRequest: spec.expirationSeconds: may not specify a duration less than 10 minutes")
+        audiences = tuple(map(str, spec.get("audiences") or ()))
+        bound_to = self._bound_object(call, spec.get("boundObjectRef"))
+        token, end = self._accounts.issue(account, call.clock(), seconds, audiences, bound_to)
+        status: dict[str, Json] = {"token": token, "expirationTimestamp": format_time(end)}
+        filled = {**spec, "audiences": list(audiences or (DEFAULT_AUDIENCE,)), "expirationSeconds": seconds}
+        metadata = {
+            "name": call.target.name,
+            "namespace": call.namespace,
+            "creationTimestamp": format_time(call.clock()),
+        }
+        head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata}
+        return call.plain({**head, "spec": filled, "status": status}, 201)
+
+    def _bound_object(self, call: Call, reference: Json) -> dict[str, str] | None:
+        if not reference:
+            return None
+        kind, name = str(reference.get("kind") or ""), str(reference.get("name") or "")
+        if kind not in _BOUND_KINDS:
+            raise bad_request(f"cannot bind token for serviceaccount to object of type {kind}")
+        found = self._objects.reader.find(f"{kind.lower()}s", "" if kind == "Node" else call.namespace, name)
+        if found is None:
+            raise not_found(Named(f"{kind.lower()}s", name=name))
+        return {"kind": kind, "name": name, "uid": str(found.object["metadata"]["uid"])}

@@ -1,0 +1,104 @@
+"""Objects between the version in which they are stored and the one in which they are asked for.
+
+Nearly always both are the same and the stored bytes go out as they are; only otherwise is anything converted.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from kohort.api.codec import Json
+from kohort.embedded.kinds.events import from_stored, to_stored
+from kohort.embedded.resources import Resource
+
+Object = dict[str, Json]
+Convert = Callable[[Mapping[str, Any], Sequence[Object], str], Awaitable[list[Object]]]
+"""Custom objects by their definition to another apiVersion."""
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Shown(Protocol):
+    """An object with its bytes, as it is shown."""
+
+    @property
+    def object(self) -> Object:
+        """The object as JSON values."""
+
+    @property
+    def data(self) -> bytes:
+        """The same as JSON bytes."""
+
+
+class Rendered(NamedTuple):
+    """An object that was converted for showing."""
+
+    object: Object
+    data: bytes
+
+
+def headed(resource: Resource, found: Object) -> Object:
+    """The object with kind and version first: so that the bytes alone tell in which version an object is stored."""
+    rest = {name: value for name, value in found.items() if name not in ("kind", "apiVersion")}
+    return {"kind": resource.kind, "apiVersion": found["apiVersion"], **rest}
+
+
+@lru_cache(maxsize=1024)
+def _head(kind: str, api_version: str) -> bytes:
+    return _encode({"kind": kind, "apiVersion": api_version})[:-1]
+
+
+def head_bytes(resource: Resource) -> bytes:
+    """How the bytes of an object in this version begin."""
+    return _head(resource.kind, resource.api_version)
+
+
+def rendered(found: Object) -> Rendered:
+    """An object with its bytes."""
+    return Rendered(found, _encode(found))
+
+
+class Versions:
+    """The way between stored and served versions."""
+
+    def __init__(self, convert: Convert, definition: Callable[[str], Mapping[str, Any] | None]) -> None:
+        self._convert = convert
+        self._definition = definition
+
+    async def served(self, resource: Resource, stored: Sequence[Shown]) -> Sequence[Shown]:
+        """Stored objects in the version of the resource."""
+        head = head_bytes(resource)
+        others = [each.object for each in stored if not each.data.startswith(head)]
+        if not others:
+            return stored
+        converted = iter(await self.converted(resource, others))
+        return [each if each.data.startswith(head) else rendered(next(converted)) for each in stored]
+
+    async def served_object(self, resource: Resource, stored: Object) -> Object:
+        """One stored object in the version of the resource."""
+        if stored["apiVersion"] == resource.api_version:
+            return stored
+        return (await self.converted(resource, [stored]))[0]
+
+    async def converted(self, resource: Resource, objects: Sequence[Object]) -> list[Object]:
+        """Objects of any version in the version of the resource."""
+        return await self._to(resource, objects, resource.api_version)
+
+    async def stored(self, resource: Resource, found: Object) -> Object:
+        """An object in the version in which it is to be stored."""
+        if resource.stored_as:
+            return to_stored(resource, found)
+        if not resource.storage_version:
+            return found
+        version = f"{resource.group}/{resource.storage_version}"
+        return (await self._to(resource, [found], version))[0]
+
+    async def _to(self, resource: Resource, objects: Sequence[Object], api_version: str) -> list[Object]:
+        if resource.stored_as:
+            return [from_stored(resource, each) for each in objects]
+        definition = self._definition(resource.key)
+        if definition is None:
+            return [{**each, "apiVersion": api_version} for each in objects]
+        return await self._convert(definition, objects, api_version)

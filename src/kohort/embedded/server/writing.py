@@ -1,0 +1,262 @@
+"""Create, update, patch: one pipeline of named steps from a request's object to the store.
+
+An update is always a function of the state it found, so that a patch that lost a race is simply computed anew.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from kohort.api.fields import ROOT, FieldError, invalid, required
+from kohort.embedded.admission.attributes import Attributes, Verb
+from kohort.embedded.admission.chain import Chain
+from kohort.embedded.kinds.strategies import prepare_create, prepare_update
+from kohort.embedded.ownership import EMPTY, FieldSet, track_update
+from kohort.embedded.server import metadata
+from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.reading import about
+from kohort.embedded.server.semantics import Semantics
+from kohort.embedded.server.versions import Object, Shown, Versions, headed, rendered
+from kohort.embedded.store import Changed, Entry, Exists, Store
+from kohort.kube.errors import MODIFIED, StatusError, already_exists, conflict, not_found
+from kohort.kube.errors import invalid as invalid_object
+
+MAX_ATTEMPTS = 8
+"""How often a patch is computed anew before its sender is asked to try again."""
+_MAX_NAME_ATTEMPTS = 8
+
+Transform = Callable[[Object], Awaitable[Object]]
+"""The state that is wanted, from the state that is there."""
+
+_CREATED_BY_UPDATE = frozenset(
+    (
+        "clusterrolebindings.rbac.authorization.k8s.io",
+        "clusterroles.rbac.authorization.k8s.io",
+        "endpoints",
+        "events",
+        "leases.coordination.k8s.io",
+        "limitranges",
+        "rolebindings.rbac.authorization.k8s.io",
+        "roles.rbac.authorization.k8s.io",
+        "services",
+    )
+)
+_NEVER_UNCONDITIONAL = frozenset(
+    (
+        "apiservices.apiregistration.k8s.io",
+        "customresourcedefinitions.apiextensions.k8s.io",
+        "leases.coordination.k8s.io",
+        "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "runtimeclasses.node.k8s.io",
+        "validatingadmissionpolicies.admissionregistration.k8s.io",
+        "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    )
+)
+
+
+class Written(NamedTuple):
+    """What came of a write."""
+
+    shown: Shown
+    is_new: bool = False
+
+
+class Writer:
+    """Carries writes to the store."""
+
+    def __init__(
+        self, store: Store, commits: Commits, versions: Versions, semantics: Semantics, admission: Chain
+    ) -> None:
+        self._store = store
+        self._commits = commits
+        self._versions = versions
+        self._semantics = semantics
+        self._admission = admission
+
+    # Create
+
+    async def create(self, operation: Operation, body: Object) -> Written:
+        """A new object; a generated name that is taken is drawn again."""
+        metadata.check_place(operation, body)
+        drawn = not (body.get("metadata") or {}).get("name") and (body.get("metadata") or {}).get("generateName")
+        for _ in range(_MAX_NAME_ATTEMPTS if drawn else 1):
+            new = await self._prepared_new(operation, body)
+            try:
+                return await self._store_new(operation, new)
+            except Exists:
+                taken = new["metadata"]["name"]
+        raise already_exists(about(operation.resource, taken))
+
+    async def _prepared_new(self, operation: Operation, body: Object) -> Object:
+        resource = operation.resource
+        new = metadata.stamp_new(operation, body)
+        new = self._semantics.default(resource, new)
+        new = self._owned(operation, None, new)
+        new = await self._mutated(operation, "CREATE", new, None)
+        new = self._semantics.completed(prepare_create(resource, new), None, operation)
+        self._check(operation, new, None)
+        await self._admission.validate(self._attributes(operation, "CREATE", new, None))
+        return new
+
+    async def _store_new(self, operation: Operation, new: Object) -> Written:
+        stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+        key = operation.key(new["metadata"]["name"])
+        if operation.options.dry_run:
+            existing = self._store.get(key)
+            if existing is not None:
+                raise Exists(existing)
+            return Written(rendered(headed(operation.resource, new)), is_new=True)
+        return await self._shown(operation, await self._commits.create(key, stored), is_new=True)
+
+    # Update
+
+    async def replace(self, operation: Operation, body: Object) -> Written:
+        """A state that the client wrote as a whole."""
+        metadata.check_place(operation, body)
+        if self._store.get(operation.key()) is None and operation.resource.key in _CREATED_BY_UPDATE:
+            return await self.create(operation, body)
+
+        async def wanted(_: Object) -> Object:
+            return body
+
+        return await self.update(operation, wanted)
+
+    async def update(self, operation: Operation, transform: Transform) -> Written:
+        """The next state of an object, as a function of the present one; tried anew while others interfere."""
+        for _ in range(MAX_ATTEMPTS):
+            entry = self._store.get(operation.key())
+            if entry is None:
+                raise not_found(operation.about)
+            old = await self._versions.served_object(operation.resource, entry.object)
+            wanted = await transform(old)
+            self._check_identity(operation, old, wanted)
+            new = await self._prepared_update(operation, old, wanted)
+            try:
+                return await self._store_update(operation, entry, old, new)
+            except Changed as lost:
+                if lost.current is None:
+                    raise not_found(operation.about) from None
+                if _is_conditional(operation, wanted):
+                    raise conflict(operation.about, MODIFIED) from None
+        raise conflict(operation.about, MODIFIED)
+
+    def _check_identity(self, operation: Operation, old: Object, wanted: Object) -> None:
+        given, kept = wanted.get("metadata") or {}, old["metadata"]
+        metadata.check_place(operation, wanted)
+        if given.get("uid") and given["uid"] != kept["uid"]:
+            why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {kept['uid']}"
+            raise conflict(operation.about, why)
+        version = given.get("resourceVersion") or ""
+        if version and version != kept["resourceVersion"]:
+            raise conflict(operation.about, MODIFIED)
+        if not version and not self._may_be_unconditional(operation):
+            path = ROOT / "metadata" / "resourceVersion"
+            raise invalid_object(operation.named(operation.name), [invalid(path, 0, "must be specified for an update")])
+
+    def _may_be_unconditional(self, operation: Operation) -> bool:
+        if operation.method != "update":
+            return True
+        return not operation.resource.is_custom and operation.resource.key not in _NEVER_UNCONDITIONAL
+
+    async def _prepared_update(self, operation: Operation, old: Object, wanted: Object) -> Object:
+        resource = operation.resource
+        new = prepare_update(resource, metadata.carry_over(old, wanted), old, operation.subresource)
+        new = self._semantics.default(resource, new)
+        new = self._owned(operation, old, new)
+        new = await self._mutated(operation, "UPDATE", new, old)
+        new = prepare_update(resource, metadata.carry_over(old, new), old, operation.subresource)
+        new = self._semantics.completed(new, old, operation)
+        self._check(operation, new, old)
+        await self._admission.validate(self._attributes(operation, "UPDATE", new, old))
+        return new
+
+    async def _store_update(self, operation: Operation, entry: Entry, old: Object, new: Object) -> Written:
+        if metadata.same_content(old, new):
+            return await self._shown(operation, entry)
+        if operation.options.dry_run:
+            return Written(rendered(headed(operation.resource, new)))
+        stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+        if is_released(stored):
+            await self._commits.delete(entry)
+            return Written(rendered(headed(operation.resource, new)))
+        return await self._shown(operation, await self._commits.update(entry, stored))
+
+    # Steps
+
+    def _owned(self, operation: Operation, old: Object | None, new: Object) -> Object:
+        """Who owns which field, unless the change came by apply, which settles that itself."""
+        if operation.method == "apply":
+            return new
+        return track_update(
+            old,
+            new,
+            operation.options.manager,
+            "Update",
+            operation.subresource,
+            operation.resource.api_version,
+            operation.resource.schema,
+            operation.now,
+            unchangeable(operation),
+        )
+
+    async def _mutated(self, operation: Operation, verb: Verb, new: Object, old: Object | None) -> Object:
+        changed = await self._admission.mutate(self._attributes(operation, verb, new, old))
+        if changed is None or changed is new:
+            return new
+        return self._semantics.default(operation.resource, changed)
+
+    def _attributes(self, operation: Operation, verb: Verb, new: Object, old: Object | None) -> Attributes:
+        return Attributes(
+            verb,
+            operation.resource,
+            operation.namespace,
+            new["metadata"].get("name", ""),
+            operation.user,
+            operation.subresource,
+            new,
+            old,
+            operation.options.dry_run,
+            warnings=operation.warnings,
+        )
+
+    def _check(self, operation: Operation, new: Object, old: Object | None) -> None:
+        problems = self._semantics.problems(operation, new, old)
+        if problems:
+            raise invalid_object(operation.named(new["metadata"].get("name", "")), problems)
+
+    async def _shown(self, operation: Operation, entry: Entry, *, is_new: bool = False) -> Written:
+        (shown,) = await self._versions.served(operation.resource, [entry])
+        return Written(shown, is_new)
+
+
+_STATUS = FieldSet.of("status")
+_ALL_BUT_STATUS = FieldSet.of("spec", "metadata.labels", "metadata.annotations", "metadata.finalizers")
+
+
+def unchangeable(operation: Operation) -> FieldSet:
+    """The fields that a write through this door leaves as they are, whatever it says."""
+    if operation.subresource == "status":
+        return _ALL_BUT_STATUS if operation.resource.is_custom else FieldSet.of("spec")
+    return _STATUS if operation.resource.subresource("status") else EMPTY
+
+
+def _is_conditional(operation: Operation, wanted: Object) -> bool:
+    """Whether the client insists on the state that it saw; a patch that does so fails when it is computed anew."""
+    return operation.method == "update" and bool((wanted.get("metadata") or {}).get("resourceVersion"))
+
+
+def is_released(found: Object) -> bool:
+    """Whether an object that is to go has nothing left that holds it."""
+    kept = found["metadata"]
+    if not kept.get("deletionTimestamp") or kept.get("finalizers"):
+        return False
+    if found["kind"] == "Namespace" and found["apiVersion"] == "v1":
+        return not (found.get("spec") or {}).get("finalizers")
+    return not kept.get("deletionGracePeriodSeconds")
+
+
+def missing_name(operation: Operation) -> StatusError:
+    """A create without any name."""
+    problem: FieldError = required(ROOT / "metadata" / "name", "name or generateName is required")
+    return invalid_object(operation.named(""), [problem])
