@@ -101,7 +101,7 @@ class Engine(State):
 
     def wake_at(self) -> datetime | None:
         """When a backoff or the delay of a second pass ends next, so that the caller can come back (SCH-223)."""
-        times = [pending.wake_at() for pending in self.pending.values()]
+        times = [self.pending[name].wake_at() for name in self._sleeping if name in self.pending]
         return min((due for due in (*times, self.second_passes.wake_at()) if due is not None), default=None)
 
     def _take_second_passes(self, now: datetime) -> None:
@@ -129,9 +129,12 @@ class Engine(State):
             if queue is not None and not self.forest.is_cyclic(queue.node):
                 self.pending[name].retry(now, partial(self._belongs, queue))
                 self._stirred.add(name)
-        for name, pending in self.pending.items():
-            if pending.wake(now):
+        for name in sorted(self._sleeping):
+            pending = self.pending.get(name)
+            if pending is not None and pending.wake(now):
                 self._stirred.add(name)
+            if pending is None or pending.wake_at() is None:
+                self._sleeping.discard(name)
 
     def _belongs(self, queue: Queue, namespace: str) -> bool:
         labels = self.namespaces.get(namespace)
@@ -204,6 +207,7 @@ class Engine(State):
             return False
         pending = self.pending[entry.queue.name]
         pending.requeue(entry.workload, entry.decision.requeue, now, entry.decision.reason)
+        self._note_backoff(entry.workload, entry.queue)
         return pending.place_of(entry.workload) is Place.POOL
 
     def _scan(self, entries: list[Entry]) -> "Scan":

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from kohort.engine import intake
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Key, Queue, Workload
 from kohort.engine.state.accounts import Accounts
 from kohort.engine.state.facts import LocalQueue
 
@@ -53,7 +53,13 @@ class Waiting(Accounts):
             return None
         workload.queue = queue
         self._stirred.add(queue.name)
+        self._note_backoff(workload, queue)
         return self.pending[queue.name]
+
+    def _note_backoff(self, workload: Workload, queue: Queue) -> None:
+        """Remember the queue, so that nobody asks all of them whether a backoff has ended."""
+        if workload.backoff_until is not None:
+            self._sleeping.add(queue.name)
 
     def _dequeue(self, workload: Workload) -> None:
         if workload.queue is not None and not workload.has_quota:

@@ -55,6 +55,7 @@ class Workloads(Holding):
             self._line_up(workload, now)
         else:
             self.pending[workload.queue.name].update(workload, now, changed=False)
+            self._note_backoff(workload, workload.queue)
 
     def _confirms(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
         """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
