@@ -220,7 +220,10 @@ class FakeApi:
         return self._replace(target, json.loads(request.body))
 
     def _patch(self, target: Target, request: Request) -> dict[str, Any]:
-        return self._replace(target, merge(self._found(target), json.loads(request.body)))
+        patch = json.loads(request.body)
+        if isinstance(patch, list):
+            patch = {operation["path"].strip("/"): operation.get("value") for operation in patch}
+        return self._replace(target, merge(self._found(target), patch))
 
     def _replace(self, target: Target, new: dict[str, Any]) -> dict[str, Any]:
         old = self._found(target)

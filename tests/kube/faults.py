@@ -80,6 +80,7 @@ class FaultyTransport:
         self.is_down = False
         self.piece = 0
         """Size of the pieces in which streams arrive; 0 leaves them as they are."""
+        self.attempts = 0
         self.sent: list[Request] = []
         self.streams: list[FaultyResponse] = []
 
@@ -106,6 +107,7 @@ class FaultyTransport:
         self.is_down = False
 
     async def send(self, request: Request, timeout: float) -> Response:
+        self.attempts += 1
         fault = self.script.popleft() if self.script else Fault.NONE
         if self.is_down or fault is Fault.UNREACHABLE:
             raise UnreachableError("connection refused")

@@ -1,0 +1,322 @@
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from kohort.api.core.pods import Pod
+from kohort.api.core.settings import ConfigMap
+from kohort.api.errors import ApiError
+from kohort.api.meta import ObjectMeta
+from kohort.api.resource import Resource
+from kohort.kube.client import USER_AGENT, Client
+from kohort.kube.clock import VirtualClock, settle
+from kohort.kube.errors import KubeError, LostAnswerError, StatusError, UnreachableError
+from kohort.kube.kinds import ObjectKey, foreign
+from kohort.kube.limits import TokenBucket
+from kohort.kube.mapping import ASK_AGAIN_AFTER, Mapping, UnknownKindError
+from kohort.kube.options import Deletion, LogOptions, Scope, WriteOptions
+from kohort.kube.patches import ApplyPatch, JsonPatch, MergePatch, Patch, StrategicPatch
+from kohort.kube.transport import Request
+from kube.fake_api import Answer, FakeApi
+from kube.faults import Fault, FaultyTransport, Refusal
+
+KEY = ObjectKey("ns", "a")
+CONFIG_MAP = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns"), data={"x": "1"})
+
+
+class Desk:
+    """A client, the network and the server, in virtual time."""
+
+    def __init__(self) -> None:
+        self.api = FakeApi()
+        self.clock = VirtualClock()
+        self.network = FaultyTransport(self.api, self.clock)
+        self.warnings: list[str] = []
+        self.client = Client(
+            self.network,
+            clock=self.clock,
+            random=Random(1),  # noqa: S311
+        )
+        self.maps = self.client.of(ConfigMap)
+        self.api.put("configmaps", KEY, data={"x": "1"})
+
+    async def outcome(self, work: Awaitable[Any]) -> Any:
+        """What comes out in the end, however long it takes."""
+        task = asyncio.ensure_future(work)
+        for _ in range(100):
+            await self.clock.advance(10)
+            if task.done():
+                break
+        return task.exception() or task.result()
+
+    @property
+    def last(self) -> Request:
+        return self.network.sent[-1]
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+async def test_the_same_object_as_struct_as_json_and_as_bytes(desk: Desk) -> None:
+    assert (await desk.maps.get(KEY)).data == {"x": "1"}
+    assert (await desk.client.of(ConfigMap.resource).get(KEY))["data"] == {"x": "1"}
+    assert (await desk.client.of(foreign(ConfigMap)).get(KEY)).view.data == {"x": "1"}
+
+
+async def test_what_is_not_there_is_not_found(desk: Desk) -> None:
+    with pytest.raises(StatusError) as caught:
+        await desk.maps.get(("ns", "missing"))
+    assert caught.value.is_not_found
+
+
+async def test_a_list_is_read_page_by_page(desk: Desk) -> None:
+    for number in range(7):
+        desk.api.put("configmaps", ("ns", f"m{number}"))
+    pages = [page async for page in desk.maps.pages(limit=3)]
+    assert [len(page.items) for page in pages] == [3, 3, 2]
+    assert len((await desk.maps.list(Scope("ns"))).items) == 8
+    assert (await desk.maps.list(Scope("elsewhere"))).items == ()
+
+
+async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: Desk) -> None:
+    for number in range(600):
+        desk.api.put("configmaps", ("ns", f"m{number}"))
+    desk.network.next(Fault.NONE, Refusal(410))
+    assert len((await desk.maps.list()).items) == 601
+    assert [dict(request.query).get("limit") for request in desk.network.sent] == ["500", "500", None]
+
+
+async def test_selectors_and_options_stand_in_the_query(desk: Desk) -> None:
+    await desk.maps.list(Scope("ns", labels="a in (b,c)", fields="metadata.name=a"))
+    assert desk.last.target == (
+        "/api/v1/namespaces/ns/configmaps?labelSelector=a+in+%28b%2Cc%29&fieldSelector=metadata.name%3Da&limit=500"
+    )
+    options = WriteOptions(field_manager="me", dry_run=True, field_validation="Strict")
+    await desk.maps.patch(KEY, MergePatch({"data": {"x": "2"}}), options)
+    assert desk.last.query == (("fieldManager", "me"), ("dryRun", "All"), ("fieldValidation", "Strict"))
+
+
+@pytest.mark.parametrize(
+    ("patch", "media_type", "query", "body"),
+    [
+        (MergePatch({"a": None}), "application/merge-patch+json", (), {"a": None}),
+        (StrategicPatch({"a": 1}), "application/strategic-merge-patch+json", (), {"a": 1}),
+        (
+            JsonPatch(({"op": "remove", "path": "/a"},)),
+            "application/json-patch+json",
+            (),
+            [{"op": "remove", "path": "/a"}],
+        ),
+        (ApplyPatch({"a": 1}, force=True), "application/apply-patch+yaml", (("force", "true"),), {"a": 1}),
+    ],
+)
+def test_each_patch_knows_how_it_is_sent(patch: Patch, media_type: str, query: Any, body: Any) -> None:
+    assert (patch.media_type, patch.query(), json.loads(patch.body())) == (media_type, query, body)
+
+
+async def test_create_update_and_delete(desk: Desk) -> None:
+    made = await desk.maps.create(ConfigMap(metadata=ObjectMeta(name="b", namespace="ns"), data={"y": "1"}))
+    assert made.metadata.uid
+    maps = desk.client.of(ConfigMap.resource)
+    found = await maps.get(("ns", "b"))
+    changed = await maps.update({**found, "data": {"y": "2"}})
+    assert changed["data"] == {"y": "2"}
+    with pytest.raises(StatusError) as caught:
+        await maps.update({**found, "data": {"y": "3"}})
+    assert caught.value.is_conflict
+    await maps.delete(("ns", "b"), Deletion(propagation="Foreground", uid=made.metadata.uid, grace_seconds=0))
+    assert json.loads(desk.last.body) == {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Foreground",
+        "gracePeriodSeconds": 0,
+        "preconditions": {"uid": made.metadata.uid},
+    }
+    assert ObjectKey("ns", "b") not in desk.api.state("configmaps")
+
+
+async def test_a_view_is_never_written_back_whole(desk: Desk) -> None:
+    with pytest.raises(ApiError, match="patch it"):
+        await desk.maps.update(await desk.maps.get(KEY))
+
+
+async def test_a_nameless_object_is_not_its_whole_collection(desk: Desk) -> None:
+    with pytest.raises(ApiError, match="no name"):
+        await desk.maps.delete(("ns", ""))
+    assert desk.network.sent == []
+
+
+async def test_subresources_of_pods(desk: Desk) -> None:
+    desk.api.put("pods", KEY, spec={"containers": []})
+    pods = desk.client.of(Pod)
+    await pods.evict(KEY, Deletion(grace_seconds=5))
+    assert desk.last.path.endswith("/pods/a/eviction")
+    assert json.loads(desk.last.body)["deleteOptions"]["gracePeriodSeconds"] == 5
+    await pods.bind(KEY, "node-1")
+    assert json.loads(desk.last.body)["target"]["name"] == "node-1"
+    desk.api.answers["/api/v1/namespaces/ns/pods/a/log"] = Answer(200, b"line 1\nline 2\n")
+    assert await pods.log(KEY, LogOptions(container="main", tail_lines=0)) == b"line 1\nline 2\n"
+    assert desk.last.query == (("tailLines", "0"), ("container", "main"))
+    assert [chunk async for chunk in pods.follow_log(KEY)] == [b"line 1\nline 2\n"]
+
+
+async def test_scale_is_read_and_set(desk: Desk) -> None:
+    path = "/api/v1/namespaces/ns/configmaps/a/scale"
+    desk.api.answers[path] = Answer(200, b'{"spec":{"replicas":3},"status":{"replicas":2}}')
+    assert (await desk.maps.scale(KEY)).spec.replicas == 3
+    await desk.maps.rescale(KEY, 5)
+    assert json.loads(desk.last.body) == {"spec": {"replicas": 5}}
+
+
+# Retries
+
+Call = Callable[[Desk], Awaitable[Any]]
+
+
+def get(desk: Desk) -> Awaitable[Any]:
+    return desk.maps.get(KEY)
+
+
+def post(desk: Desk) -> Awaitable[Any]:
+    return desk.maps.create(CONFIG_MAP, "other")
+
+
+def merge_patch(desk: Desk) -> Awaitable[Any]:
+    return desk.maps.patch(KEY, MergePatch({"data": {"x": "2"}}))
+
+
+def json_patch(desk: Desk) -> Awaitable[Any]:
+    return desk.maps.patch(KEY, JsonPatch(()))
+
+
+@pytest.mark.parametrize(
+    ("call", "fault"),
+    [
+        (get, Fault.LOST_ANSWER),
+        (get, Fault.SILENCE),
+        (get, Refusal(503)),
+        (get, Refusal(502, body=b"<html>bad gateway</html>")),
+        (get, Refusal(429)),
+        (get, Refusal(500, retry_after=1)),
+        (post, Fault.UNREACHABLE),
+        (post, Refusal(429, retry_after=2)),
+        (merge_patch, Fault.LOST_ANSWER),
+    ],
+)
+async def test_what_can_be_sent_again_is(desk: Desk, call: Call, fault: Fault | Refusal) -> None:
+    desk.network.next(fault)
+    result = await desk.outcome(call(desk))
+    assert not isinstance(result, BaseException), result
+
+
+@pytest.mark.parametrize(
+    ("call", "fault", "error"),
+    [
+        (post, Fault.LOST_ANSWER, LostAnswerError),
+        (post, Refusal(503), StatusError),
+        (post, Refusal(429), StatusError),
+        (get, Refusal(500), StatusError),
+        (get, Refusal(403), StatusError),
+        (get, Refusal(429, retry_after=3600), StatusError),
+        (json_patch, Fault.LOST_ANSWER, LostAnswerError),
+    ],
+)
+async def test_what_could_happen_twice_or_forever_is_not(
+    desk: Desk, call: Call, fault: Fault | Refusal, error: type[KubeError]
+) -> None:
+    desk.network.next(fault)
+    assert isinstance(await desk.outcome(call(desk)), error)
+    assert len(desk.network.sent) == 1
+
+
+async def test_retries_end(desk: Desk) -> None:
+    desk.network.go_down()
+    assert isinstance(await desk.outcome(get(desk)), UnreachableError)
+    desk.network.come_up()
+    desk.network.next(*[Refusal(503)] * 5)
+    error = await desk.outcome(get(desk))
+    assert isinstance(error, StatusError)
+    assert error.code == 503
+    assert len(desk.network.sent) == 5
+
+
+async def test_the_server_says_how_long_to_wait(desk: Desk) -> None:
+    desk.network.next(Refusal(429, retry_after=7))
+    task = asyncio.ensure_future(get(desk))
+    await desk.clock.advance(6.9)
+    assert not task.done()
+    await desk.clock.advance(0.2)
+    assert task.done()
+    await task
+
+
+async def test_a_refusal_that_is_no_status_is_told_in_one_line(desk: Desk) -> None:
+    desk.network.next(Refusal(403, body=b"<html>\n<b>policy</b>\n</html>" + b"x" * 5000))
+    error = await desk.outcome(get(desk))
+    assert isinstance(error, StatusError)
+    assert str(error).startswith("the server answered 403: <html> <b>policy</b> </html>")
+    assert len(str(error)) < 300
+
+
+# Manners
+
+
+async def test_a_rate_limit_holds_requests_back_and_none_does_not(desk: Desk) -> None:
+    limited = replace(desk.client, limiter=TokenBucket(desk.clock, rate=1, burst=2)).of(ConfigMap)
+    tasks = [asyncio.ensure_future(limited.get(KEY)) for _ in range(4)]
+    await settle()
+    assert [task.done() for task in tasks] == [True, True, False, False]
+    await desk.clock.advance(1)
+    assert [task.done() for task in tasks] == [True, True, True, False]
+    await desk.clock.advance(1)
+    await asyncio.gather(*tasks, *(desk.maps.get(KEY) for _ in range(50)))
+
+
+async def test_each_warning_is_passed_on_once(desk: Desk) -> None:
+    desk.api.warning = 'v1beta1 is deprecated", 299 - "and \\"odd\\"'
+    client = replace(desk.client, on_warning=desk.warnings.append)
+    await client.of(ConfigMap).get(KEY)
+    assert desk.warnings == ["v1beta1 is deprecated", 'and "odd"']
+
+
+async def test_requests_say_who_sends_them(desk: Desk) -> None:
+    await desk.maps.get(KEY)
+    assert desk.last.headers["User-Agent"] == USER_AGENT
+    assert "Authorization" not in repr(desk.last)
+
+
+# Discovery
+
+
+async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk: Desk) -> None:
+    mapping = Mapping(desk.client)
+    assert (await mapping.resource("batch/v1", "Job")).plural == "jobs"
+    assert (await mapping.resource("kueue.x-k8s.io/v1beta2", "Workload")).plural == "workloads"
+    assert desk.network.sent == []
+    entries = [
+        {"name": "rayjobs", "kind": "RayJob", "namespaced": True},
+        {"name": "rayjobs/status", "kind": "RayJob", "namespaced": True},
+    ]
+    desk.api.answers["/apis/ray.io/v1"] = Answer(200, json.dumps({"resources": entries}).encode())
+    expected = Resource("ray.io", "v1", "RayJob", "rayjobs", namespaced=True)
+    assert [await mapping.resource("ray.io/v1", "RayJob") for _ in range(3)] == [expected] * 3
+    assert len(desk.network.sent) == 1
+
+
+async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> None:
+    mapping = Mapping(desk.client)
+    desk.api.answers["/apis/ray.io/v1"] = Answer(404, b"404 page not found")
+    for _ in range(3):
+        with pytest.raises(UnknownKindError, match="does not know RayJob"):
+            await mapping.resource("ray.io/v1", "RayJob")
+    assert len(desk.network.sent) == 1
+    await desk.clock.advance(ASK_AGAIN_AFTER)
+    entry = {"name": "rayjobs", "kind": "RayJob", "namespaced": True}
+    desk.api.answers["/apis/ray.io/v1"] = Answer(200, json.dumps({"resources": [entry]}).encode())
+    assert (await mapping.resource("ray.io/v1", "RayJob")).plural == "rayjobs"

@@ -1,0 +1,105 @@
+import asyncio
+from datetime import timedelta
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.kube.backoff import Backoff
+from kohort.kube.clock import VirtualClock, settle, within
+from kohort.kube.limits import TokenBucket
+
+RANDOM = Random(1)  # noqa: S311
+
+
+async def test_sleepers_wake_at_their_own_moment_and_in_order() -> None:
+    clock, woken = VirtualClock(), list[tuple[str, float]]()
+
+    async def sleeper(name: str, seconds: float) -> None:
+        await clock.sleep(seconds)
+        woken.append((name, clock.now()))
+
+    tasks = [asyncio.create_task(sleeper(*who)) for who in (("late", 5.0), ("first", 1.0), ("second", 1.0))]
+    await clock.advance(0.5)
+    assert woken == []
+    await clock.advance(10)
+    assert woken == [("first", 1.0), ("second", 1.0), ("late", 5.0)]
+    assert clock.wall() == VirtualClock().wall() + timedelta(seconds=10.5)
+    await asyncio.gather(*tasks)
+
+
+async def test_a_sleeper_that_gave_up_does_not_hold_time_up() -> None:
+    clock = VirtualClock()
+    task = asyncio.create_task(clock.sleep(1))
+    await settle()
+    task.cancel()
+    await settle()
+    assert clock.sleepers == 0
+    await clock.advance(2)
+    assert clock.now() == 2
+
+
+async def test_work_that_takes_too_long_is_cancelled() -> None:
+    clock, cancelled = VirtualClock(), asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await clock.sleep(100)
+        finally:
+            cancelled.set()
+
+    attempt = asyncio.create_task(within(clock, 5, work()))
+    await clock.advance(4.9)
+    assert not attempt.done()
+    await clock.advance(0.2)
+    with pytest.raises(TimeoutError):
+        await attempt
+    assert cancelled.is_set()
+
+
+async def test_work_that_is_done_in_time_gives_its_result_and_leaves_nobody_asleep() -> None:
+    clock = VirtualClock()
+
+    async def work() -> int:
+        return 7
+
+    assert await within(clock, 5, work()) == 7
+    assert clock.sleepers == 0
+
+
+@given(st.integers(1, 10_000), st.floats(0, 1))
+def test_waits_grow_and_stay_below_the_cap(failures: int, jitter: float) -> None:
+    backoff = Backoff(base=0.5, cap=30, jitter=jitter)
+    assert backoff.steady(failures) <= backoff.steady(failures + 1) <= 30
+    assert 0 <= backoff.delay(failures, RANDOM) <= backoff.steady(failures)
+
+
+async def test_a_bucket_lets_the_burst_through_and_then_one_by_one() -> None:
+    clock = VirtualClock()
+    bucket = TokenBucket(clock, rate=2, burst=3)
+    assert [bucket.reserve() for _ in range(5)] == [0, 0, 0, 0.5, 1.0]
+    await clock.advance(10)
+    assert [bucket.try_take() for _ in range(4)] == [True, True, True, False]
+
+
+@given(st.lists(st.floats(0, 3), max_size=30))
+def test_no_window_sees_more_than_burst_and_rate(pauses: list[float]) -> None:
+    async def run() -> list[float]:
+        clock = VirtualClock()
+        bucket, taken = TokenBucket(clock, rate=2, burst=3), []
+        for pause in pauses:
+            await clock.advance(pause)
+            taken.append(clock.now() + bucket.reserve())
+        return taken
+
+    times = asyncio.run(run())
+    for first in range(len(times)):
+        for last in range(first, len(times)):
+            assert last - first + 1 <= 3 + 2 * (times[last] - times[first]) + 1e-6
+
+
+@pytest.mark.parametrize(("rate", "burst"), [(0, 1), (-1, 1), (1, 0)])
+def test_a_bucket_that_gives_nothing_is_refused(rate: float, burst: int) -> None:
+    with pytest.raises(ValueError, match="burst"):
+        TokenBucket(VirtualClock(), rate, burst)
