@@ -85,8 +85,6 @@ def _type_problems(schema: Schema, path: Path, level: Level) -> Problems:
     if kind and kind not in TYPES:
         yield not_supported(path / "type", kind, TYPES)
     if schema.get(_INT_OR_STRING):
-        if kind:
-            yield invalid(path / "type", kind, f"must be empty if {_INT_OR_STRING} is true")
         for extension in (_PRESERVE, _EMBEDDED):
             if schema.get(extension):
                 yield invalid(path / extension, value=True, detail=f"must be false if {_INT_OR_STRING} is true")

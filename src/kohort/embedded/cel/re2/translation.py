@@ -1,0 +1,75 @@
+"""Trees for Python's `re`, and which of them it handles in good time.
+
+Python tries alternatives one after the other, so a repetition inside a repetition may cost time without end.
+"""
+
+import re
+
+from kohort.embedded.cel.re2.syntax import Assertion, Chars, Choice, Repeat, Sequence, Tree
+
+MAX_OPEN_REPEATS = 3
+_PLACES = {
+    "text start": r"\A",
+    "text end": r"\Z",
+    "line start": r"(?m:^)",
+    "line end": r"(?m:$)",
+    "word edge": r"(?a:\b)",
+    "no word edge": r"(?a:\B)",
+}
+
+
+def translated(tree: Tree) -> re.Pattern[str]:
+    """The expression for Python."""
+    return re.compile(_source(tree))
+
+
+def _source(tree: Tree) -> str:
+    match tree:
+        case Chars():
+            return f"[{''.join(map(_range, tree.ranges))}]" if tree.ranges else r"(?!)"
+        case Assertion():
+            return _PLACES[tree.place]
+        case Sequence():
+            return "".join(map(_source, tree.parts))
+        case Choice():
+            return f"(?:{'|'.join(map(_source, tree.options))})"
+        case Repeat():
+            most = "" if tree.most is None else tree.most
+            return f"(?:{_source(tree.part)}){{{tree.least},{most}}}{'' if tree.is_greedy else '?'}"
+
+
+def _range(limits: tuple[int, int]) -> str:
+    return f"\\U{limits[0]:08x}" if limits[0] == limits[1] else f"\\U{limits[0]:08x}-\\U{limits[1]:08x}"
+
+
+def is_harmless(tree: Tree) -> bool:
+    """Whether the time that Python takes has a bearable bound."""
+    return _open_repeats(tree) <= MAX_OPEN_REPEATS and not _nests(tree)
+
+
+def _below(tree: Tree) -> tuple[Tree, ...]:
+    match tree:
+        case Sequence():
+            return tree.parts
+        case Choice():
+            return tree.options
+        case Repeat():
+            return (tree.part,)
+    return ()
+
+
+def _open_repeats(tree: Tree) -> int:
+    own = isinstance(tree, Repeat) and (tree.most is None or tree.most - tree.least > 1)
+    return own + sum(map(_open_repeats, _below(tree)))
+
+
+def _nests(tree: Tree) -> bool:
+    """Whether a repetition contains another, or a choice."""
+    if isinstance(tree, Repeat) and tree.most not in (0, 1) and _varies(tree.part):
+        return True
+    return any(map(_nests, _below(tree)))
+
+
+def _varies(tree: Tree) -> bool:
+    varies = isinstance(tree, Choice) or (isinstance(tree, Repeat) and tree.least != tree.most)
+    return varies or any(map(_varies, _below(tree)))
