@@ -45,6 +45,9 @@ class Plugin(Protocol):
     async def validate(self, attributes: Attributes) -> None:
         """Raises `StatusError` to refuse."""
 
+    def settle(self, attributes: Attributes) -> None:
+        """Let go of what was set aside for a write that is now stored, or never will be."""
+
 
 class Silent:
     """A plugin that changes and refuses nothing; others say only what they do differently."""
@@ -54,6 +57,9 @@ class Silent:
 
     async def validate(self, attributes: Attributes) -> None:
         """Refuse nothing."""
+
+    def settle(self, attributes: Attributes) -> None:
+        """Nothing was set aside."""
 
 
 def is_write_of(attributes: Attributes, resource: str, *verbs: Verb) -> bool:

@@ -21,6 +21,15 @@ class Chain:
         return attributes.object
 
     async def validate(self, attributes: Attributes) -> None:
-        """Raises the first refusal."""
+        """Raises the first refusal; what was set aside for the write is then free again."""
+        try:
+            for plugin in self._plugins:
+                await plugin.validate(attributes)
+        except BaseException:
+            self.settle(attributes)
+            raise
+
+    def settle(self, attributes: Attributes) -> None:
+        """The write is through, or failed: plugins let go of what they set aside for it."""
         for plugin in self._plugins:
-            await plugin.validate(attributes)
+            plugin.settle(attributes)

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kohort.embedded.ownership import apply
+from kohort.embedded.ownership.applying import apply
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.semantics import Semantics
 from kohort.embedded.server.versions import Object
-from kohort.embedded.server.writing import MAX_ATTEMPTS, Writer, Written
+from kohort.embedded.server.writing import MAX_ATTEMPTS, Writer, Written, unchangeable
 from kohort.kube.errors import MODIFIED, StatusError, bad_request, conflict
 
 
@@ -20,7 +20,7 @@ class Applier:
 
     async def apply(self, operation: Operation, config: Object) -> Written:
         """Apply a configuration; two that create the same object at once meet in the second round."""
-        wanted = self._semantics.read(operation, _checked(operation, config))
+        wanted = self._semantics.configuration(operation, _checked(operation, config))
         for _ in range(MAX_ATTEMPTS):
             try:
                 return await self._update(operation, wanted)
@@ -29,12 +29,10 @@ class Applier:
                     raise
             uid = (wanted.get("metadata") or {}).get("uid")
             if uid:
-                raise conflict(
-                    operation.about,
-                    f"uid mismatch: the provided object specified uid {uid}, and no existing object was found",
-                )
+                why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                raise conflict(operation.about, why)
             try:
-                return await self._writer.create(operation, self._merged(operation, {}, wanted))
+                return await self._writer.create(operation, self._merged(operation, None, wanted))
             except StatusError as error:
                 if not error.is_already_exists:
                     raise
@@ -46,9 +44,8 @@ class Applier:
 
         return await self._writer.update(operation, merged)
 
-    def _merged(self, operation: Operation, live: Object, wanted: Object) -> Object:
-        options = operation.options
-        resource = operation.resource
+    def _merged(self, operation: Operation, live: Object | None, wanted: Object) -> Object:
+        options, resource = operation.options, operation.resource
         return apply(
             live,
             wanted,
@@ -57,6 +54,8 @@ class Applier:
             resource.schema,
             resource.api_version,
             operation.now,
+            operation.subresource,
+            unchangeable(operation),
         )
 
 

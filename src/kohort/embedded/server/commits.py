@@ -10,6 +10,7 @@ from kohort.embedded.server.versions import Object
 from kohort.embedded.store import Busy, Change, Closed, Entry, Key, Kind, Store, WriteFailed
 from kohort.kube.errors import StatusError, too_many_requests
 
+EVERYTHING = "*"
 Listener = Callable[[Change], Awaitable[None]]
 
 
@@ -21,7 +22,7 @@ class Commits:
         self._listeners: dict[str, list[Listener]] = defaultdict(list)
 
     def listen(self, resource: str, listener: Listener) -> None:
-        """Be told of every change to a resource, before its writer is."""
+        """Be told of every change to a resource (or to `EVERYTHING`), before its writer is."""
         self._listeners[resource].append(listener)
 
     async def create(self, key: Key, found: Object) -> Entry:
@@ -51,5 +52,5 @@ class Commits:
             raise StatusError(503, "ServiceUnavailable", f"the store takes no writes: {error}") from None
 
     async def _tell(self, change: Change) -> None:
-        for listener in self._listeners.get(change.entry.key.resource, ()):
+        for listener in (*self._listeners.get(EVERYTHING, ()), *self._listeners.get(change.entry.key.resource, ())):
             await listener(change)

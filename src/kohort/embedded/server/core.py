@@ -2,22 +2,36 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from kohort.api.codec import Json
+from kohort.embedded.admission.accounts import ServiceAccounts
 from kohort.embedded.admission.attributes import Plugin
 from kohort.embedded.admission.chain import Chain
+from kohort.embedded.admission.escalation import NoEscalation
+from kohort.embedded.admission.limits import LimitRanger
+from kohort.embedded.admission.namespaces import NamespaceLifecycle
+from kohort.embedded.admission.policies import ValidatingPolicies
+from kohort.embedded.admission.priorities import Priority
+from kohort.embedded.admission.quota import QuotaAdmission
+from kohort.embedded.admission.remote import Remote
+from kohort.embedded.admission.surroundings import Surroundings
+from kohort.embedded.admission.tolerations import DefaultTolerationSeconds
+from kohort.embedded.admission.webhooks import MUTATING, VALIDATING, MutatingWebhooks, ValidatingWebhooks, Webhooks
 from kohort.embedded.auth.accounts import Accounts
 from kohort.embedded.auth.authentication import Authenticator
+from kohort.embedded.auth.escalation import EscalationCheck
 from kohort.embedded.auth.jwt import Signer
-from kohort.embedded.auth.rbac import RBAC_RESOURCES, Authorizer
+from kohort.embedded.auth.rbac import CLUSTER_ROLES, RBAC_RESOURCES, Authorizer
 from kohort.embedded.auth.reviews import Reviews
 from kohort.embedded.auth.users import User
 from kohort.embedded.kinds import builtin_resources
 from kohort.embedded.kinds.definitions import DEFINITIONS
+from kohort.embedded.resources import Resource
 from kohort.embedded.server.aggregation import API_SERVICES, Aggregator
 from kohort.embedded.server.applying import Applier
-from kohort.embedded.server.catalogue import Catalogue
-from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.catalogue import CRDS, Catalogue
+from kohort.embedded.server.commits import EVERYTHING, Commits
+from kohort.embedded.server.definitions import Conversion, Definitions
 from kohort.embedded.server.deleting import Deleter
 from kohort.embedded.server.documents import Documents
 from kohort.embedded.server.endpoints import Endpoints
@@ -28,15 +42,16 @@ from kohort.embedded.server.metrics import Metrics
 from kohort.embedded.server.objects import Objects
 from kohort.embedded.server.pods import Evictions
 from kohort.embedded.server.reading import Reader
+from kohort.embedded.server.roles import RoleAggregation
 from kohort.embedded.server.routing import Router
 from kohort.embedded.server.semantics import Semantics
 from kohort.embedded.server.subresources import Subresources
+from kohort.embedded.server.sweeping import EventSweeper
 from kohort.embedded.server.versions import Object, Versions
 from kohort.embedded.server.watching import Watcher
 from kohort.embedded.server.writing import Writer
 from kohort.embedded.store import Change, Store
 from kohort.kube.clock import Clock
-from kohort.kube.errors import internal
 
 
 @dataclass(frozen=True)
@@ -58,22 +73,58 @@ class Core:
     """A server without a wire."""
 
     def __init__(self, parts: Parts) -> None:
-        store, wall = parts.store, parts.clock.wall
+        store, clock = parts.store, parts.clock
         self.store = store
         self.metrics = Metrics()
         self.catalogue = Catalogue(builtin_resources(), DEFINITIONS)
         self.commits = Commits(store)
         self.authorizer = Authorizer(store)
-        self.endpoints = Endpoints(store)
-        self.aggregator = Aggregator(store, self.endpoints)
-        self.versions = Versions(_convert, self.catalogue.definition)
+        endpoints = Endpoints(store)
+        self.remote = Remote(endpoints.resolve)
+        self.aggregator = Aggregator(store, endpoints)
+        self.versions = Versions(Conversion(self.remote).convert, self.catalogue.definition)
         self.semantics = Semantics()
-        self.admission = Chain(parts.plugins)
+        self.quota = QuotaAdmission(store, self.commits, self._counted)
+        self.admission = Chain(self._plugins(parts))
         self.writer = Writer(store, self.commits, self.versions, self.semantics, self.admission)
         self.deleter = Deleter(store, self.commits, self.versions, self.admission)
+        self.definitions = Definitions(store, self.catalogue, self.commits, self.deleter, clock)
+        self.furniture = Furniture(store, self.catalogue, self.writer, clock, parts.authority)
+        self.sweeper = EventSweeper(store, self.commits, clock)
+        self.router = self._router(parts)
+        self._listen()
+
+    def _counted(self) -> list[str]:
+        """The resources that quotas may count."""
+        served = (one for one in self.catalogue.resources if one.namespaced and one.is_served_by_store)
+        return list(dict.fromkeys(one.key for one in served))
+
+    def _plugins(self, parts: Parts) -> list[Plugin]:
+        """Every plugin in its place: cheap checks first, webhooks late, quota last, since it sets something aside."""
+        store = self.store
+        here = Surroundings(store, self.authorizer, lambda: self.catalogue.resources, self._converted)
+        mutating, validating = (Webhooks(store, each, self.remote, here) for each in (MUTATING, VALIDATING))
+        return [
+            NamespaceLifecycle(store),
+            NoEscalation(EscalationCheck(self.authorizer)),
+            ServiceAccounts(store),
+            Priority(store),
+            DefaultTolerationSeconds(),
+            LimitRanger(store),
+            *parts.plugins,
+            MutatingWebhooks(mutating),
+            ValidatingPolicies(store, here),
+            ValidatingWebhooks(validating),
+            self.quota,
+        ]
+
+    async def _converted(self, found: Mapping[str, Json], resource: Resource) -> Object:
+        return (await self.versions.converted(resource, [dict(found)]))[0]
+
+    def _router(self, parts: Parts) -> Router:
+        store, wall = self.store, parts.clock.wall
         accounts = Accounts(store, parts.signer)
-        self.furniture = Furniture(store, self.catalogue, self.writer, parts.clock, parts.authority)
-        self.objects = Objects(
+        objects = Objects(
             Reader(store, self.versions),
             Watcher(store, self.versions, parts.clock),
             self.writer,
@@ -82,19 +133,18 @@ class Core:
             self.semantics,
         )
         evictions = Evictions(store, self.commits)
-        self.router = Router(
+        return Router(
             self.catalogue,
             Authenticator(accounts, parts.tokens, wall),
             self.authorizer,
             Reviews(self.authorizer, accounts, wall),
             Documents(self.catalogue, parts.address, {"ping": lambda: "", "store": self._store_trouble}),
-            self.objects,
-            Subresources(self.objects, self.versions, evictions, accounts, parts.logs),
+            objects,
+            Subresources(objects, self.versions, evictions, accounts, parts.logs),
             self.aggregator,
             self.metrics,
             wall,
         )
-        self._listen()
 
     def _store_trouble(self) -> str:
         return "the store is closed" if self.store.closed else ""
@@ -102,8 +152,13 @@ class Core:
     def _listen(self) -> None:
         for resource in RBAC_RESOURCES:
             self.commits.listen(resource, self._on_rbac)
+        self.commits.listen(CLUSTER_ROLES, RoleAggregation(self.store, self.commits).on_change)
         self.commits.listen(API_SERVICES, self._on_api_service)
         self.commits.listen("namespaces", self.furniture.on_namespace)
+        self.commits.listen(CRDS, self.definitions.on_change)
+        self.commits.listen(EVERYTHING, self.definitions.on_any_change)
+        self.commits.listen(EVERYTHING, self.quota.on_change)
+        self.semantics.complete_with(CRDS, self.definitions.complete)
 
     async def _on_rbac(self, _: Change) -> None:
         self.authorizer.invalidate()
@@ -113,7 +168,10 @@ class Core:
 
     async def start(self) -> None:
         """Take what is stored into service, and put in place what every cluster has."""
+        self.definitions.load()
+        self.quota.load()
         await self.furniture.place()
+        self.sweeper.start()
 
     def transport(self, user: User) -> InProcessTransport:
         """A way in for somebody in this process."""
@@ -121,8 +179,8 @@ class Core:
 
     async def close(self) -> None:
         """Let go of everything but the store, which is somebody else's."""
+        await self.sweeper.close()
+        await self.quota.close()
+        await self.definitions.close()
         await self.aggregator.close()
-
-
-async def _convert(definition: Mapping[str, Any], objects: Sequence[Object], api_version: str) -> list[Object]:
-    raise internal("conversion")
+        await self.remote.close()

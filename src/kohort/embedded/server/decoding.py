@@ -7,7 +7,7 @@ from typing import Any
 from kohort.api.codec import Json, decode_json
 from kohort.api.documents import read_documents
 from kohort.api.errors import ApiError, DecodeError
-from kohort.embedded import protobuf
+from kohort.embedded.protobuf import decode as decode_protobuf
 from kohort.embedded.server.requests import Inbound
 from kohort.kube.errors import bad_request, unsupported_media_type
 
@@ -35,7 +35,7 @@ def as_object(value: Json) -> Object:
 
 def _protobuf(body: bytes) -> Object:
     try:
-        return protobuf.decode(body)
+        return decode_protobuf(body)
     except ApiError as error:
         raise bad_request(f"unable to decode the protobuf body: {error}") from None
 

@@ -37,6 +37,14 @@ class Semantics:
         self._tell_unknown(operation, (*duplicates, *unknown))
         return known
 
+    def configuration(self, operation: Operation, found: Object) -> Object:
+        """What is to be applied, as its kind understands it: the author's fields alone, without any default."""
+        if not operation.resource.is_custom:
+            return self.read(operation, found)
+        headed = _with_head(operation.resource, found)
+        self._tell_unknown(operation, read_custom(operation.resource, headed)[1])
+        return headed
+
     def _tell_unknown(self, operation: Operation, unknown: tuple[str, ...]) -> None:
         if not unknown:
             return

@@ -82,10 +82,14 @@ class Writer:
         drawn = not (body.get("metadata") or {}).get("name") and (body.get("metadata") or {}).get("generateName")
         for _ in range(_MAX_NAME_ATTEMPTS if drawn else 1):
             new = await self._prepared_new(operation, body)
+            attributes = self._attributes(operation, "CREATE", new, None)
+            await self._admission.validate(attributes)
             try:
                 return await self._store_new(operation, new)
             except Exists:
                 taken = new["metadata"]["name"]
+            finally:
+                self._admission.settle(attributes)
         raise already_exists(about(operation.resource, taken))
 
     async def _prepared_new(self, operation: Operation, body: Object) -> Object:
@@ -96,7 +100,6 @@ class Writer:
         new = await self._mutated(operation, "CREATE", new, None)
         new = self._semantics.completed(prepare_create(resource, new), None, operation)
         self._check(operation, new, None)
-        await self._admission.validate(self._attributes(operation, "CREATE", new, None))
         return new
 
     async def _store_new(self, operation: Operation, new: Object) -> Written:
@@ -132,6 +135,8 @@ class Writer:
             wanted = await transform(old)
             self._check_identity(operation, old, wanted)
             new = await self._prepared_update(operation, old, wanted)
+            attributes = self._attributes(operation, "UPDATE", new, old)
+            await self._admission.validate(attributes)
             try:
                 return await self._store_update(operation, entry, old, new)
             except Changed as lost:
@@ -139,6 +144,8 @@ class Writer:
                     raise not_found(operation.about) from None
                 if _is_conditional(operation, wanted):
                     raise conflict(operation.about, MODIFIED) from None
+            finally:
+                self._admission.settle(attributes)
         raise conflict(operation.about, MODIFIED)
 
     def _check_identity(self, operation: Operation, old: Object, wanted: Object) -> None:
@@ -168,7 +175,6 @@ class Writer:
         new = prepare_update(resource, metadata.carry_over(old, new), old, operation.subresource)
         new = self._semantics.completed(new, old, operation)
         self._check(operation, new, old)
-        await self._admission.validate(self._attributes(operation, "UPDATE", new, old))
         return new
 
     async def _store_update(self, operation: Operation, entry: Entry, old: Object, new: Object) -> Written:

@@ -1,0 +1,164 @@
+"""What an object takes of a ResourceQuota: one of a count, and for pods and claims what they ask for."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kohort.api.quantity import Quantity
+from kohort.embedded.kinds.quality import quality_of_service
+
+Object = Mapping[str, Any]
+Usage = dict[str, Quantity]
+
+ONE, NOTHING = Quantity(10**9), Quantity(0)
+_TERMINAL = ("Succeeded", "Failed")
+_PLAIN_COUNTS = frozenset(
+    (
+        "configmaps",
+        "persistentvolumeclaims",
+        "replicationcontrollers",
+        "resourcequotas",
+        "secrets",
+        "services",
+    )
+)
+_STANDARD = ("cpu", "memory", "ephemeral-storage")
+
+
+def usage_of(resource: str, found: Object) -> Usage:
+    """What the object takes, by the names that quotas use; `resource` is the store's name of its kind."""
+    used: Usage = {f"count/{resource}": ONE}
+    if resource in _PLAIN_COUNTS:
+        used[resource] = ONE
+    if resource == "pods":
+        used |= _pod_usage(found)
+    elif resource == "persistentvolumeclaims":
+        used |= _claim_usage(found)
+    elif resource == "services":
+        used |= _service_usage(found)
+    return used
+
+
+def added(left: Usage, right: Usage) -> Usage:
+    """The sum."""
+    total = dict(left)
+    for name, amount in right.items():
+        total[name] = total[name] + amount if name in total else amount
+    return total
+
+
+def subtracted(left: Usage, right: Usage) -> Usage:
+    """The difference."""
+    return added(left, {name: NOTHING - amount for name, amount in right.items()})
+
+
+def is_counted(resource: str, found: Object) -> bool:
+    """Whether the object takes anything: a pod that ended holds nothing but its count."""
+    return resource != "pods" or (found.get("status") or {}).get("phase") not in _TERMINAL
+
+
+def _pod_usage(pod: Object) -> Usage:
+    used: Usage = {}
+    if not is_counted("pods", pod):
+        return used
+    used["pods"] = ONE
+    for kind in ("requests", "limits"):
+        for name, amount in pod_total(pod.get("spec") or {}, kind).items():
+            used |= dict.fromkeys(_quota_names(kind, name), amount)
+    return used
+
+
+def _quota_names(kind: str, name: str) -> Iterator[str]:
+    if name in _STANDARD or name.startswith("hugepages-"):
+        yield f"{kind}.{name}"
+        if kind == "requests":
+            yield name
+    elif kind == "requests":
+        yield f"requests.{name}"
+
+
+def pod_total(spec: Object, kind: str) -> Usage:
+    """Requests or limits of a pod as a whole: all containers together, or an init container that needs more."""
+    total: Usage = {}
+    for container in spec.get("containers") or ():
+        total = added(total, _amounts(container, kind))
+    sidecars: Usage = {}
+    largest: Usage = {}
+    for container in spec.get("initContainers") or ():
+        amounts = _amounts(container, kind)
+        if container.get("restartPolicy") == "Always":
+            sidecars = added(sidecars, amounts)
+            amounts = sidecars
+        else:
+            amounts = added(amounts, sidecars)
+        largest = {name: max(largest.get(name, NOTHING), amounts.get(name, NOTHING)) for name in {*largest, *amounts}}
+    total = added(total, sidecars)
+    merged = {name: max(total.get(name, NOTHING), largest.get(name, NOTHING)) for name in {*total, *largest}}
+    overhead = {name: Quantity.parse(amount) for name, amount in (spec.get("overhead") or {}).items()}
+    return added(merged, overhead) if merged or kind == "requests" else merged
+
+
+def _amounts(container: Object, kind: str) -> Usage:
+    resources = container.get("resources") or {}
+    amounts = dict(resources.get(kind) or {})
+    if kind == "requests":
+        amounts = {**(resources.get("limits") or {}), **amounts}
+    return {name: Quantity.parse(amount) for name, amount in amounts.items()}
+
+
+def _claim_usage(claim: Object) -> Usage:
+    spec = claim.get("spec") or {}
+    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    amount = Quantity.parse(storage) if storage is not None else NOTHING
+    used: Usage = {"requests.storage": amount}
+    kind = spec.get("storageClassName")
+    if kind:
+        prefix = f"{kind}.storageclass.storage.k8s.io"
+        used |= {f"{prefix}/requests.storage": amount, f"{prefix}/persistentvolumeclaims": ONE}
+    return used
+
+
+def _service_usage(service: Object) -> Usage:
+    spec = service.get("spec") or {}
+    ports = Quantity(len(spec.get("ports") or ()) * 10**9)
+    if spec.get("type") == "NodePort":
+        return {"services.nodeports": ports}
+    if spec.get("type") == "LoadBalancer":
+        without = spec.get("allocateLoadBalancerNodePorts") is False
+        return {"services.loadbalancers": ONE, "services.nodeports": NOTHING if without else ports}
+    return {}
+
+
+def is_in_scope(quota: Object, resource: str, found: Object) -> bool:
+    """Whether a quota with scopes looks at the object: scopes are about pods, and all of them must fit."""
+    spec = quota.get("spec") or {}
+    demands = [{"scopeName": name, "operator": "Exists"} for name in spec.get("scopes") or ()]
+    demands += (spec.get("scopeSelector") or {}).get("matchExpressions") or []
+    if not demands:
+        return True
+    return resource == "pods" and all(_fits(demand, found.get("spec") or {}) for demand in demands)
+
+
+def _fits(demand: Object, spec: Object) -> bool:
+    name, operator = demand.get("scopeName"), demand.get("operator")
+    if name == "PriorityClass":
+        return _priority_fits(operator, demand.get("values") or (), spec.get("priorityClassName"))
+    terminating = spec.get("activeDeadlineSeconds") is not None
+    best_effort = quality_of_service(spec) == "BestEffort"
+    facts = {
+        "Terminating": terminating,
+        "NotTerminating": not terminating,
+        "BestEffort": best_effort,
+        "NotBestEffort": not best_effort,
+    }
+    return facts.get(str(name), False)
+
+
+def _priority_fits(operator: str | None, values: Any, chosen: str | None) -> bool:
+    match operator:
+        case "In":
+            return chosen in values
+        case "NotIn":
+            return chosen not in values
+        case "DoesNotExist":
+            return not chosen
+    return bool(chosen)

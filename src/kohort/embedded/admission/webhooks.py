@@ -1,0 +1,209 @@
+"""Admission webhooks: which of them a write concerns, what they are asked, and what their answers do to it."""
+
+import asyncio
+import uuid
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from kohort.api.codec import Json
+from kohort.api.selectors import SelectorError
+from kohort.embedded.admission.attributes import Attributes, Object, Silent
+from kohort.embedded.admission.remote import CallError, Remote
+from kohort.embedded.admission.surroundings import Surroundings
+from kohort.embedded.cel import CelError
+from kohort.embedded.matching import admission_request, is_exempt, is_selected, matched_version, meets_conditions
+from kohort.embedded.patches import PatchKind, apply_patch
+from kohort.embedded.resources import Resource
+from kohort.embedded.store import Store
+from kohort.kube.errors import StatusError, bad_request, forbidden, internal
+
+_GROUP = "admissionregistration.k8s.io"
+MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
+_DEFAULT_SECONDS = 10
+_WITHOUT_SIDE_EFFECTS = ("None", "NoneOnDryRun")
+
+
+class _Concerned(NamedTuple):
+    """A webhook that wants to see the write, and in which version."""
+
+    hook: Mapping[str, Any]
+    resource: Resource
+
+    @property
+    def name(self) -> str:
+        return str(self.hook.get("name"))
+
+    @property
+    def is_ignorable(self) -> bool:
+        return self.hook.get("failurePolicy") == "Ignore"
+
+
+class Webhooks:
+    """Finds and asks the webhooks of one kind of configuration."""
+
+    def __init__(self, store: Store, configurations: str, remote: Remote, surroundings: Surroundings) -> None:
+        self._store = store
+        self._configurations = configurations
+        self._remote = remote
+        self._surroundings = surroundings
+
+    def concerned(self, attributes: Attributes) -> Iterator[_Concerned]:
+        """The webhooks that want to see a write, in the order of their configurations' names."""
+        entries = self._store.list(self._configurations).entries
+        if not entries or is_exempt(attributes):
+            return
+        for entry in entries:
+            for hook in entry.object.get("webhooks") or ():
+                found = self._match(hook, attributes)
+                if found is not None:
+                    yield found
+
+    def _match(self, hook: Mapping[str, Any], attributes: Attributes) -> _Concerned | None:
+        here = self._surroundings
+        policy = str(hook.get("matchPolicy") or "Equivalent")
+        resource = matched_version(hook.get("rules") or (), policy, attributes, here.versions(attributes.resource))
+        try:
+            if resource is None or not is_selected(hook, attributes, here.namespace_labels):
+                return None
+            conditions = hook.get("matchConditions") or ()
+            request = admission_request(attributes, resource) if conditions else {}
+            if conditions and not meets_conditions(conditions, attributes, request, here.ask(attributes.user)):
+                return None
+        except (SelectorError, CelError) as error:
+            if hook.get("failurePolicy") == "Ignore":
+                return None
+            raise forbidden(attributes.about, f'webhook "{hook.get("name")}": {error}') from None
+        return _Concerned(hook, resource)
+
+    async def ask(self, concerned: _Concerned, attributes: Attributes) -> Mapping[str, Json] | None:
+        """The webhook's answer; None when it failed and does not matter."""
+        hook = concerned.hook
+        if attributes.dry_run and hook.get("sideEffects") not in _WITHOUT_SIDE_EFFECTS:
+            raise bad_request(f'admission webhook "{concerned.name}" does not support dry run')
+        review = await self._review(concerned, attributes)
+        seconds = float(hook.get("timeoutSeconds") or _DEFAULT_SECONDS)
+        try:
+            answer = await self._remote.post(hook.get("clientConfig") or {}, review, seconds)
+            return _response(answer, review["request"]["uid"])
+        except CallError as error:
+            if concerned.is_ignorable:
+                return None
+            raise internal(f'failed calling webhook "{concerned.name}": failed to call webhook: {error}') from None
+
+    async def _review(self, concerned: _Concerned, attributes: Attributes) -> dict[str, Any]:
+        request = admission_request(attributes, concerned.resource)
+        shown = {
+            "object": await self._in_version(attributes.object, attributes, concerned.resource),
+            "oldObject": await self._in_version(attributes.old, attributes, concerned.resource),
+        }
+        return {
+            "kind": "AdmissionReview",
+            "apiVersion": "admission.k8s.io/v1",
+            "request": {"uid": str(uuid.uuid4()), **request, **shown},
+        }
+
+    async def _in_version(self, found: Object | None, attributes: Attributes, resource: Resource) -> Object | None:
+        if found is None or resource.version == attributes.resource.version:
+            return found
+        return await self._surroundings.convert(found, resource)
+
+    async def back(self, found: Object, attributes: Attributes, concerned: _Concerned) -> Object:
+        """An object that a webhook saw, in the version of the write."""
+        if concerned.resource.version == attributes.resource.version:
+            return found
+        return await self._surroundings.convert(found, attributes.resource)
+
+    async def seen(self, concerned: _Concerned, attributes: Attributes) -> Object:
+        """The object as the webhook saw it."""
+        return await self._in_version(attributes.object, attributes, concerned.resource) or {}
+
+
+def _response(answer: Json, uid: str) -> Mapping[str, Json]:
+    response = answer.get("response") if isinstance(answer, dict) else None
+    if not isinstance(response, dict):
+        raise CallError("webhook response was absent")
+    if response.get("uid") != uid:
+        raise CallError(f'expected response.uid="{uid}", got "{response.get("uid")}"')
+    return response
+
+
+def _told(response: Mapping[str, Json], concerned: _Concerned, attributes: Attributes) -> None:
+    """Pass warnings on; raise the refusal."""
+    attributes.warnings.extend(str(each) for each in response.get("warnings") or ())
+    if response.get("allowed") is True:
+        return
+    status = response.get("status") or {}
+    message = status.get("message") or status.get("reason")
+    head = f'admission webhook "{concerned.name}" denied the request'
+    text = f"{head}: {message}" if message else f"{head} without explanation"
+    details, code = status.get("details"), status.get("code")
+    if not isinstance(code, int) or code < 400:
+        code = 403
+    reason = str(status.get("reason") or ("Forbidden" if code == 403 else ""))
+    raise StatusError(code, reason, text, details if isinstance(details, dict) else {})
+
+
+class MutatingWebhooks(Silent):
+    """Lets webhooks change a write, one after the other; some want to see it again when others changed it."""
+
+    def __init__(self, webhooks: Webhooks) -> None:
+        self._webhooks = webhooks
+
+    async def mutate(self, attributes: Attributes) -> Object | None:
+        """The object after all of them."""
+        concerned = list(self._webhooks.concerned(attributes))
+        if not concerned:
+            return None
+        seen: dict[int, Object | None] = {}
+        for index, each in enumerate(concerned):
+            attributes = await self._called(each, attributes)
+            seen[index] = attributes.object
+        for index, each in enumerate(concerned):
+            if each.hook.get("reinvocationPolicy") == "IfNeeded" and seen[index] != attributes.object:
+                attributes = await self._called(each, attributes)
+        return attributes.object
+
+    async def _called(self, concerned: _Concerned, attributes: Attributes) -> Attributes:
+        response = await self._webhooks.ask(concerned, attributes)
+        if response is None:
+            return attributes
+        _told(response, concerned, attributes)
+        if not response.get("patch") or attributes.object is None:
+            return attributes
+        patched = _patched(await self._webhooks.seen(concerned, attributes), response, concerned)
+        return replace(attributes, object=await self._webhooks.back(patched, attributes, concerned))
+
+
+def _patched(found: Object, response: Mapping[str, Json], concerned: _Concerned) -> Object:
+    if response.get("patchType") != "JSONPatch":
+        raise internal(f'webhook "{concerned.name}" answered with a patch that is no JSONPatch')
+    try:
+        patch = msgspec.json.decode(b64decode(str(response["patch"])))
+        return apply_patch(PatchKind.JSON, found, patch, None)
+    except (Base64Error, ValueError, msgspec.DecodeError, StatusError) as error:
+        raise internal(f'webhook "{concerned.name}" answered with a patch that can\'t be applied: {error}') from None
+
+
+class ValidatingWebhooks(Silent):
+    """Lets webhooks refuse a write; all are asked at once."""
+
+    def __init__(self, webhooks: Webhooks) -> None:
+        self._webhooks = webhooks
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Raise the first refusal, in the order of the webhooks."""
+        concerned = list(self._webhooks.concerned(attributes))
+        if not concerned:
+            return
+        asked = (self._webhooks.ask(each, attributes) for each in concerned)
+        answers = await asyncio.gather(*asked, return_exceptions=True)
+        for each, answer in zip(concerned, answers, strict=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            if answer is not None:
+                _told(answer, each, attributes)

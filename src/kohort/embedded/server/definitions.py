@@ -1,0 +1,141 @@
+"""CustomResourceDefinitions in service: completed when written, served at once, cleared away with their objects."""
+
+import asyncio
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.api.times import format_time
+from kohort.embedded.admission.remote import CallError, Remote
+from kohort.embedded.auth.users import LOOPBACK
+from kohort.embedded.crds import ConversionError, convert, default_crd, establish
+from kohort.embedded.server.catalogue import CRDS, Catalogue
+from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.deleting import Deleter
+from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.options import DeleteOptions
+from kohort.embedded.server.versions import Object
+from kohort.embedded.server.writing import is_released
+from kohort.embedded.store import Change, Changed, Key, Kind, Store
+from kohort.kube.clock import Clock
+from kohort.kube.errors import StatusError, internal
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+_CONVERSION_SECONDS = 30.0
+
+
+class Definitions:
+    """Keeps the catalogue in step with the stored definitions."""
+
+    def __init__(self, store: Store, catalogue: Catalogue, commits: Commits, deleter: Deleter, clock: Clock) -> None:
+        self._store = store
+        self._catalogue = catalogue
+        self._commits = commits
+        self._deleter = deleter
+        self._clock = clock
+        self._clearing: set[asyncio.Task[None]] = set()
+
+    def load(self) -> None:
+        """Take what is stored into service."""
+        for entry in self._store.list(CRDS).entries:
+            self._catalogue.define(entry.object)
+            if entry.object["metadata"].get("deletionTimestamp"):
+                self._clear_soon(entry.key.name)
+
+    def complete(self, new: Object, old: Object | None, operation: Operation) -> Object:
+        """A definition with its defaults, the status that its names earn it, and the hold on its deletion."""
+        complete = default_crd(new)
+        others = [entry.object for entry in self._store.list(CRDS).entries]
+        if _is_whole(complete):
+            complete["status"] = establish(complete, others, format_time(operation.now))
+        finalizers = complete["metadata"].get("finalizers") or []
+        if old is None and CLEANUP not in finalizers:
+            complete["metadata"] = {**complete["metadata"], "finalizers": [*finalizers, CLEANUP]}
+        return complete
+
+    async def on_change(self, change: Change) -> None:
+        """Serve what is there now; begin to clear away what is to go."""
+        crd = change.entry.object
+        if change.kind is Kind.DELETED:
+            self._catalogue.forget(change.entry.key.name)
+            return
+        self._catalogue.define(crd)
+        if crd["metadata"].get("deletionTimestamp") and CLEANUP in (crd["metadata"].get("finalizers") or ()):
+            self._clear_soon(change.entry.key.name)
+
+    def _clear_soon(self, name: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._clear(name))
+        self._clearing.add(task)
+        task.add_done_callback(self._clearing.discard)
+
+    async def on_any_change(self, change: Change) -> None:
+        """The last object of a definition that waits for it may be gone now."""
+        name = change.entry.key.resource
+        if change.kind is not Kind.DELETED or "." not in name:
+            return
+        entry = self._store.get(Key(CRDS, "", name))
+        if entry is not None and entry.object["metadata"].get("deletionTimestamp"):
+            self._clear_soon(name)
+
+    async def _clear(self, name: str) -> None:
+        """Delete all objects of a definition, then let go of the definition itself."""
+        resource = self._catalogue.stored(name)
+        for entry in self._store.list(name).entries if resource is not None else ():
+            assert resource is not None  # noqa: S101 - else there is nothing to go through
+            operation = Operation("update", resource, entry.key.namespace, entry.key.name, LOOPBACK, self._clock.wall())
+            try:
+                await self._deleter.delete(operation, DeleteOptions())
+            except StatusError as error:
+                if not error.is_not_found:
+                    raise
+        if not self._store.list(name, limit=1).entries:
+            await self._let_go(name)
+
+    async def _let_go(self, name: str) -> None:
+        while (entry := self._store.get(Key(CRDS, "", name))) is not None:
+            metadata = entry.object["metadata"]
+            finalizers = [each for each in metadata.get("finalizers") or () if each != CLEANUP]
+            freed = {**entry.object, "metadata": {**metadata, "finalizers": finalizers}}
+            try:
+                if is_released(freed):
+                    await self._commits.delete(entry)
+                elif finalizers != metadata.get("finalizers"):
+                    await self._commits.update(entry, freed)
+            except Changed:
+                continue
+            return
+
+    async def close(self) -> None:
+        """Stop clearing; a restart goes on with it."""
+        for task in list(self._clearing):
+            task.cancel()
+        await asyncio.gather(*self._clearing, return_exceptions=True)
+
+
+def _is_whole(crd: Mapping[str, Any]) -> bool:
+    """Whether there is enough of a definition to judge its names; validation tells what is missing otherwise."""
+    spec = crd.get("spec") or {}
+    return bool(spec.get("group") and (spec.get("names") or {}).get("plural") and spec.get("versions"))
+
+
+class Conversion:
+    """Custom objects from one version to another, by the webhook of their definition where it has one."""
+
+    def __init__(self, remote: Remote) -> None:
+        self._remote = remote
+
+    async def convert(self, crd: Mapping[str, Any], objects: Sequence[Object], api_version: str) -> list[Object]:
+        """The objects in the wanted version."""
+        client = ((crd["spec"].get("conversion") or {}).get("webhook") or {}).get("clientConfig") or {}
+
+        async def call(review: dict[str, Json]) -> Json:
+            try:
+                return await self._remote.post(client, review, _CONVERSION_SECONDS)
+            except CallError as error:
+                raise ConversionError(str(error)) from None
+
+        try:
+            return [dict(each) for each in await convert(crd, objects, api_version, call, str(uuid.uuid4()))]
+        except ConversionError as error:
+            raise internal(str(error)) from None

@@ -1,0 +1,44 @@
+"""ClusterRoles that are made of others: their rules follow at once when a part changes."""
+
+from kohort.api.codec import Json
+from kohort.embedded.auth.rbac import CLUSTER_ROLES
+from kohort.embedded.matching import labels_of, read_selector
+from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.versions import Object
+from kohort.embedded.store import Change, Changed, Entry, Store
+
+
+class RoleAggregation:
+    """Keeps aggregated roles up to date."""
+
+    def __init__(self, store: Store, commits: Commits) -> None:
+        self._store = store
+        self._commits = commits
+
+    async def on_change(self, _: Change) -> None:
+        """Recompute every aggregated role; each write leads here again, until nothing changes any more."""
+        for entry in self._store.list(CLUSTER_ROLES).entries:
+            rules = self._rules(entry)
+            if rules is not None and rules != (entry.object.get("rules") or []):
+                try:
+                    await self._commits.update(entry, {**entry.object, "rules": rules})
+                except Changed:
+                    continue  # whoever changed it leads here, too
+                return
+
+    def _rules(self, role: Entry) -> list[Json] | None:
+        """The rules of all roles that an aggregated role selects, each once; None for a role of its own."""
+        aggregation = role.object.get("aggregationRule")
+        if aggregation is None:
+            return None
+        selectors = [read_selector(each) for each in aggregation.get("clusterRoleSelectors") or ()]
+        rules: list[Json] = []
+        for entry in self._store.list(CLUSTER_ROLES).entries:
+            if entry.key != role.key and any(each.matches(labels_of(entry.object)) for each in selectors):
+                rules += [rule for rule in _rules_of(entry.object) if rule not in rules]
+        return rules
+
+
+def _rules_of(role: Object) -> list[Json]:
+    rules: list[Json] = role.get("rules") or []
+    return rules

@@ -1,0 +1,66 @@
+"""Events are for the moment: after an hour they go."""
+
+import asyncio
+import logging
+from datetime import datetime, timedelta
+
+from kohort.api.times import TimeError, parse_time
+from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.versions import Object
+from kohort.embedded.store import Changed, Store
+from kohort.kube.clock import Clock
+from kohort.kube.errors import StatusError
+
+EVENTS = "events"
+LIFE = timedelta(hours=1)
+_PERIOD = 60.0
+_AT_ONCE = 500
+
+_log = logging.getLogger(__name__)
+
+
+class EventSweeper:
+    """Deletes events that nobody repeated for an hour."""
+
+    def __init__(self, store: Store, commits: Commits, clock: Clock) -> None:
+        self._store = store
+        self._commits = commits
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Sweep now and then."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            await self._clock.sleep(_PERIOD)
+            try:
+                await self.sweep()
+            except StatusError as error:
+                _log.warning("old events stay for now", extra={"reason": str(error)})
+
+    async def sweep(self) -> None:
+        """Delete what is too old, a bounded number at once; the rest waits for the next turn."""
+        end = self._clock.wall() - LIFE
+        old = (each for each in self._store.list(EVENTS).entries if _is_before(each.object, end))
+        for _, entry in zip(range(_AT_ONCE), old, strict=False):
+            try:
+                await self._commits.delete(entry)
+            except Changed:
+                continue
+
+    async def close(self) -> None:
+        """Stop."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+def _is_before(event: Object, end: datetime) -> bool:
+    series = event.get("series") or {}
+    text = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
+    try:
+        return parse_time(text or event["metadata"]["creationTimestamp"]) < end
+    except TimeError:
+        return False
