@@ -4,26 +4,43 @@ text ─► parser ─► tree ─┬─► Python's `re`, where it can't run aw
                         └─► a machine of our own, where it could
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 
 from kohort.embedded.cel.re2.machine import Machine
 from kohort.embedded.cel.re2.parser import parse
-from kohort.embedded.cel.re2.syntax import PatternError
+from kohort.embedded.cel.re2.syntax import PatternError, Tree
 from kohort.embedded.cel.re2.translation import is_harmless, translated
 
 __all__ = ["Pattern", "PatternError", "compile_pattern"]
 
 
-@dataclass(frozen=True, slots=True)
+SHORT = 256
+"""Texts up to here are Python's where the expression is harmless."""
+
+
 class Pattern:
     """A compiled expression."""
 
-    matches: Callable[[str], bool]
-    """Whether any part of the text matches."""
-    found: Callable[[str], Iterator[str]]
-    """All matches, from left to right."""
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._python = translated(tree) if is_harmless(tree) else None
+
+    @cached_property
+    def _machine(self) -> Machine:
+        return Machine(self._tree)
+
+    def matches(self, text: str) -> bool:
+        """Whether any part of the text matches."""
+        if self._python is not None and len(text) <= SHORT:
+            return self._python.search(text) is not None
+        return self._machine.matches(text)
+
+    def found(self, text: str) -> Iterator[str]:
+        """All matches, from left to right."""
+        if self._python is not None and len(text) <= SHORT:
+            return (match[0] for match in self._python.finditer(text))
+        return self._machine.found(text)
 
 
 @lru_cache(maxsize=1024)
@@ -31,11 +48,8 @@ def compile_pattern(text: str) -> Pattern:
     """The pattern of a text; raises `PatternError`."""
     try:
         tree = parse(text)
-        if is_harmless(tree):
-            expression = translated(tree)
-            search, finditer = expression.search, expression.finditer
-            return Pattern(lambda text: search(text) is not None, lambda text: (match[0] for match in finditer(text)))
-        machine = Machine(tree)
+        # A machine that would be too large is refused now rather than when a text comes.
+        Machine(tree)
+        return Pattern(tree)
     except RecursionError:
         raise PatternError("expression nests too deeply") from None
-    return Pattern(machine.matches, machine.found)
