@@ -256,7 +256,7 @@ async def test_an_index_that_fails_is_told_and_does_not_end_the_informer(
     informer.index("odd", values)
     room.put("a")
     await room.clock.advance(5)
-    assert not informer.synced
+    assert room.informers.not_live()
     assert "internal fault" in informer.freshness.why
     bugs.clear()
     await room.clock.advance(60)

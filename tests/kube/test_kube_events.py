@@ -1,0 +1,132 @@
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from kohort.api.core.objects import ObjectReference
+from kohort.kube.client import Client
+from kohort.kube.clock import VirtualClock
+from kohort.kube.events import EventLimits, EventRecorder, Note
+from kube.fake_api import FakeApi
+from kube.faults import FaultyTransport, Refusal
+
+JOB = ObjectReference(api_version="batch/v1", kind="Job", namespace="ns", name="train", uid="u1")
+ADMITTED = Note("Normal", "Admitted", "Admitted by ClusterQueue research")
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.api = FakeApi()
+        self.clock = VirtualClock()
+        self.network = FaultyTransport(self.api, self.clock)
+        client = Client(self.network, clock=self.clock, random=Random(1))  # noqa: S311
+        self.recorder = EventRecorder(client, "kohort.dev/manager", "manager-1", EventLimits(buffer=40))
+        self.task = asyncio.create_task(self.recorder.run())
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        return list(self.api.state("events").values())
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    desk = Desk()
+    yield desk
+    desk.task.cancel()
+    await asyncio.gather(desk.task, return_exceptions=True)
+
+
+async def test_an_event_has_all_that_an_api_server_wants(desk: Desk) -> None:
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(1)
+    (event,) = desk.events
+    assert event["metadata"]["name"].startswith("train.")
+    del event["metadata"]
+    assert event == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "regarding": {"apiVersion": "batch/v1", "kind": "Job", "namespace": "ns", "name": "train", "uid": "u1"},
+        "type": "Normal",
+        "reason": "Admitted",
+        "action": "Admitted",
+        "note": "Admitted by ClusterQueue research",
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "kohort.dev/manager",
+        "reportingInstance": "manager-1",
+    }
+
+
+async def test_the_same_event_again_is_counted_and_rarely_written(desk: Desk) -> None:
+    for _ in range(100):
+        desk.recorder.record(JOB, ADMITTED)
+        await desk.clock.advance(1)
+    await desk.clock.advance(20)
+    (event,) = desk.events
+    assert event["series"]["count"] == 100
+    assert len(desk.network.sent) <= 12
+
+
+async def test_after_a_long_pause_the_same_event_is_a_new_one(desk: Desk) -> None:
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(1000)
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(1)
+    assert len(desk.events) == 2
+
+
+async def test_an_object_that_talks_too_much_is_held_back(desk: Desk) -> None:
+    for number in range(100):
+        desk.recorder.record(JOB, Note("Warning", "Odd", f"message {number}"))
+        await desk.clock.advance(0.1)
+    assert len(desk.events) == 25
+    assert desk.recorder.dropped == 75
+
+
+async def test_recording_never_waits_and_a_full_buffer_drops(desk: Desk) -> None:
+    desk.network.go_down()
+    for number in range(100):
+        desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
+    assert desk.recorder.dropped == 60
+    desk.network.come_up()
+    await desk.clock.advance(100)
+    assert len(desk.events) == 40
+
+
+async def test_an_event_that_is_refused_does_not_stop_the_others(desk: Desk) -> None:
+    desk.network.next(Refusal(403))
+    desk.recorder.record(JOB, ADMITTED)
+    desk.recorder.record(JOB, Note("Normal", "Started", "go"))
+    await desk.clock.advance(1)
+    assert [event["reason"] for event in desk.events] == ["Started"]
+    assert desk.recorder.dropped == 1
+
+
+async def test_a_series_whose_event_is_gone_starts_anew(desk: Desk) -> None:
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(1)
+    (key,) = desk.api.state("events")
+    desk.api.remove("events", key)
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(20)
+    assert len(desk.events) == 1
+
+
+async def test_a_note_is_cut_to_what_a_server_takes(desk: Desk) -> None:
+    desk.recorder.record(JOB, Note("Normal", "Long", "ü" * 2000))
+    await desk.clock.advance(1)
+    note = desk.events[0]["note"]
+    assert len(note.encode()) <= 1024
+    assert note.endswith("ü...")
+
+
+async def test_at_the_end_everything_is_written(desk: Desk) -> None:
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(1)
+    desk.recorder.record(JOB, ADMITTED)
+    desk.task.cancel()
+    await desk.recorder.flush()
+    assert desk.events[0]["series"]["count"] == 2
+    assert json.loads(desk.network.sent[-1].body)["series"]["lastObservedTime"] == "2026-01-01T00:00:01.000000Z"

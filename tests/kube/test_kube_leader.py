@@ -1,0 +1,150 @@
+import asyncio
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.kube.client import Client
+from kohort.kube.clock import VirtualClock
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.leader import Callbacks, LeaderElection, LeaseTimes
+from kube.fake_api import FakeApi
+from kube.faults import Fault, FaultyTransport, Refusal
+
+LEASE = ObjectKey("kohort-system", "manager")
+
+
+class Candidate:
+    """A replica with a network of its own."""
+
+    def __init__(self, name: str, api: FakeApi, clock: VirtualClock) -> None:
+        self.network = FaultyTransport(api, clock)
+        self.told: list[str] = []
+        callbacks = Callbacks(lambda: self.told.append("acquired"), lambda: self.told.append("lost"))
+        client = Client(self.network, clock=clock, random=Random(name))  # noqa: S311
+        self.election = LeaderElection(client, LEASE, name, callbacks)
+        self.task = asyncio.create_task(self.election.run())
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+class Race:
+    def __init__(self) -> None:
+        self.api = FakeApi()
+        self.clock = VirtualClock()
+        self.one = Candidate("one", self.api, self.clock)
+        self.two = Candidate("two", self.api, self.clock)
+
+    @property
+    def leaders(self) -> list[str]:
+        return [name for name in ("one", "two") if getattr(self, name).election.is_leader]
+
+    async def advance(self, seconds: int) -> None:
+        """In small steps, each of which must find at most one leader."""
+        for _ in range(seconds * 2):
+            await self.clock.advance(0.5)
+            assert len(self.leaders) <= 1
+
+    def lease(self) -> dict[str, object]:
+        spec: dict[str, object] = self.api.state("leases")[LEASE]["spec"]
+        return spec
+
+    async def stop(self) -> None:
+        for candidate in (self.one, self.two):
+            candidate.network.come_up()
+            await candidate.stop()
+
+
+async def test_one_of_two_leads_and_keeps_leading() -> None:
+    race = Race()
+    await race.advance(60)
+    assert race.leaders == ["one"]
+    assert race.one.told == ["acquired"]
+    assert race.two.told == []
+    assert race.two.election.leader == "one"
+    assert race.lease()["holderIdentity"] == "one"
+    assert race.lease()["leaseDurationSeconds"] == 15
+    await race.stop()
+
+
+async def test_a_leader_that_stops_hands_over_at_once() -> None:
+    race = Race()
+    await race.advance(10)
+    await race.one.stop()
+    assert race.one.told == ["acquired", "lost"]
+    assert race.lease()["holderIdentity"] == ""
+    await race.advance(4)
+    assert race.leaders == ["two"]
+    assert race.lease()["leaseTransitions"] == 1
+    await race.stop()
+
+
+async def test_a_leader_without_network_stops_leading_before_another_starts() -> None:
+    race = Race()
+    await race.advance(10)
+    race.one.network.go_down()
+    await race.advance(11)
+    assert race.one.told == ["acquired", "lost"]
+    assert race.leaders == []
+    await race.advance(20)
+    assert race.leaders == ["two"]
+    await race.stop()
+
+
+async def test_a_leader_whose_request_hangs_is_told_in_time() -> None:
+    race = Race()
+    await race.advance(10)
+    race.one.network.next(*[Fault.SILENCE] * 20)
+    await race.advance(13)
+    assert race.one.told == ["acquired", "lost"]
+    await race.stop()
+
+
+async def test_is_leader_is_false_the_moment_the_right_has_run_out() -> None:
+    race = Race()
+    await race.advance(10)
+    race.clock._now += 11  # the event loop was held up: nothing ran, but time passed
+    assert not race.one.election.is_leader
+    await race.stop()
+
+
+@pytest.mark.parametrize("times", [(10, 10, 2), (15, 10, 10), (15, 10, 0)])
+def test_times_that_make_no_sense_are_refused(times: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="duration > renew deadline > retry"):
+        LeaseTimes(*times)
+
+
+moves = st.one_of(
+    st.tuples(st.sampled_from(["one", "two"]), st.sampled_from(["go_down", "come_up"])),
+    st.tuples(
+        st.sampled_from(["one", "two"]),
+        st.sampled_from([Fault.LOST_ANSWER, Fault.SILENCE, Fault.UNREACHABLE, Refusal(500), Refusal(409)]),
+    ),
+    st.tuples(st.just("time"), st.integers(1, 12)),
+)
+
+
+@given(st.lists(moves, max_size=8))
+def test_whatever_happens_there_are_never_two_leaders_and_in_the_end_there_is_one(
+    story: list[tuple[str, object]],
+) -> None:
+    async def play() -> None:
+        race = Race()
+        for who, what in story:
+            if isinstance(what, int):
+                await race.advance(what)
+            elif isinstance(what, str):
+                getattr(getattr(race, who).network, what)()
+            else:
+                getattr(race, who).network.next(what, what)
+        for candidate in (race.one, race.two):
+            candidate.network.come_up()
+            candidate.network.script.clear()
+        await race.advance(30)
+        assert len(race.leaders) == 1
+        await race.stop()
+
+    asyncio.run(asyncio.wait_for(play(), 60))
