@@ -48,6 +48,14 @@ def problems(value: Any, old: Any = MISSING) -> list[tuple[str, str]]:
 
 
 UNCHECKED = ("<nil>", "FieldValueInvalid")
+NEITHER_NUMBER_NOR_TEXT = [
+    ("weight", "FieldValueTypeInvalid"),
+    ("<nil>", "FieldValueInvalid"),
+    ("weight", "FieldValueTypeInvalid"),
+    ("weight", "FieldValueInvalid"),
+    UNCHECKED,
+]
+"""What a number that is not whole gets: neither type fits, the first does not, and it does not fit into 64 bits."""
 
 
 class TestPruning:
@@ -63,6 +71,19 @@ class TestPruning:
         value = {"window": {"known": "k", "stranger": {"deep": [1]}}}
         assert prune(value, SCHEMA) == (value, [])
         assert unknown_fields(value, Tree) == []
+
+    @pytest.mark.parametrize(
+        ("value", "left", "unknown"),
+        [
+            ({"loose": {"a": 1}}, {"loose": {}}, ["loose.a"]),
+            ({"crown": [{"name": "x"}]}, {"crown": [{}]}, ["crown[0].name"]),
+            ({"leaves": {"name": "x"}}, {"leaves": {}}, ["leaves.name"]),
+            ({"tags": [{"a": 1}, "t"]}, {"tags": [{}, "t"]}, ["tags[0].a"]),
+        ],
+    )
+    def test_where_the_type_is_wrong_every_field_is_unknown(self, value: Any, left: Any, unknown: list[str]) -> None:
+        pruned, found = prune(value, SCHEMA)
+        assert (pruned, [str(path) for path in found]) == (left, unknown)
 
     def test_a_null_counts_as_absent(self) -> None:
         assert prune({"crown": None, "labels": {"a": None}}, SCHEMA) == ({"labels": {}}, [])
@@ -106,8 +127,8 @@ class TestValidation:
             ({"loose": "a", "labels": {"k": "long"}}, [("labels.k", "FieldValueTooLong"), UNCHECKED]),
             ({"loose": "a", "weight": "5x"}, [("weight", "FieldValueInvalid")]),
             ({"loose": "a", "weight": "1e2.5"}, [("weight", "FieldValueTypeInvalid"), UNCHECKED]),
-            ({"loose": "a", "weight": 10**300}, [("weight", "FieldValueTypeInvalid"), UNCHECKED]),
-            ({"loose": "a", "weight": 5.5}, [("weight", "FieldValueTypeInvalid"), UNCHECKED]),
+            ({"loose": "a", "weight": 10**300}, NEITHER_NUMBER_NOR_TEXT),
+            ({"loose": "a", "weight": 5.5}, NEITHER_NUMBER_NOR_TEXT),
             ({"loose": "a", "planted": "yesterday"}, [("planted", "FieldValueTypeInvalid"), UNCHECKED]),
             ({"loose": "a", "planted": "2026-01-31T12:00:00"}, [("planted", "FieldValueTypeInvalid"), UNCHECKED]),
             ({"loose": "a", "planted": "2026-01-31T12:00:00Z", "weight": "16Gi", "crown": {"size": 1.0}}, []),

@@ -31,6 +31,8 @@ class Answer:
     title: str
     step: Json
     expected: Json
+    write: Write | None
+    """What was written and what it met; None when the step only reads."""
     verdict: Verdict | None
     seen: Json
     """Our object as the client sees it; None when refused or not shown."""
@@ -55,39 +57,36 @@ class _Replay:
                 yield self._answer(case, step)
 
     def _answer(self, case: Json, step: Json) -> Answer:
-        verdict, seen = self._perform(case, step)
-        return Answer(case["id"], case["title"], step, step["response"], verdict, seen)
+        return Answer(case["id"], case["title"], step, step["response"], *self._perform(case, step))
 
-    def _perform(self, case: Json, step: Json) -> tuple[Verdict | None, Json]:
+    def _perform(self, case: Json, step: Json) -> tuple[Write | None, Verdict | None, Json]:
         version = "/".join(step["path"].split("/")[2:4])
         key = _key(step["path"])
         match step["op"]:
             case "list":
-                return None, None
+                return None, None, None
             case "read":
                 self.stored[key] = convert(step["response"]["object"], V1BETA2)
-                return None, step["response"]["object"]
+                return None, None, step["response"]["object"]
             case "read-other-version":
-                return None, read(self.stored[key], version)
+                return None, None, read(self.stored[key], version)
         body = generated(case["id"]) if "generated" in step["body"] else step["body"]
         if step["op"] == "create":
             key += f"/{body['metadata']['name']}"
         return self._write(case["id"], step, body, key, version)
 
-    def _write(self, case: str, step: Json, body: Json, key: str, version: str) -> tuple[Verdict, Json]:
+    def _write(self, case: str, step: Json, body: Json, key: str, version: str) -> tuple[Write, Verdict, Json]:
         params = step.get("params", {})
-        verdict = admit(
-            Write(
-                body,
-                None if step["op"] == "create" else merge(self._met(key, step["op"], body), _MET.get(case, {})),
-                to_status=step["op"] == "update-status",
-                field_validation=params.get("fieldValidation", "Warn"),
-            ),
-            DEFAULT_GATES,
+        write = Write(
+            body,
+            None if step["op"] == "create" else merge(self._met(key, step["op"], body), _MET.get(case, {})),
+            to_status=step["op"] == "update-status",
+            field_validation=params.get("fieldValidation", "Warn"),
         )
+        verdict = admit(write, DEFAULT_GATES)
         if verdict.accepted and "dryRun" not in params:
             self.stored[key] = verdict.stored
-        return verdict, read(verdict.stored, version) if verdict.accepted else None
+        return write, verdict, read(verdict.stored, version) if verdict.accepted else None
 
     def _met(self, key: str, op: str, body: Json) -> Json:
         """The stored object that an update met."""

@@ -4,9 +4,10 @@ Works on plain JSON, so that the embedded server, the CLI and the webhooks give 
 order and the ways one error hides another follow the real server too (see the golden transcripts in tests/golden).
 """
 
+import json
 import re
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Iterator
+from datetime import date
 from functools import cache
 from typing import Any
 
@@ -16,9 +17,19 @@ from kohort.api.markers import QUANTITY_REGEX, Bounds
 from kohort.api.quantity import Quantity, QuantityError
 from kohort.api.rules import Rule
 from kohort.api.schema import Schema, default_json, has_rules, schema_of
+from kohort.api.unchanged import MISSING, former_items, is_keyed, is_unchanged, item_key
 
-MISSING: Any = object()
-"""Stands for 'there was no former value here'."""
+__all__ = [
+    "MISSING",
+    "default",
+    "is_quantity",
+    "matches",
+    "plainly",
+    "prune",
+    "unknown_fields",
+    "validate",
+    "validate_status",
+]
 
 Trail = tuple[Any, ...]
 """The way to a node as a linked pair (parent, key); rendered only when there is an error to report."""
@@ -55,10 +66,15 @@ def unknown_fields(value: Json, struct: type) -> list[Path]:
     return prune(value, schema_of(struct))[1]
 
 
+_UNKNOWN = Schema("object")
+"""Knows no member: what lies where the schema has nothing to say."""
+
+
 def _prune(value: Json, schema: Schema, trail: Trail, unknown: list[Path]) -> Json:
-    if schema.type == "array" and isinstance(value, list) and schema.items:
-        return [_prune(item, schema.items, (trail, index), unknown) for index, item in enumerate(value)]
-    if schema.type == "object" and isinstance(value, dict):
+    """Goes by what the value is, not by what it should be: a wrong type is told later, by validation."""
+    if isinstance(value, list) and (schema.items or not schema.preserves_unknown):
+        return [_prune(item, schema.items or _UNKNOWN, (trail, index), unknown) for index, item in enumerate(value)]
+    if isinstance(value, dict):
         return dict(_known_members(value, schema, trail, unknown))
     return value
 
@@ -103,91 +119,130 @@ def _default_members(value: dict[str, Json], schema: Schema) -> Json:
 def validate(value: Json, schema: Schema, old: Json = MISSING) -> list[FieldError]:
     """All schema errors, and the broken rules unless an error keeps rules from being checked.
 
-    With a former value, what has not changed is not judged again (a rule may have become stricter since).
+    With a former value, what has not changed is not judged again (a rule may have become stricter since). The object as
+    a whole always counts as changed, because its metadata has no schema.
     """
-    errors = list(_schema_errors(value, schema, old, _START))
+    return _judged([*_schema_errors(value, schema, old, _START)], value, schema, old)
+
+
+def validate_status(value: Json, schema: Schema, old: Json) -> list[FieldError]:
+    """The same for a write to the `status` subresource: the schema judges nothing but the status."""
+    errors: list[FieldError] = []
+    if "status" in value:
+        former = old.get("status", MISSING) if isinstance(old, dict) else MISSING
+        errors = [*_changed_errors(value["status"], schema.properties["status"], former, (_START, "status"))]
+    return _judged(errors, value, schema, old)
+
+
+def plainly(errors: list[FieldError]) -> list[FieldError]:
+    """The errors as people want them: one for a value of the wrong type, and no remarks on what was not checked."""
+    mistyped: set[Path] = set()
+    kept = []
+    for error in errors:
+        if error.path not in mistyped and not (
+            error.path == ROOT and error.kind is ErrorKind.INVALID and error.source == "schema"
+        ):
+            kept.append(error)
+        if error.kind is ErrorKind.TYPE_INVALID:
+            mistyped.add(error.path)
+    return kept
+
+
+def _judged(errors: list[FieldError], value: Json, schema: Schema, old: Json) -> list[FieldError]:
+    """Schema errors, then repeated items, then rules, each in a round of its own."""
+    if next(_repeated(old, schema, _START), None) is None:
+        errors = [*errors, *_repeated(value, schema, _START)]
     if any(error.kind in _BLOCKING for error in errors):
         return [*errors, RULES_UNCHECKED] if has_rules(schema) else errors
     return [*errors, *_broken_rules(value, schema, old, _START)]
-
-
-def _is_unchanged(value: Json, old: Json) -> bool:
-    return old is not MISSING and old == value and _same_types(value, old)
-
-
-def _same_types(value: Json, old: Json) -> bool:
-    """Tells true from 1 in values that are equal otherwise."""
-    if isinstance(value, dict):
-        return all(_same_types(member, old[name]) for name, member in value.items())
-    if isinstance(value, list):
-        return all(map(_same_types, value, old))
-    return isinstance(value, bool) == isinstance(old, bool)
 
 
 def _error(trail: Trail, kind: ErrorKind, detail: str, value: Any = NO_VALUE) -> FieldError:
     return FieldError(_path(trail), kind, detail, value, source="schema")
 
 
-def _schema_errors(value: Json, schema: Schema, old: Json, trail: Trail) -> Iterator[FieldError]:
-    if _is_unchanged(value, old):
-        return
-    problem = _type_problem(value, schema)
-    if problem:
-        yield _error(trail, ErrorKind.TYPE_INVALID, problem, value)
-        return
-    check = _CHECKS.get(schema.type)
-    if check:
-        yield from check(value, schema, trail)
-    for below, member, former, step in _children(value, schema, old):
-        yield from _schema_errors(member, below, former, (trail, step))
+def _changed_errors(value: Json, schema: Schema, old: Json, trail: Trail) -> Iterator[FieldError]:
+    if old is MISSING or not is_unchanged(value, old, schema):
+        yield from _schema_errors(value, schema, old, trail)
 
+
+def _schema_errors(value: Json, schema: Schema, old: Json, trail: Trail) -> Iterator[FieldError]:
+    """A value of the wrong type is measured all the same: the real server reports both."""
+    yield from _type_errors(value, schema, trail)
+    match value:
+        case bool():
+            pass
+        case str():
+            yield from _string_errors(value, schema, trail)
+        case int() | float():
+            yield from _number_errors(value, schema, trail)
+        case list():
+            yield from _size_errors(len(value), schema.bounds.min_items, schema.bounds.max_items, "items", trail)
+        case dict():
+            yield from _object_errors(value, schema, trail)
+    if schema.enum and value not in schema.enum:
+        names = ", ".join(f'"{name}"' for name in schema.enum)
+        yield _error(trail, ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value)
+    for below, member, former, step in _children(value, schema, old):
+        yield from _changed_errors(member, below, former, (trail, step))
+
+
+# Types
 
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "object": ((dict,), "an object"),
     "array": ((list,), "a list"),
     "string": ((str,), "a text"),
     "boolean": ((bool,), "true or false"),
-    "integer": ((int,), "a whole number"),
+    "integer": ((), "a whole number"),
     "number": ((int, float), "a number"),
-    "int-or-string": ((int, str), "a whole number or a text"),
+    "int-or-string": ((str,), "a whole number or a text"),
 }
+_WHOLE = ("integer", "int-or-string")
+_FORMAT_LIMITS = {"int32": 2**31, "int64": 2**63}
+_EXACT_FLOATS = 2**53
+
+
+def _type_errors(value: Json, schema: Schema, trail: Trail) -> Iterator[FieldError]:
+    if schema.type == "any" or _has_type(value, schema):
+        return
+    yield _error(trail, ErrorKind.TYPE_INVALID, _type_problem(value, schema), value)
+    if schema.type == "int-or-string":
+        # Real servers try both types in turn, and report that neither fits and why the first does not.
+        yield _error(_START, ErrorKind.INVALID, "must be of one of the types that the schema names", value)
+        yield from _type_errors(value, Schema("integer"), trail)
+    if schema.type == "integer" and _is_number(value):
+        yield _error(trail, ErrorKind.INVALID, f"must fit into {schema.format or 'int64'}", value)
 
 
 def _type_problem(value: Json, schema: Schema) -> str:
-    if schema.type == "any":
-        return ""
-    allowed, name = _TYPES[schema.type]
+    if schema.type == "int-or-string" and _is_number(value) and isinstance(value, int):
+        return "is too large for a quantity"
+    return f"must be {_TYPES[schema.type][1]}"
+
+
+def _has_type(value: Json, schema: Schema) -> bool:
     if isinstance(value, bool):
-        return "" if schema.type == "boolean" else f"must be {name}"
-    if schema.type == "integer" and isinstance(value, float) and value.is_integer():
-        return ""
-    return "" if isinstance(value, allowed) else f"must be {name}"
+        return schema.type == "boolean"
+    if schema.type in _WHOLE and _is_number(value):
+        return _is_whole(value)
+    if schema.type == "string" and schema.format and isinstance(value, list):
+        return True  # as on real servers, which look at the format and find no text to check
+    return isinstance(value, _TYPES[schema.type][0])
 
 
-def _children(value: Json, schema: Schema, old: Json) -> Iterator[tuple[Schema, Json, Json, str | int]]:
-    """Node, value, former value and step of every member or item."""
-    if isinstance(value, dict):
-        former = old if isinstance(old, dict) else {}
-        for name, member in value.items():
-            below = schema.properties.get(name) or schema.additional
-            if below is not None:
-                yield below, member, former.get(name, MISSING), name
-    elif isinstance(value, list) and schema.items:
-        former_items = _by_key(old, schema)
-        for index, item in enumerate(value):
-            yield schema.items, item, former_items.get(_item_key(item, schema), MISSING), index
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _by_key(old: Json, schema: Schema) -> dict[Any, Json]:
-    """Former items by map key; items of other lists have no identity and so no former value."""
-    if not isinstance(old, list) or schema.merge is None or schema.merge.list_type != "map":
-        return {}
-    return {_item_key(item, schema): item for item in old}
+def _is_whole(value: float) -> bool:
+    """Whether Go reads it as a whole number: what does not fit into 64 bits is a float there."""
+    if isinstance(value, int) and -_FORMAT_LIMITS["int64"] <= value < _FORMAT_LIMITS["int64"]:
+        return True
+    return abs(value) < _EXACT_FLOATS and float(value).is_integer()
 
 
-def _item_key(item: Json, schema: Schema) -> Any:
-    keys = schema.merge.keys if schema.merge else ()
-    return tuple(str(item.get(key)) for key in keys) if isinstance(item, dict) else None
+# Bounds
 
 
 def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldError]:
@@ -201,11 +256,8 @@ def _string_errors(value: str, schema: Schema, trail: Trail) -> Iterator[FieldEr
         yield _error(trail, ErrorKind.INVALID, f"must match {schema.pattern}", value)
     elif schema.pattern == QUANTITY_REGEX and not is_quantity(value):
         yield _error(trail, ErrorKind.TYPE_INVALID, "must be a quantity such as 500m, 4 or 16Gi", value)
-    elif schema.format == "date-time" and not _is_time(value):
+    if schema.format == "date-time" and not _is_time(value):
         yield _error(trail, ErrorKind.TYPE_INVALID, "must be a time such as 2026-01-31T12:00:00Z", value)
-    if schema.enum and value not in schema.enum:
-        names = ", ".join(f'"{name}"' for name in schema.enum)
-        yield _error(trail, ErrorKind.NOT_SUPPORTED, f"supported values: {names}", value)
 
 
 def is_quantity(value: int | str) -> bool:
@@ -217,46 +269,28 @@ def is_quantity(value: int | str) -> bool:
     return True
 
 
+_TIME = re.compile(
+    r"(\d{4}-\d{2}-\d{2})T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(.\d+)?(Z|[+-]\d{2}:\d{2})\Z", re.ASCII | re.IGNORECASE
+)
+
+
 def _is_time(value: str) -> bool:
+    match = _TIME.match(value)
     try:
-        return datetime.fromisoformat(value).tzinfo is not None
+        return match is not None and bool(date.fromisoformat(match[1]))
     except ValueError:
         return False
-
-
-_FORMAT_LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
 def _number_errors(value: float, schema: Schema, trail: Trail) -> Iterator[FieldError]:
     bounds = schema.bounds
     limit = _FORMAT_LIMITS.get(schema.format)
-    if limit and not -limit <= value < limit:
+    if limit and _is_whole(value) and not -limit <= value < limit:
         yield _error(trail, ErrorKind.INVALID, f"must fit into {schema.format}", value)
     if bounds.minimum is not None and value < bounds.minimum:
         yield _error(trail, ErrorKind.INVALID, f"must be at least {bounds.minimum}", value)
     if bounds.maximum is not None and value > bounds.maximum:
         yield _error(trail, ErrorKind.INVALID, f"must be at most {bounds.maximum}", value)
-
-
-def _int_or_string_errors(value: int | str, schema: Schema, trail: Trail) -> Iterator[FieldError]:
-    if isinstance(value, str):
-        yield from _string_errors(value, schema, trail)
-    elif schema.pattern == QUANTITY_REGEX and not is_quantity(value):
-        yield _error(trail, ErrorKind.TYPE_INVALID, "is too large for a quantity", value)
-    else:
-        yield from _number_errors(value, schema, trail)
-
-
-def _array_errors(value: list[Json], schema: Schema, trail: Trail) -> Iterator[FieldError]:
-    yield from _size_errors(len(value), schema.bounds.min_items, schema.bounds.max_items, "items", trail)
-    if schema.merge is None or schema.merge.list_type == "atomic":
-        return
-    seen: set[str] = set()
-    for index, item in enumerate(value):
-        key = repr(_item_key(item, schema) if schema.merge.list_type == "map" else item)
-        if key in seen:
-            yield _error((trail, index), ErrorKind.DUPLICATE, "each entry may appear once", item)
-        seen.add(key)
 
 
 def _object_errors(value: dict[str, Json], schema: Schema, trail: Trail) -> Iterator[FieldError]:
@@ -274,24 +308,53 @@ def _size_errors(size: int, least: int | None, most: int | None, what: str, trai
         yield _error(trail, ErrorKind.INVALID, f"must have at least {least} {what}", size)
 
 
-_CHECKS: dict[str, Callable[[Any, Schema, Trail], Iterator[FieldError]]] = {
-    "string": _string_errors,
-    "integer": _number_errors,
-    "number": _number_errors,
-    "int-or-string": _int_or_string_errors,
-    "array": _array_errors,
-    "object": _object_errors,
-}
+# Repeated items
+
+
+def _repeated(value: Json, schema: Schema, trail: Trail) -> Iterator[FieldError]:
+    """Items that stand twice where each may stand once, at every depth (API-5)."""
+    if isinstance(value, list) and schema.merge is not None and schema.merge.list_type != "atomic":
+        yield from _repeated_keys(value, schema, trail) if is_keyed(schema) else _repeated_values(value, value, trail)
+    for below, member, _, step in _children(value, schema, MISSING):
+        yield from _repeated(member, below, (trail, step))
+
+
+def _repeated_keys(value: list[Json], schema: Schema, trail: Trail) -> Iterator[FieldError]:
+    for index, item in enumerate(value):
+        if item is not None and not isinstance(item, dict):
+            yield _error((trail, index), ErrorKind.INVALID, "must be an object", item)
+            return
+    keys = schema.merge.keys if schema.merge else ()
+    yield from _repeated_values(
+        value, [{key: item[key] for key in keys if key in (item or ())} for item in value], trail
+    )
+
+
+def _repeated_values(value: list[Json], identities: list[Json], trail: Trail) -> Iterator[FieldError]:
+    """One error for each value that is repeated, however often, where it stands for the second time."""
+    seen: dict[str, int] = {}
+    for index, identity in enumerate(identities):
+        text = json.dumps(identity, sort_keys=True)
+        seen[text] = seen.get(text, 0) + 1
+        if seen[text] == 2:
+            yield _error((trail, index), ErrorKind.DUPLICATE, "each entry may appear once", value[index])
+
+
+# Rules
 
 
 def _broken_rules(value: Json, schema: Schema, old: Json, trail: Trail) -> Iterator[FieldError]:
-    if _is_unchanged(value, old):
-        return
     for rule in schema.rules:
-        if not _holds(rule, value, old):
+        if not _holds(rule, value, old) and (rule.is_transition or not _is_former(value, old, schema)):
             yield FieldError(_path(trail), ErrorKind.INVALID, rule.message, NO_VALUE, rule.spec, source="cel")
+    if isinstance(value, list) and not is_keyed(schema) and _is_former(value, old, schema):
+        return  # the items themselves can't tell that they are old
     for below, member, former, step in _children(value, schema, old):
         yield from _broken_rules(member, below, former, (trail, step))
+
+
+def _is_former(value: Json, old: Json, schema: Schema) -> bool:
+    return old is not MISSING and is_unchanged(value, old, schema)
 
 
 def _holds(rule: Rule, value: Json, old: Json) -> bool:
@@ -313,6 +376,23 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def matches(pattern: str, text: str) -> bool:
     """Whether a text matches a schema pattern, with the meaning the pattern has for Kubernetes."""
     return _compiled(pattern).search(text) is not None
+
+
+# The tree
+
+
+def _children(value: Json, schema: Schema, old: Json) -> Iterator[tuple[Schema, Json, Json, str | int]]:
+    """Node, value, former value and step of every member or item."""
+    if isinstance(value, dict):
+        former = old if isinstance(old, dict) else {}
+        for name, member in value.items():
+            below = schema.properties.get(name) or schema.additional
+            if below is not None:
+                yield below, member, former.get(name, MISSING), name
+    elif isinstance(value, list) and schema.items:
+        known = former_items(old, schema)
+        for index, item in enumerate(value):
+            yield schema.items, item, known.get(item_key(item, schema), MISSING), index
 
 
 def _path(trail: Trail) -> Path:

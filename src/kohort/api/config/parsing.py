@@ -19,7 +19,7 @@ from kohort.api.errors import DecodeError
 from kohort.api.fields import ROOT, ErrorKind, FieldError, Path, forbidden, invalid, not_supported, required
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate, Settled, from_settings, parse_flag
 from kohort.api.schema import schema_of
-from kohort.api.structural import default, prune, validate
+from kohort.api.structural import default, plainly, prune, validate
 
 FEATURE_GATES_FLAG = Path("--feature-gates")
 _UNREADABLE = (ErrorKind.TYPE_INVALID, ErrorKind.REQUIRED)
@@ -128,7 +128,7 @@ def _typed(value: Json, version: _Version, namespace: str) -> tuple[Configuratio
     errors = [forbidden(path, "unknown field; correct its name or place, or drop it", "API-137") for path in unknown]
     written, unreadable = scalars.canonical(pruned, schema)
     defaulted = default(without_empty(written, version.empty_is_absent), schema)
-    found = [*validate(defaulted, schema), *unreadable]
+    found = [*plainly(validate(defaulted, schema)), *unreadable]
     if any(error.kind in _UNREADABLE for error in found):
         return None, [*errors, *found]
     try:
@@ -139,7 +139,7 @@ def _typed(value: Json, version: _Version, namespace: str) -> tuple[Configuratio
 
 def _schema_errors(shown: Json) -> list[FieldError]:
     schema = schema_of(Configuration)
-    return [*validate(shown, schema), *scalars.range_errors(shown, schema)]
+    return [*plainly(validate(shown, schema)), *scalars.range_errors(shown, schema)]
 
 
 def _settle(config: Configuration, surroundings: Surroundings) -> Settled:

@@ -17,7 +17,7 @@ from kohort.api.kueue.webhooks import MUTATED_ON_CREATE, mutate_on_create, webho
 from kohort.api.meta import ObjectMeta
 from kohort.api.objects import head_errors, metadata_errors
 from kohort.api.schema import schema_of
-from kohort.api.structural import MISSING, default, prune, validate
+from kohort.api.structural import MISSING, default, prune, validate, validate_status
 
 FieldValidation = Literal["Ignore", "Warn", "Strict"]
 Code = Literal[200, 201, 400, 403, 422]
@@ -107,7 +107,8 @@ def _part_written(value: Json, write: Write) -> Json:
 
 def _judged(value: Json, write: Write, kind: type[CustomObject], warnings: list[str], gates: FeatureGates) -> Verdict:
     old = MISSING if write.old is None else read(write.old, value["apiVersion"])
-    errors = [*_metadata_errors(value, kind), *validate(value, schema_of(kind), old)]
+    judge = validate_status if write.to_status else validate
+    errors = [*_metadata_errors(value, kind), *judge(value, schema_of(kind), old)]
     if errors:
         return Verdict(_refusal_code(errors, write, kind), errors, warnings)
     former = None if write.old is None else convert(old, V1BETA2)

@@ -23,7 +23,7 @@ from kohort.api.objects import METADATA, metadata_errors
 from kohort.api.resource import Resource
 from kohort.api.schema import Schema, schema_of
 from kohort.api.selectors import compile_selector, selector_errors
-from kohort.api.structural import prune, validate
+from kohort.api.structural import plainly, prune, validate
 
 SPEC = ROOT / "spec"
 TEMPLATE = SPEC / "template"
@@ -64,7 +64,7 @@ def kubernetes_errors(value: Json) -> list[FieldError]:
 
 def _schema_errors(pruned: Json, schema: Schema) -> list[FieldError]:
     """Merge keys say how lists are merged and not what is refused: a variable may stand twice in `env`."""
-    errors = validate(_with_fractions_as_text(pruned, schema), schema)
+    errors = plainly(validate(_with_fractions_as_text(pruned, schema), schema))
     return [error for error in errors if error.kind is not ErrorKind.DUPLICATE]
 
 
@@ -91,7 +91,7 @@ def _wrong_version(value: Json) -> Iterator[FieldError]:
 def _foreign_metadata_errors(value: Json) -> list[FieldError]:
     schema = Schema("object", properties={"metadata": schema_of(ObjectMeta)})
     pruned = prune({"metadata": value.get("metadata") or {}}, schema)[0]
-    errors = validate(pruned, schema)
+    errors = plainly(validate(pruned, schema))
     if errors:
         return errors
     group, _, version = value["apiVersion"].rpartition("/")

@@ -18,7 +18,7 @@ from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.quotas import canonical_quotas
 from kohort.api.schema import Schema, schema_of
-from kohort.api.structural import default, prune, unknown_fields, validate
+from kohort.api.structural import default, plainly, prune, unknown_fields, validate
 
 _STEP = re.compile(r"[^.\[\]]+")
 
@@ -46,8 +46,7 @@ def judge(value: Json, gates: FeatureGates) -> Judged:
         verdict = admit(Write(value), gates)
     except ApiError as error:
         return Judged([*errors, FieldError(ROOT, ErrorKind.INVALID, str(error))])
-    refusals = [error for error in verdict.errors if not _is_remark(error)]
-    return Judged([*errors, *refusals], verdict.stored)
+    return Judged([*errors, *plainly(verdict.errors)], verdict.stored)
 
 
 def renamed_fields(value: Json) -> list[str]:
@@ -73,13 +72,8 @@ def _type_errors(pruned: Json, kind: type[CustomObject]) -> list[FieldError]:
         written = canonical_quotas(pruned) if kind.info.resource.kind == "ClusterQueue" else pruned
         errors = validate(default(written, schema_of(kind)), schema_of(kind))
         types_wrong = any(error.kind is ErrorKind.TYPE_INVALID for error in errors)
-        return [error for error in errors if types_wrong and not _is_remark(error)]
+        return plainly(errors) if types_wrong else []
     return []
-
-
-def _is_remark(error: FieldError) -> bool:
-    """Whether the error says only that others keep some rules from being checked."""
-    return error.path == ROOT and error.kind is ErrorKind.INVALID and error.source == "schema"
 
 
 def _unknown_field(path: Path, schema: Schema) -> FieldError:
