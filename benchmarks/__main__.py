@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from benchmarks.measure import HEADER
 
-SUITES = ("codec", "engine", "kueue")
+SUITES = ("codec", "engine", "kueue", "store")
 
 
 def main(names: list[str]) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import islice
 from operator import attrgetter
 
-from kohort.embedded.store.entries import Change, Entry
+from kohort.embedded.store.entries import Change, Entry, Progress
 from kohort.embedded.store.shelves import Past, Place
 
 _revision = attrgetter("revision")
@@ -64,10 +64,10 @@ class Feed:
         """Where the changes after this revision begin."""
         return self.dropped + bisect_right(self._changes, revision, key=_revision)
 
-    def read(self, position: int, limit: int) -> list[Change]:
-        """The changes from a position on."""
-        first = position - self.dropped
-        return [self._changes[index] for index in range(first, min(first + limit, len(self._changes)))]
+    def read(self, position: int, limit: int) -> list[Change | Progress]:
+        """The changes from a position on, in a list that the reader may add to."""
+        first, changes = position - self.dropped, self._changes
+        return [changes[index] for index in range(first, min(first + limit, len(changes)))]
 
     def undo(self, revision: int) -> Past:
         """What was at this revision, at the places that have changed since."""

@@ -264,6 +264,7 @@ def _object(current: Entry | None) -> Mapping[str, Json]:
 def _encoded(key: Key, value: Mapping[str, Json]) -> bytes:
     try:
         "".join(key).encode()
-        return encode(value)
+        # The encoder leaves its buffer, half as large again, behind its bytes; a copy takes what it needs.
+        return bytes(memoryview(encode(value)))
     except (TypeError, ValueError, RecursionError) as error:
         raise StoreError(f"{'/'.join(key)!r}: can't be stored ({error})") from None

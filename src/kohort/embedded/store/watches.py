@@ -81,10 +81,11 @@ class Watch:
             self._woken.set_result(None)
 
     def _take(self, limit: int) -> Sequence[Change | Progress]:
-        if self._position < self._feed.dropped:
+        feed, position = self._feed, self._position
+        if position < feed.dropped:
             raise Lagging(self._store.oldest)
-        found: list[Change | Progress] = [*self._feed.read(self._position, limit)]
-        self._position += len(found)
+        found = feed.read(position, limit)
+        self._position = position + len(found)
         if self._marked and len(found) < limit:
             self._marked = False
             found.append(Progress(self._store.revision))
