@@ -19,11 +19,11 @@ WORKERS ?= $(if $(ARGS),0,auto)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-oracle lint format bench docs clean
+.PHONY: help venv test test-oracle test-peers cluster-binaries cluster-up lint format bench docs clean
 
 help:  ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
-	  printf '  make %-11s %s\n' "$$name" "$$text"; done
+	  printf '  make %-16s %s\n' "$$name" "$$text"; done
 
 venv: $(STAMP)  ## set up .venv with Kohort and its tools (the other targets do it by themselves)
 
@@ -37,6 +37,19 @@ SEED ?= 1
 test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random scenarios from SEED=1; needs Go
 	PYTHONPATH=tests $(BIN)/python -m oracle.golden
 	PYTHONPATH=tests $(BIN)/python -m oracle.compare --number $(N) --seed $(SEED) --save
+
+# Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
+PEER_SCENARIOS ?= 1000
+
+test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
+	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
+	$(BIN)/python -m pytest tests/cluster $(ARGS)
+
+cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl into .cache, once; needs Go
+	@PYTHONPATH=tests $(BIN)/python -m cluster.binaries
+
+cluster-up: cluster-binaries  ## start that control plane with hollow nodes, until Ctrl-C
+	@PYTHONPATH=tests $(BIN)/python -m cluster.up
 
 lint: $(STAMP)  ## check format, style, types (mypy strict) and the layers of the house
 	$(BIN)/python -m ruff format --check .

@@ -1,0 +1,123 @@
+"""A whole control plane on loopback: etcd, kube-apiserver, kube-controller-manager and kube-scheduler.
+
+It lives in one folder of its own; stopping it removes the folder, or all of it but the logs.
+"""
+
+import http.client
+import shutil
+import tempfile
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from cluster import components
+from cluster.access import Access
+from cluster.binaries import built
+from cluster.certificates import Authority
+from cluster.client import Client
+from cluster.components import Flags
+from cluster.ports import HOST, reserve
+from cluster.processes import Child
+from cluster.site import ADMIN, ADMINS, Ports, Site
+
+_START_SECONDS = 60
+
+
+class ControlPlane:
+    """Running from `with` to its end; the folder goes too, unless `keep_logs` was called."""
+
+    def __init__(self) -> None:
+        self._programs = built()
+        self._keeps_logs = False
+        self._running = ExitStack()
+        folder = Path(tempfile.mkdtemp(prefix="kohort-cluster-"))
+        ports = Ports(*(reserve(self._running) for _ in range(3)))
+        self._site = Site(folder, Authority.named("kohort-test"), ports)
+
+    def __enter__(self) -> Self:
+        try:
+            self._site.furnish()
+            self._start()
+        except BaseException:
+            self.keep_logs()
+            self._stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    @property
+    def kubectl(self) -> Path:
+        """The stock kubectl of the server's version."""
+        return self._programs / "kubectl"
+
+    @property
+    def logs(self) -> Path:
+        """Where the programs write what they do."""
+        return self._site.logs
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self._site.kubeconfig(ADMIN)
+
+    @property
+    def admin(self) -> Access:
+        """A user who may do everything."""
+        return self.user(ADMIN, ADMINS)
+
+    def user(self, name: str, *groups: str) -> Access:
+        """A user who may do what RBAC grants the name and the groups; nobody needs to know the name beforehand."""
+        return self._site.access(name, groups)
+
+    def keep_logs(self) -> None:
+        """Leave the logs where they are when the cluster goes."""
+        self._keeps_logs = True
+
+    def _start(self) -> None:
+        site = self._site
+        etcd = self._run("etcd", components.etcd(site))
+        etcd.wait_until(site.etcd_socket.exists, _START_SECONDS)
+        api_server = self._run("kube-apiserver", components.api_server(site))
+        api_server.wait_until(lambda: self._is_ready(site.ports.api_server), _START_SECONDS)
+        manager = self._run("kube-controller-manager", components.controller_manager(site))
+        scheduler = self._run("kube-scheduler", components.scheduler(site))
+        manager.wait_until(self._has_service_account, _START_SECONDS)
+        scheduler.wait_until(lambda: self._is_ready(site.ports.scheduler), _START_SECONDS)
+
+    def _run(self, name: str, flags: Flags) -> Child:
+        child = Child.start(name, components.command(self._programs / name, flags), self.logs / f"{name}.log")
+        self._running.callback(child.stop)
+        return child
+
+    def _is_ready(self, port: int) -> bool:
+        """Whether the program on this port says so itself."""
+        return self._answers(replace(self.admin, address=f"{HOST}:{port}"), "/readyz")
+
+    def _has_service_account(self) -> bool:
+        """Whether pods could be created in the default namespace: the controllers are at work."""
+        return self._answers(self.admin, "/api/v1/namespaces/default/serviceaccounts/default")
+
+    def _answers(self, access: Access, path: str) -> bool:
+        client = Client(access)
+        try:
+            return client.get(path).accepted
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            client.close()
+
+    def _stop(self) -> None:
+        self._running.close()
+        folder = self._site.folder
+        if not self._keeps_logs:
+            shutil.rmtree(folder)
+            return
+        shutil.rmtree(folder / "etcd", ignore_errors=True)
+        for secret in folder.glob("*.*"):
+            secret.unlink()

@@ -1,0 +1,77 @@
+"""The folder of one cluster: who may speak and serve there, written down before anything starts."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.access import Access, write_secret
+from cluster.certificates import Authority, Pair, key_pem, new_key
+from cluster.ports import HOST
+
+ADMIN = "admin"
+ADMINS = "system:masters"
+CONTROLLER_MANAGER = "system:kube-controller-manager"
+SCHEDULER = "system:kube-scheduler"
+FRONT_PROXY = "front-proxy-client"
+
+_SERVER_NAMES = (HOST, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the programs listen, all on loopback."""
+
+    api_server: int
+    controller_manager: int
+    scheduler: int
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The folder, the authority that signs for it, and the ports."""
+
+    folder: Path
+    authority: Authority
+    ports: Ports
+
+    @property
+    def logs(self) -> Path:
+        """What the programs say."""
+        return self.folder / "logs"
+
+    @property
+    def etcd_socket(self) -> Path:
+        """A socket in our own folder: nobody else reaches it, so it needs neither port nor certificate."""
+        return self.folder / "etcd.sock"
+
+    def access(self, user: str, groups: tuple[str, ...] = ()) -> Access:
+        """A user with a certificate of this cluster's authority."""
+        address = f"{HOST}:{self.ports.api_server}"
+        return Access(address, self.authority.pair.certificate, self.authority.client(user, groups))
+
+    def kubeconfig(self, user: str) -> Path:
+        """Where the kubeconfig of a user is."""
+        return self.folder / f"{user.replace(':', '-')}.kubeconfig"
+
+    def certificate(self, name: str) -> Path:
+        """Where a certificate is."""
+        return self.folder / f"{name}.crt"
+
+    def key(self, name: str) -> Path:
+        """Where a key is."""
+        return self.folder / f"{name}.key"
+
+    def furnish(self) -> None:
+        """Write every certificate, key and kubeconfig that the programs read."""
+        self.logs.mkdir()
+        front_proxy = Authority.named("front-proxy")
+        self._write("ca", self.authority.pair)
+        self._write("serving", self.authority.server(*_SERVER_NAMES))
+        self._write("front-proxy-ca", front_proxy.pair)
+        self._write(FRONT_PROXY, front_proxy.client(FRONT_PROXY))
+        write_secret(self.key("service-accounts"), key_pem(new_key()))
+        for user, groups in ((ADMIN, (ADMINS,)), (CONTROLLER_MANAGER, ()), (SCHEDULER, ())):
+            self.access(user, groups).write(self.kubeconfig(user))
+
+    def _write(self, name: str, pair: Pair) -> None:
+        write_secret(self.certificate(name), pair.certificate)
+        write_secret(self.key(name), pair.key)

@@ -1,0 +1,115 @@
+"""The control plane itself: what it grants to whom, and that jobs run on hollow nodes."""
+
+import asyncio
+import os
+import re
+import stat
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cluster.binaries import versions
+from cluster.client import Client
+from cluster.control_plane import ControlPlane
+from cluster.hollow import OUTCOME, HollowNode, hollow_nodes
+from cluster.kubectl import Kubectl
+
+Json = Any
+PATIENCE = 60
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def job(name: str, *, pods: int = 1, outcome: str = "", selector: Json = None) -> Json:
+    spec = {
+        "restartPolicy": "Never",
+        "nodeSelector": selector or {},
+        "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}],
+    }
+    template = {"metadata": {"annotations": {OUTCOME: outcome} if outcome else {}}, "spec": spec}
+    counts = {"parallelism": pods, "completions": pods, "backoffLimit": 0}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {**counts, "template": template},
+    }
+
+
+async def eventually(answers: Callable[[], Json], expected: Json) -> None:
+    """Wait for an answer; the loop goes on meanwhile, and so do the nodes on it."""
+    async with asyncio.timeout(PATIENCE):
+        while (answer := await asyncio.to_thread(answers)) != expected:
+            await asyncio.sleep(0.1)
+    assert answer == expected
+
+
+def test_kubectl_and_the_server_say_the_pinned_version(kubectl: Kubectl) -> None:
+    wanted = versions().kubernetes
+    assert re.findall(r"(\w+) Version: (v1\S+)", kubectl("version").out) == [("Client", wanted), ("Server", wanted)]
+
+
+def test_the_kubeconfig_is_for_its_owner_only(cluster: ControlPlane) -> None:
+    assert stat.S_IMODE(os.stat(cluster.kubeconfig).st_mode) == 0o600
+
+
+def test_a_user_may_do_what_a_role_grants_and_nothing_else(cluster: ControlPlane, admin: Client) -> None:
+    reader = Client(cluster.user("rita", "readers"))
+    assert reader.get("/api/v1/nodes").code == 403
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "readers"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "readers"}],
+    }
+    assert admin.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", binding).accepted
+    asyncio.run(eventually(lambda: reader.get(PODS).code, 200))
+    assert reader.post(JOBS, job("not-mine")).code == 403
+    reader.close()
+
+
+def test_a_service_account_gets_a_token_that_the_server_knows(kubectl: Kubectl) -> None:
+    token = kubectl("create", "token", "default").out.strip()
+    review = {
+        "apiVersion": "authentication.k8s.io/v1",
+        "kind": "TokenReview",
+        "spec": {"token": token},
+    }
+    said = kubectl.create(review, "-o", "jsonpath={.status.user.username}")
+    assert said.out == "system:serviceaccount:default:default"
+
+
+@pytest.mark.parametrize(("outcome", "counter"), [("Succeeded", "succeeded"), ("Failed", "failed")])
+async def test_a_job_runs_on_a_hollow_node_to_its_end(
+    cluster: ControlPlane, admin: Client, outcome: str, counter: str
+) -> None:
+    name = f"ends-{outcome.lower()}"
+    async with hollow_nodes(cluster.admin, [HollowNode("one")]):
+        assert (await asyncio.to_thread(admin.post, JOBS, job(name, outcome=outcome))).accepted
+        await eventually(lambda: admin.get(f"{JOBS}/{name}").body["status"].get(counter), 1)
+
+
+async def test_a_job_without_an_end_runs_where_its_labels_lead(cluster: ControlPlane, admin: Client) -> None:
+    nodes = [HollowNode("plain"), HollowNode("fast", labels={"speed": "high"})]
+    async with hollow_nodes(cluster.admin, nodes):
+        await asyncio.to_thread(admin.post, JOBS, job("lasting", pods=2, selector={"speed": "high"}))
+        await eventually(lambda: admin.get(f"{JOBS}/lasting").body["status"].get("ready"), 2)
+        pods = admin.get(PODS, labelSelector="job-name=lasting").body["items"]
+        assert {pod["spec"]["nodeName"] for pod in pods} == {"fast"}
+        await asyncio.to_thread(admin.delete, f"{JOBS}/lasting", propagationPolicy="Foreground")
+        await eventually(lambda: admin.get(PODS, labelSelector="job-name=lasting").body["items"], [])
+
+
+def test_a_cluster_leaves_neither_processes_nor_files_behind() -> None:
+    with ControlPlane() as short:
+        folder = short.logs.parent
+        assert str(folder) in processes()
+    assert str(folder) not in processes()
+    assert not folder.exists()
+
+
+def processes() -> str:
+    return subprocess.run(["ps", "-eo", "args", "-ww"], capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,83 @@
+"""Objects made from our schemas, whole and spoiled: a real API server refuses and completes them as we do."""
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from api.schema_strategies import edited, json_for
+from cluster.client import Client
+from cluster.spoiling import spoiled
+from cluster.verdicts import ours, theirs
+from kohort.api.kinds import CustomObject, all_kinds, kind_of
+from kohort.api.kueue.admission import Write, read
+from kohort.api.kueue.conversion import V1BETA2, convert
+from kohort.api.kueue.group import GROUP
+from kohort.api.schema import schema_of
+
+Json = Any
+Kind = type[CustomObject]
+
+KINDS = all_kinds(GROUP)
+WITH_STATUS = [kind for kind in KINDS if kind.info.has_status]
+
+
+def name(kind: Kind) -> str:
+    return f"{kind.info.resource.kind}-{kind.info.resource.version}"
+
+
+pytestmark = pytest.mark.usefixtures("kueue")
+
+
+def whole(kind: Kind) -> st.SearchStrategy[Json]:
+    """Objects of a kind that mostly obey its schema."""
+    resource = kind.info.resource
+    head = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "generated"}}
+    return json_for(schema_of(kind)).map(lambda drawn: {**drawn, **head})
+
+
+def changed(kind: Kind, value: Json) -> st.SearchStrategy[Json]:
+    """The object after an edit, good or bad; never another object."""
+    head = {name: value[name] for name in ("apiVersion", "kind", "metadata")}
+    return st.one_of(edited(value, schema_of(kind)).map(lambda drawn: {**drawn, **head}), spoiled(value))
+
+
+def stored(data: st.DataObject, kind: Kind) -> Json:
+    """An object that the server has taken, in the version in which it lies there, status included."""
+    hub = kind_of(V1BETA2, kind.info.resource.kind)
+    assert hub is not None
+    value = data.draw(whole(hub), "stored")
+    created = ours(Write(value))
+    assume(created.code == 201)
+    if not hub.info.has_status or "status" not in value:
+        return {**created.object, "metadata": value["metadata"]}
+    complete = ours(Write(value, {**created.object, "metadata": value["metadata"]}, to_status=True))
+    assume(complete.code == 200)
+    return {**complete.object, "metadata": value["metadata"]}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name)
+@given(data=st.data())
+def test_a_new_object_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
+    value = data.draw(whole(kind))
+    write = Write(data.draw(st.one_of(st.just(value), spoiled(value)), "written"))
+    assert ours(write) == theirs(admin, write)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=name)
+@given(data=st.data())
+def test_a_change_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
+    old = stored(data, kind)
+    seen = read(convert(old, V1BETA2), kind.info.resource.api_version)
+    write = Write(data.draw(changed(kind, seen), "written"), old)
+    assert ours(write) == theirs(admin, write)
+
+
+@pytest.mark.parametrize("kind", WITH_STATUS, ids=name)
+@given(data=st.data())
+def test_a_change_of_the_status_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
+    old = stored(data, kind)
+    seen = {"status": {}, **read(convert(old, V1BETA2), kind.info.resource.api_version)}
+    write = Write(data.draw(changed(kind, seen), "written"), old, to_status=True)
+    assert ours(write) == theirs(admin, write)

@@ -1,0 +1,44 @@
+"""`make cluster-up`: a control plane for people, in the foreground until Ctrl-C."""
+
+import asyncio
+import signal
+import sys
+import time
+
+from cluster.binaries import BuildError, versions
+from cluster.control_plane import ControlPlane
+from cluster.hollow import HollowNode, hollow_nodes
+from cluster.processes import StartError
+
+_NODES = 3
+
+
+async def _until_stopped(cluster: ControlPlane) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with hollow_nodes(cluster.admin, [HollowNode(f"hollow-{number}") for number in range(_NODES)]):
+        await stopped.wait()
+
+
+def main() -> int:
+    """Start, say where, wait, stop."""
+    started = time.monotonic()
+    try:
+        with ControlPlane() as cluster:
+            took = time.monotonic() - started
+            print(
+                f"Kubernetes {versions().kubernetes} with {_NODES} hollow nodes, up in {took:.1f} s. In another shell:"
+            )
+            print(f"  export KUBECONFIG={cluster.kubeconfig}")
+            print(f"  {cluster.kubectl} get nodes")
+            print("Ctrl-C stops it and removes everything.", flush=True)
+            asyncio.run(_until_stopped(cluster))
+    except (BuildError, StartError) as error:
+        print(f"cluster-up: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""The real peers stay out of the way: nothing needs Go unless it is asked for, and what did not run is said."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def executable(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A PATH with nothing on it but a `make` that says what it is asked for, and what the script itself needs."""
+    executable(tmp_path / "make", '#!/bin/sh\necho "make $*"\n')
+    for name in ("bash", "dirname"):
+        (tmp_path / name).symlink_to(shutil.which(name) or name)
+    return tmp_path
+
+
+def ci(path: Path) -> list[str]:
+    done = subprocess.run([ROOT / ".ci" / "run"], env={"PATH": str(path)}, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()
+
+
+def test_ci_runs_the_peers_where_go_is(tools: Path) -> None:
+    executable(tools / "go", "#!/bin/sh\n")
+    assert ci(tools) == ["make test", "make lint", "make test-peers"]
+
+
+def test_ci_says_in_one_line_that_the_peers_did_not_run(tools: Path) -> None:
+    *ran, said = ci(tools)
+    assert ran == ["make test", "make lint"]
+    assert said.startswith("not run: make test-peers")
+
+
+@pytest.mark.parametrize(("named", "collected"), [("tests", False), ("tests/cluster", True)])
+def test_tests_on_a_cluster_are_collected_only_when_named(named: str, collected: bool) -> None:
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--ignore-glob=tests/[!c]*", "-p", "no:randomly"]
+    done = subprocess.run([*command, named], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ("tests/cluster/test_" in done.stdout) == collected, done.stdout + done.stderr
