@@ -1,0 +1,321 @@
+"""The transport over real sockets: TLS, identity, faults of the network."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from kohort.api.core.settings import ConfigMap
+from kohort.kube.client import Client
+from kohort.kube.clock import VirtualClock
+from kohort.kube.config.access import Access, Impersonation, Trust
+from kohort.kube.config.credentials import StaticCredentials
+from kohort.kube.config.material import Inline, Rotating
+from kohort.kube.config.proxies import proxy_for
+from kohort.kube.errors import ConfigError, LostAnswerError, StatusError, UnreachableError
+from kohort.kube.freshness import State
+from kohort.kube.http import HttpSettings, HttpTransport
+from kohort.kube.informer import Informer
+from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.reflector import WatchSettings
+from kohort.kube.retries import NO_RETRIES
+from kohort.kube.transport import Request
+from kube.chains import Chains
+from kube.fake_api import FakeApi
+from kube.faults import Cut, Fault, FaultyTransport, Refusal
+from kube.loopback import Loopback
+from kube.pki import Authority, Pair
+
+KEY = ObjectKey("ns", "a")
+SETTINGS = HttpSettings(environment={})
+
+
+class Net:
+    """A server on loopback and clients of it."""
+
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self.api = FakeApi()
+        self.clock = VirtualClock()
+        self.faults = FaultyTransport(self.api, self.clock)
+        self.server = Loopback(self.faults, tls)
+        self.transports: list[HttpTransport] = []
+
+    async def start(self) -> "Net":
+        await self.server.start()
+        self.api.put("configmaps", KEY, data={"x": "1"})
+        return self
+
+    def client(
+        self,
+        credentials: StaticCredentials = StaticCredentials(),  # noqa: B008
+        trust: Trust = Trust(),  # noqa: B008
+        impersonation: Impersonation = Impersonation(),  # noqa: B008
+    ) -> Client:
+        access = Access(self.server.address, credentials, trust, impersonation=impersonation, origin="test")
+        transport = HttpTransport(access, SETTINGS)
+        self.transports.append(transport)
+        return Client(transport, retries=NO_RETRIES, random=Random(1))  # noqa: S311
+
+    async def stop(self) -> None:
+        for transport in self.transports:
+            await transport.close()
+        await self.server.stop()
+
+
+@pytest.fixture
+async def net() -> AsyncIterator[Net]:
+    net = await Net().start()
+    yield net
+    await net.stop()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Real sockets take real moments; never more than a few seconds."""
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def test_objects_come_over_the_wire(net: Net) -> None:
+    assert (await net.client().of(ConfigMap).get(KEY)).data == {"x": "1"}
+
+
+async def test_impersonation_and_identity_stand_in_the_headers(net: Net) -> None:
+    somebody = Impersonation("jane", "u-1", ("dev", "ops"), {"scopes": ("view",)})
+    await net.client(StaticCredentials(token=Inline(b"secret\n")), impersonation=somebody).of(ConfigMap).get(KEY)
+    sent = net.server.headers[-1]
+    assert sent["Authorization"] == "Bearer secret"
+    assert sent["Impersonate-User"] == "jane"
+    assert sent["Impersonate-Uid"] == "u-1"
+    assert sent.getall("Impersonate-Group") == ["dev", "ops"]  # type: ignore[attr-defined]
+    assert sent["Impersonate-Extra-scopes"] == "view"
+    assert sent["Accept-Encoding"] == "identity"
+
+
+async def test_nobody_listening_is_told_with_the_address(net: Net) -> None:
+    client = net.client()
+    await net.server.stop()
+    with pytest.raises(UnreachableError, match=rf"{net.server.address} can't be reached .*: check that it runs"):
+        await client.of(ConfigMap).get(KEY)
+
+
+async def test_an_answer_that_breaks_off_is_lost(net: Net) -> None:
+    net.faults.next(Refusal(200, body=b""))
+    async with net.client().of(ConfigMap).watch("1") as watch:
+        assert [change async for change in watch] == []
+    async with net.client().of(ConfigMap).watch("1") as watch:
+        net.faults.cut(Cut.MID_FRAME)
+        with pytest.raises(LostAnswerError, match="broke off"):
+            assert [change async for change in watch] == []
+
+
+async def test_an_answer_that_never_comes_has_an_end(net: Net) -> None:
+    silent = FaultyTransport(net.api, net.clock)
+    net.server.inner = silent
+    transport = net.client().transport
+    silent.next(Fault.SILENCE)
+    with pytest.raises(LostAnswerError, match=r"did not answer in 0.05 s"):
+        await transport.send(Request("GET", "/api/v1/configmaps"), 0.05)
+
+
+async def test_several_warnings_arrive(net: Net) -> None:
+    seen = list[str]()
+    net.api.warning = 'one", 299 - "two'
+    client = Client(net.client().transport, on_warning=seen.append)
+    await client.of(ConfigMap).get(KEY)
+    assert seen == ["one", "two"]
+
+
+async def test_a_token_file_that_rotates_is_read_again(net: Net, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("old\n")
+    net.server.tokens = {"old"}
+    maps = net.client(StaticCredentials(token=Rotating(file, "tokenFile"))).of(ConfigMap)
+    await maps.get(KEY)
+    file.write_text("a newer one\n")
+    net.server.tokens = {"a newer one"}
+    await maps.get(KEY)
+    net.server.tokens = set()
+    with pytest.raises(StatusError) as caught:
+        await maps.get(KEY)
+    assert caught.value.code == 401
+
+
+async def test_a_big_list_and_many_requests_at_once(net: Net) -> None:
+    for number in range(1200):
+        net.api.put("configmaps", ("ns", f"m{number}"), data={"text": "x" * 500})
+    maps = net.client().of(ConfigMap)
+    assert len((await maps.list()).items) == 1201
+    assert len(await asyncio.gather(*(maps.get(("ns", f"m{number}")) for number in range(300)))) == 300
+
+
+# TLS
+
+
+def server_context(pair: Pair, authority: Authority, folder: Path) -> ssl.SSLContext:
+    file = folder / "server.pem"
+    file.write_bytes(pair.pem)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    context.load_verify_locations(cadata=authority.certificate.decode())
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    return Authority()
+
+
+@pytest.fixture
+async def secure(authority: Authority, tmp_path: Path) -> AsyncIterator[Net]:
+    net = await Net(server_context(authority.sign("server"), authority, tmp_path)).start()
+    yield net
+    await net.stop()
+
+
+async def test_a_client_certificate_shows_who_asks(secure: Net, authority: Authority) -> None:
+    jane = authority.sign("jane")
+    credentials = StaticCredentials(certificate=Inline(jane.certificate), key=Inline(jane.key))
+    await secure.client(credentials, Trust(Inline(authority.certificate))).of(ConfigMap).get(KEY)
+    assert secure.server.peers == ["jane"]
+
+
+async def test_a_client_certificate_that_rotates_is_used_anew(
+    secure: Net, authority: Authority, tmp_path: Path
+) -> None:
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    credentials = StaticCredentials(certificate=Rotating(certificate, "c"), key=Rotating(key, "k"))
+    maps = secure.client(credentials, Trust(Inline(authority.certificate))).of(ConfigMap)
+    for name in ("jane", "jane-renewed"):
+        pair = authority.sign(name)
+        certificate.write_bytes(pair.certificate)
+        key.write_bytes(pair.key)
+        await maps.get(KEY)
+    assert secure.server.peers == ["jane", "jane-renewed"]
+
+
+async def test_a_server_that_nobody_vouches_for_is_refused(secure: Net) -> None:
+    with pytest.raises(UnreachableError, match="its certificate is not trusted"):
+        await secure.client(trust=Trust(Inline(Authority("another").certificate))).of(ConfigMap).get(KEY)
+
+
+async def test_an_insecure_client_asks_nobody(secure: Net) -> None:
+    await secure.client(trust=Trust(insecure=True)).of(ConfigMap).get(KEY)
+
+
+async def test_the_name_in_the_certificate_can_be_given(authority: Authority, tmp_path: Path) -> None:
+    net = await Net(server_context(authority.sign("server", "kubernetes"), authority, tmp_path)).start()
+    trust = Inline(authority.certificate)
+    with pytest.raises(UnreachableError, match="not trusted"):
+        await net.client(trust=Trust(trust)).of(ConfigMap).get(KEY)
+    await net.client(trust=Trust(trust, server_name="kubernetes")).of(ConfigMap).get(KEY)
+    await net.stop()
+
+
+async def test_broken_key_pairs_and_authorities_are_told_in_one_line(secure: Net, authority: Authority) -> None:
+    pair = StaticCredentials(certificate=Inline(b"nonsense"), key=Inline(b"nonsense"))
+    with pytest.raises(ConfigError, match="test: the client certificate and key are no matching PEM pair"):
+        await secure.client(pair, Trust(Inline(authority.certificate))).of(ConfigMap).get(KEY)
+    with pytest.raises(ConfigError, match="test: the certificate-authority is no PEM certificate"):
+        await secure.client(trust=Trust(Inline(b"nonsense"))).of(ConfigMap).get(KEY)
+
+
+# Informers over sockets
+
+
+async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_history(net: Net) -> None:
+    client = Client(net.client().transport, clock=net.clock, random=Random(1))  # noqa: S311
+    informer = Informer(client.of(ConfigMap), settings=WatchSettings(page_size=100))
+    chains = Chains(typed(ConfigMap))
+    informer.subscribe(chains)
+    running = asyncio.create_task(informer.run())
+
+    def versions() -> dict[str, str]:
+        return {found.metadata.name: found.metadata.resource_version for found in informer.cache}
+
+    def served() -> dict[str, str]:
+        state = net.api.state("configmaps")
+        return {key.name: found["metadata"]["resourceVersion"] for key, found in state.items()}
+
+    await until(lambda: informer.synced and versions() == served())
+    for how in (Cut.MID_FRAME, Cut.RESET, Cut.CLEAN, Cut.GARBAGE):
+        await net.clock.advance(5)
+        net.faults.cut(how)
+        for number in range(300):
+            net.api.put("configmaps", ("ns", f"m{number}"), data={"how": how.name, "text": "x" * 300})
+        await until(lambda: versions() == served())
+    await net.clock.advance(5)
+    net.faults.stall()
+    net.api.put("configmaps", KEY, data={"x": "unheard"})
+    await net.clock.advance(160)
+    await until(lambda: versions() == served() and informer.synced)
+    await net.clock.advance(5)
+    await net.server.stop()
+    await until(lambda: informer.freshness.state is State.STALE and "can't be reached" in informer.freshness.why)
+    net.api.restart_anew()
+    for number in range(2000):
+        net.api.put("configmaps", ("ns", f"n{number % 7}"), data={"n": str(number)})
+    await net.server.start()
+
+    async def tick() -> None:
+        while True:
+            await net.clock.advance(1)
+            await asyncio.sleep(0.001)
+
+    ticking = asyncio.create_task(tick())
+    await until(lambda: versions() == served() and informer.synced)
+    assert chains.breaks == []
+    assert set(chains.known) == set(informer.cache.all_keys())
+    for task in (ticking, running):
+        task.cancel()
+    await asyncio.gather(ticking, running, return_exceptions=True)
+
+
+async def test_ten_thousand_objects_over_a_socket(net: Net) -> None:
+    for number in range(10_000):
+        net.api.put("configmaps", ("ns", f"c{number}"), data={"n": "0"})
+    informer = Informer(net.client().of(ConfigMap))
+    running = asyncio.create_task(informer.run())
+    await until(lambda: informer.synced)
+    for number in range(10_000):
+        net.api.put("configmaps", ("ns", f"c{number}"), data={"n": "1"})
+    await until(lambda: all(found.data == {"n": "1"} for found in informer.cache if found.metadata.name != "a"))
+    assert len(informer.cache) == 10_001
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+# Proxies
+
+SERVER = "https://10.1.2.3:6443"
+
+
+@pytest.mark.parametrize(
+    ("server", "configured", "environment", "proxy"),
+    [
+        (SERVER, "", {}, ""),
+        (SERVER, "http://p:1", {"HTTPS_PROXY": "http://q:1"}, "http://p:1"),
+        (SERVER, "", {"https_proxy": "q:1"}, "http://q:1"),
+        (SERVER, "", {"HTTP_PROXY": "http://q:1"}, ""),
+        (SERVER, "", {"HTTPS_PROXY": "http://q:1", "NO_PROXY": "10.0.0.0/8,example.com"}, ""),
+        (SERVER, "", {"HTTPS_PROXY": "http://q:1", "NO_PROXY": "10.1.2.4"}, "http://q:1"),
+        (SERVER, "", {"HTTPS_PROXY": "http://q:1", "NO_PROXY": "*"}, ""),
+        ("https://api.example.com", "", {"HTTPS_PROXY": "http://q:1", "no_proxy": "example.com"}, ""),
+        ("https://notexample.com", "", {"HTTPS_PROXY": "http://q:1", "no_proxy": "example.com"}, "http://q:1"),
+        ("https://127.0.0.1:6443", "", {"HTTPS_PROXY": "http://q:1"}, ""),
+        ("https://[fd00::1]:6443", "", {"HTTPS_PROXY": "http://q:1", "NO_PROXY": "fd00::/8"}, ""),
+    ],
+)
+def test_the_proxy_is_the_configured_one_or_the_environments(
+    server: str, configured: str, environment: dict[str, str], proxy: str
+) -> None:
+    assert proxy_for(server, configured, environment) == proxy
+
+
+def test_a_socks_proxy_is_refused_with_a_remedy() -> None:
+    with pytest.raises(ConfigError, match="socks5 is not supported: use an http"):
+        proxy_for(SERVER, "socks5://user:secret@p:1", {})
