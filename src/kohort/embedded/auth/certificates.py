@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kohort.embedded.auth.files import write_private
-from kohort.embedded.auth.users import User
+from kohort.embedded.auth.users import AUTHENTICATED, User
 
 _AUTHORITY_LIFE = timedelta(days=3650)
 _LIFE = timedelta(days=365)
@@ -123,7 +123,8 @@ class Authority:
 
     def client(self, user: User, now: datetime) -> Pair:
         """A client certificate: the name is the user, the organizations are the groups."""
-        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group[:_MAX_NAME]) for group in user.groups]
+        groups = (group for group in user.groups if group != AUTHENTICATED)
+        attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group[:_MAX_NAME]) for group in groups]
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, user.name[:_MAX_NAME])])
         return self._issue(subject, ExtendedKeyUsageOID.CLIENT_AUTH, now, None)
 
@@ -184,4 +185,6 @@ def certificate_user(peer: dict[str, object]) -> User | None:
                 names.append(value)
             elif kind == "organizationName":
                 groups.append(value)
-    return User(names[-1], (*groups, "system:authenticated")) if names else None
+    if not names:
+        return None
+    return User(names[-1], tuple(dict.fromkeys((*groups, AUTHENTICATED))))

@@ -45,6 +45,7 @@ from kohort.embedded.server.reading import Reader
 from kohort.embedded.server.roles import RoleAggregation
 from kohort.embedded.server.routing import Router
 from kohort.embedded.server.semantics import Semantics
+from kohort.embedded.server.services import SERVICES, ServiceAddresses
 from kohort.embedded.server.subresources import Subresources
 from kohort.embedded.server.sweeping import EventSweeper
 from kohort.embedded.server.versions import Object, Versions
@@ -159,6 +160,7 @@ class Core:
         self.commits.listen(EVERYTHING, self.definitions.on_any_change)
         self.commits.listen(EVERYTHING, self.quota.on_change)
         self.semantics.complete_with(CRDS, self.definitions.complete)
+        self.semantics.complete_with(SERVICES, ServiceAddresses(self.store).complete)
 
     async def _on_rbac(self, _: Change) -> None:
         self.authorizer.invalidate()

@@ -3,15 +3,20 @@
 from collections.abc import Callable, Sequence
 
 from kohort.api.fields import FieldError
+from kohort.embedded.admission.policies import POLICIES
+from kohort.embedded.crds import validate_crd
 from kohort.embedded.kinds.defaults import apply_defaults
 from kohort.embedded.kinds.reading import read_object, strict_error
 from kohort.embedded.kinds.validation import validate
+from kohort.embedded.policies import policy_problems
 from kohort.embedded.resources import Resource
+from kohort.embedded.server.catalogue import CRDS
 from kohort.embedded.server.custom import custom_problems, default_custom, read_custom
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.versions import Object
 from kohort.kube.errors import bad_request
 
+Check = Callable[[Object, Object | None], list[FieldError]]
 Completion = Callable[[Object, Object | None, Operation], Object]
 """What the server adds to an object of one kind that is about to be stored; the former state is None for a new one."""
 
@@ -21,6 +26,7 @@ class Semantics:
 
     def __init__(self) -> None:
         self._completions: dict[str, Completion] = {}
+        self._checks: dict[str, Check] = {CRDS: validate_crd, POLICIES: _policy_problems}
 
     def complete_with(self, resource: str, completion: Completion) -> None:
         """Have objects of a resource completed so."""
@@ -68,7 +74,13 @@ class Semantics:
         """Everything that is wrong with the object."""
         if operation.resource.is_custom:
             return custom_problems(operation, new, old)
-        return validate(operation.resource, new, old)
+        further = self._checks.get(operation.resource.key)
+        found = validate(operation.resource, new, old)
+        return [*found, *further(new, old)] if further else found
+
+
+def _policy_problems(new: Object, _: Object | None) -> list[FieldError]:
+    return policy_problems(new)
 
 
 def _with_head(resource: Resource, found: Object) -> Object:
