@@ -1,0 +1,113 @@
+"""Server-side apply: a manager says all that it wants, and gets it where nobody else has a say.
+
+1. merge the configuration into the live object, 2. remove what the manager dropped and nobody owns, 3. whoever else
+owns what this changes is in conflict, or loses it when the apply is forced, 4. enter what the configuration claims.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from kohort.api.times import format_time
+from kohort.embedded.openapi import Node
+from kohort.embedded.ownership.blanks import blank
+from kohort.embedded.ownership.comparison import Changes, applied_fields, same
+from kohort.embedded.ownership.configurations import check_configuration
+from kohort.embedded.ownership.conflicts import apply_conflict
+from kohort.embedded.ownership.field_sets import EMPTY, FieldSet
+from kohort.embedded.ownership.last_applied import KUBECTL, last_applied_fields, with_last_applied
+from kohort.embedded.ownership.managers import APPLY, UPDATE, ManagerId, Managers, Owner, encoded, manager_id, trusted
+from kohort.embedded.ownership.merging import merged
+from kohort.embedded.ownership.pruning import pruned
+from kohort.embedded.ownership.shapes import shape_of
+from kohort.embedded.ownership.tracking import NEVER_OWNED, changes_between, entries_of, ownable, with_entries
+
+BEFORE_FIRST_APPLY = "before-first-apply"
+
+Object = dict[str, Any]
+
+
+def apply(
+    live: Object | None,
+    config: Object,
+    manager: str,
+    force: bool,  # noqa: FBT001  the name and meaning of the request's own parameter
+    node: Node | None,
+    api_version: str,
+    now: datetime,
+    subresource: str = "",
+    reset: FieldSet = EMPTY,
+) -> Object:
+    """The live object (none: a new one) with a manager's configuration applied, and its managedFields."""
+    shape = shape_of(node)
+    check_configuration(config, api_version, (live or config).get("kind", ""), shape)
+    before = live or blank(config)
+    managers = _starting(live, api_version, node, now)
+    who = manager_id(manager, APPLY, api_version, subresource)
+    claimed = applied_fields(config, shape)
+    both = merged(before, config, shape)
+    last = managers[who].fields if who in managers else EMPTY
+    owned = _owned(managers, who, claimed)
+    result = pruned(both, last, owned, shape)
+    changes = ownable(changes_between(before, result.seen, node), reset)
+    is_changed = not live or not same(before, result.seen)
+    noted = last_applied_fields(before, shape) if manager == KUBECTL and not subresource else EMPTY
+    managers = _settled(managers, who, changes, _is_forced(force, managers, who, changes, noted))
+    time = format_time(now) if is_changed else ""
+    applied = _entered(managers, who, (claimed - NEVER_OWNED).without(reset), api_version, time)
+    done = with_entries(result.obj if is_changed else before, encoded(applied))
+    return with_last_applied(done, config) if manager == KUBECTL and not subresource else done
+
+
+def _starting(live: Object | None, api_version: str, node: Node | None, now: datetime) -> Managers:
+    """Who owns what so far; all of an object that nobody tracked belongs to its past."""
+    if not live:
+        return {}
+    managers = trusted(entries_of(live))
+    if managers:
+        return managers
+    past = ownable(changes_between(blank(live), live, node), EMPTY).changed
+    who = manager_id(BEFORE_FIRST_APPLY, UPDATE, api_version, "")
+    return {who: Owner(past, api_version, format_time(now))} if past else {}
+
+
+def _owned(managers: Managers, who: ManagerId, claimed: FieldSet) -> FieldSet:
+    """What anybody owns once this is applied."""
+    owned = claimed
+    for other, owner in managers.items():
+        if other != who:
+            owned = owned | owner.fields
+    return owned
+
+
+def _is_forced(force: bool, managers: Managers, who: ManagerId, changes: Changes, noted: FieldSet) -> bool:  # noqa: FBT001
+    """Whether owners lose what this changes; kubectl may also take all that it once applied from the client."""
+    if force:
+        return True
+    conflicts = _conflicts(managers, who, changes)
+    return bool(conflicts) and not any(fields - noted for fields in conflicts.values())
+
+
+def _conflicts(managers: Managers, who: ManagerId, changes: Changes) -> dict[ManagerId, FieldSet]:
+    shared = {other: owner.fields & changes.changed for other, owner in managers.items() if other != who}
+    return {other: fields for other, fields in shared.items() if fields}
+
+
+def _settled(managers: Managers, who: ManagerId, changes: Changes, forced: bool) -> Managers:  # noqa: FBT001
+    """Everybody else's fields after the change."""
+    conflicts = _conflicts(managers, who, changes)
+    if conflicts and not forced:
+        raise apply_conflict(conflicts)
+    settled: Managers = {}
+    for other, owner in managers.items():
+        lost = conflicts.get(other, EMPTY)
+        settled[other] = owner.owning(owner.fields - lost - changes.removed) if other != who else owner
+    return settled
+
+
+def _entered(managers: Managers, who: ManagerId, fields: FieldSet, api_version: str, time: str) -> Managers:
+    """The table with what this apply claims; the time moves only when the object changed."""
+    before = managers.get(who)
+    if before is None:
+        return {**managers, who: Owner(fields, api_version, time)}
+    unchanged = not time and before.api_version == api_version and before.fields.tree == fields.tree
+    return {**managers, who: before if unchanged else Owner(fields, api_version, time or before.time)}

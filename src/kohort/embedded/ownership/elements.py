@@ -1,0 +1,119 @@
+"""Steps of a field path as text, exactly as `fieldsV1` spells them: `f:` members, `k:` keyed items, `v:` values.
+
+The text is the identity: two steps are the same step when their texts are equal. So the texts must be canonical.
+"""
+
+import json
+from collections.abc import Mapping
+
+import msgspec
+
+from kohort.api.codec import Json
+
+SELF = "."
+"""Marks the place itself as a part of the set, beside what lies below it."""
+
+# Go's encoder keeps what could end a script tag out of its output.
+_ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
+
+
+class ElementError(ValueError):
+    """A step of a path that nobody can read."""
+
+
+def value_element(value: Json) -> str:
+    """The step to a value in a set."""
+    return "v:" + _text(value)
+
+
+def key_element(keys: Mapping[str, Json]) -> str:
+    """The step to the item of a list that has these keys; they come sorted."""
+    return "k:" + _text(dict(keys))
+
+
+def _text(value: Json) -> str:
+    text = msgspec.json.encode(_plain(value)).decode()
+    return text.translate(_ESCAPES) if _needs_escapes(text) else text
+
+
+def _needs_escapes(text: str) -> bool:
+    return not text.isascii() or "<" in text or ">" in text or "&" in text
+
+
+def _plain(value: Json) -> Json:
+    """Whole numbers without a point, wherever they stand; members by name."""
+    if type(value) is float and value.is_integer() and abs(value) < 1e21:
+        return int(value)
+    if type(value) is dict:
+        return {name: _plain(value[name]) for name in sorted(value)}
+    return value
+
+
+def canonical(element: str) -> str | None:
+    """The same step in its one spelling; None for a kind of step that is not known."""
+    kind, text = element[:2], element[2:]
+    if kind == "f:":
+        return element
+    if kind == "i:":
+        return f"i:{_number(text)}"
+    if kind == "v:":
+        return value_element(_parsed(text))
+    if kind == "k:":
+        keys = _parsed(text)
+        if not isinstance(keys, dict):
+            raise ElementError(f"no keys in {element}")
+        return key_element(keys)
+    if len(kind) < 2 or kind[1] != ":":
+        raise ElementError(f"missing colon: {element}")
+    return None
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ElementError(f"no index: {text}") from None
+
+
+def _parsed(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise ElementError(f"no JSON: {text}") from None
+
+
+Order = tuple[int, tuple[tuple[str, int, Json], ...]]
+
+
+def order(element: str) -> Order:
+    """Where a step stands among its siblings: numbers by size, texts by letters."""
+    kind, text = element[:2], element[2:]
+    if kind == "k:":
+        return 1, tuple((name, *_rank(value)) for name, value in _parsed(text).items())
+    if kind == "v:":
+        return 2, (("", *_rank(_parsed(text))),)
+    if kind == "i:":
+        return 3, (("", 0, int(text)),)
+    return 0, ((text, 0, 0),)
+
+
+def _rank(value: Json) -> tuple[int, Json]:
+    if isinstance(value, bool):
+        return 2, value
+    if isinstance(value, int | float):
+        return 0, value
+    if isinstance(value, str):
+        return 1, value
+    return 3, _text(value)
+
+
+def shown(element: str) -> str:
+    """A step as error messages show it: `.replicas`, `[name="web"]`, `[="value"]`, `[3]`."""
+    kind, text = element[:2], element[2:]
+    if kind == "k:":
+        return "[" + ",".join(f"{name}={_text(value)}" for name, value in _parsed(text).items()) + "]"
+    if kind == "v:":
+        return f"[={text}]"
+    if kind == "i:":
+        return f"[{text}]"
+    return f".{text}"
