@@ -24,7 +24,7 @@ class Secret:
 class KeyPair:
     """A client certificate and its key, in PEM."""
 
-    certificate: bytes
+    certificate: bytes = field(repr=False)
     key: bytes = field(repr=False)
 
 
