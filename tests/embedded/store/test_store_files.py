@@ -6,15 +6,19 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedded.store.stores import Clock, key, names, opened, pod, told
+from embedded.store.stores import Clock, empty, key, names, opened, pod, told
 from kohort.embedded.store import OpenError, Store
+from kohort.embedded.store.disk import abandon
+from kohort.embedded.store.journal import Journal
 from kohort.embedded.store.records import APPLICATION, VERSION
+from kohort.embedded.store.replay import State
 
 LEAF = 13
 """The first byte of a page with rows; the number of rows stands in its fourth and fifth."""
@@ -145,6 +149,13 @@ async def test_another_process_is_named_and_its_death_frees_the_store(file: Path
         assert f"in use by process {other.pid};" in await refused(file)
         other.kill()
         other.wait(20)
+    await (await opened(file)).close()
+
+
+async def test_who_stops_waiting_for_a_store_to_open_leaves_it_free(file: Path) -> None:
+    opening: Future[tuple[Journal, State]] = Future()
+    opening.set_result(Journal.open(file, 1, empty, 0))
+    abandon(opening)
     await (await opened(file)).close()
 
 

@@ -5,7 +5,7 @@ The thread works one batch at a time; whatever gathers meanwhile becomes the nex
 
 import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
@@ -48,10 +48,11 @@ class OneFile:
     async def open(cls, path: Path, first: int, begin: Begin, now: float) -> "tuple[OneFile, State]":
         """Open the journal in the thread that will write it."""
         thread = ThreadPoolExecutor(1, "kohort-store")
+        opening = thread.submit(Journal.open, path, first, begin, now)
         try:
-            loop = asyncio.get_running_loop()
-            journal, state = await loop.run_in_executor(thread, Journal.open, path, first, begin, now)
+            journal, state = await asyncio.wrap_future(opening)
         except BaseException:
+            opening.add_done_callback(abandon)
             thread.shutdown(wait=False)
             raise
         return cls(journal, thread), state
@@ -64,3 +65,9 @@ class OneFile:
         """Close the journal behind the last batch."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._journal.close)
         self._thread.shutdown(wait=False)
+
+
+def abandon(opening: "Future[tuple[Journal, State]]") -> None:
+    """Let go of a file that was opened for somebody who no longer waits for it."""
+    if not opening.cancelled() and not opening.exception():
+        opening.result()[0].close()
