@@ -1,7 +1,18 @@
 """Who owns which field: `managedFields`, kept by every write, and server-side apply, which lives by them."""
 
 from kohort.embedded.ownership.applying import apply
+from kohort.embedded.ownership.doors import reset_fields
 from kohort.embedded.ownership.field_sets import EMPTY, FieldSet
 from kohort.embedded.ownership.tracking import track_update
+from kohort.embedded.ownership.validation import manager_of, validate_managed_fields, validate_manager
 
-__all__ = ["EMPTY", "FieldSet", "apply", "track_update"]
+__all__ = [
+    "EMPTY",
+    "FieldSet",
+    "apply",
+    "manager_of",
+    "reset_fields",
+    "track_update",
+    "validate_managed_fields",
+    "validate_manager",
+]

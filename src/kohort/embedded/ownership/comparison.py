@@ -44,13 +44,10 @@ def _compare_objects(old: dict[str, Json], new: dict[str, Json], shape: Shape, c
 
 def _compare_values(step: str, old: Json, new: Json, shape: Shape, changed: Tree, removed: Tree) -> None:
     kind = type(old if new is None else new)
-    if kind is not dict and kind is not list:
-        if type(old) is dict or type(old) is list:
-            _replace(step, old, new, shape, changed, removed)
-        elif not same(old, new):
+    if kind is not dict and kind is not list and not isinstance(old, dict | list):
+        if not same(old, new):
             changed[step] = LEAF
-        return
-    if type(old) is not kind and old is not None:
+    elif type(old) is not kind and old is not None:
         _replace(step, old, new, shape, changed, removed)
     elif not old and not new:
         if type(old) is not type(new):
