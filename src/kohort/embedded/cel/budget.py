@@ -1,14 +1,14 @@
 """How many steps an evaluation may take: without a bound, one rule could hold up the whole server.
 
-A step is a round of a loop, or the look at sixteen items or characters inside a function.
+A step is a round of a loop, a call, the look at sixteen items or characters inside a function, or the making of four.
 """
 
 from kohort.embedded.cel.errors import CostError
 
-STEPS_PER_CALL = 1_000_000
-STEPS_PER_OBJECT = 4_000_000
-"""All rules of an object together: a few seconds at worst."""
-MAX_SIZE = 8_000_000
+STEPS_PER_CALL = 300_000
+STEPS_PER_OBJECT = 1_000_000
+"""All rules of an object together: a second or two at worst, where a real rule takes microseconds."""
+MAX_SIZE = 1_000_000
 """Items or characters of one result."""
 
 

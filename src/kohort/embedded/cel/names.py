@@ -27,9 +27,10 @@ def paths_in(node: s.Expression, variable: str) -> Iterator[tuple[str, ...]]:
     path = _path(node, variable)
     if path is not None:
         yield path
-    else:
-        for below in children(node):
-            yield from paths_in(below, variable)
+        return
+    is_hidden = isinstance(node, s.Macro) and variable in node.variables
+    for below in children(node)[:1] if is_hidden else children(node):
+        yield from paths_in(below, variable)
 
 
 def _path(node: s.Expression, variable: str) -> tuple[str, ...] | None:

@@ -1,6 +1,6 @@
 """CEL texts as syntax trees, by recursive descent; macros are recognised here, for they look like calls."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from kohort.embedded.cel.errors import CompileError
 from kohort.embedded.cel.lexer import MAX_INT, Token, tokens
@@ -20,7 +20,7 @@ from kohort.embedded.cel.syntax import (
 
 MAX_LENGTH = 100_000
 MAX_DEPTH = 100
-"""Nesting beyond this is nobody's honest rule; each level costs several Python frames."""
+"""Nesting beyond this is nobody's honest rule."""
 
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _RESERVED = frozenset(
@@ -45,7 +45,8 @@ _RESERVED = frozenset(
         "in",
     ]
 )
-_RELATIONS = ("<", "<=", ">", ">=", "==", "!=", "in")
+_LEVELS = (("||",), ("&&",), ("<", "<=", ">", ">=", "==", "!=", "in"), ("+", "-"), ("*", "/", "%"))
+_TIGHTNESS = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
 
 
 def parse(text: str) -> Expression:
@@ -94,34 +95,26 @@ class _Parser:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise CompileError(f"expression recursion limit exceeded: {MAX_DEPTH}", self.text, self.token.position)
-        condition = self.either()
+        condition = self.binary(0)
         if question := self.take("?"):
-            chosen = self.either()
+            chosen = self.binary(0)
             self.expect(":")
             condition = Call("_?_:_", (condition, chosen, self.expression()), question.position)
         self.depth -= 1
         return condition
 
-    def either(self) -> Expression:
-        return self.chain(self.both, "||")
-
-    def both(self) -> Expression:
-        return self.chain(self.relation, "&&")
-
-    def relation(self) -> Expression:
-        return self.chain(self.sum, *_RELATIONS)
-
-    def sum(self) -> Expression:
-        return self.chain(self.product, "+", "-")
-
-    def product(self) -> Expression:
-        return self.chain(self.unary, "*", "/", "%")
-
-    def chain(self, operand: Callable[[], Expression], *signs: str) -> Expression:
-        left = operand()
-        while sign := self.take(*signs):
-            left = Call(f"_{sign.text}_", (left, operand()), sign.position)
+    def binary(self, level: int) -> Expression:
+        """Operators of this level and the tighter ones; all are read from the left."""
+        left = self.unary()
+        while (tightness := self.tightness()) >= level:
+            sign = self.advance()
+            left = Call(f"_{sign.text}_", (left, self.binary(tightness + 1)), sign.position)
         return left
+
+    def tightness(self) -> int:
+        """The level of the operator that comes next; below all levels when none does."""
+        is_operator = self.token.kind == "sign" or self.token.text == "in"
+        return _TIGHTNESS.get(self.token.text, -1) if is_operator else -1
 
     def unary(self) -> Expression:
         signs: list[Token] = []

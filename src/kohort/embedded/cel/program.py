@@ -7,7 +7,7 @@ from typing import Any
 from kohort.embedded.cel import library as library  # registers the functions
 from kohort.embedded.cel.budget import STEPS_PER_CALL, Budget
 from kohort.embedded.cel.compiler import Scope, compiled
-from kohort.embedded.cel.errors import EvaluationError
+from kohort.embedded.cel.errors import CompileError, EvaluationError
 from kohort.embedded.cel.names import names_in, paths_in
 from kohort.embedded.cel.parser import parse
 from kohort.embedded.cel.steps import Step
@@ -42,8 +42,11 @@ class Program:
 @lru_cache(maxsize=1024)
 def compile_expression(text: str, variables: tuple[str, ...]) -> Program:
     """The program of an expression over the named variables; raises `CompileError`."""
-    tree = parse(text)
-    scope = Scope.of(text, variables)
-    step = compiled(tree, scope)
+    try:
+        tree = parse(text)
+        scope = Scope.of(text, variables)
+        step = compiled(tree, scope)
+    except RecursionError:
+        raise CompileError("expression recursion limit exceeded", text) from None
     paths = frozenset(path for variable in variables for path in paths_in(tree, variable))
     return Program(text, variables, names_in(tree) & set(variables), paths, step, scope.size[0] - len(variables) - 1)

@@ -251,7 +251,7 @@ def calling(overloads: Overloads, arguments: Sequence[Step]) -> Step:
         values = [argument(frame) for argument in arguments]
         types = tuple(map(type, values))
         result = (known.get(types) or choose(types))(*values)
-        frame[0].spend((size_of(result) + sum(map(size_of, values)) >> 4) + 1)
+        frame[0].spend((size_of(result) >> 2) + (sum(map(size_of, values)) >> 4) + 1)
         return result
 
     return call
