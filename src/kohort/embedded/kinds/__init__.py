@@ -7,6 +7,7 @@ from kohort.embedded.kinds.events import from_stored, to_stored
 from kohort.embedded.kinds.reading import ReadObject, read_object, strict_error, unreadable
 from kohort.embedded.kinds.selection import field_values, selectable
 from kohort.embedded.kinds.strategies import prepare_create, prepare_update
+from kohort.embedded.kinds.validation import validate
 
 __all__ = [
     "DEFINITIONS",
@@ -24,4 +25,5 @@ __all__ = [
     "strict_error",
     "to_stored",
     "unreadable",
+    "validate",
 ]

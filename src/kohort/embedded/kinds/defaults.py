@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from kohort.api.codec import Json
 from kohort.embedded.kinds.default_rules import RULES, fill
-from kohort.embedded.kinds.shapes import Shape, shape_of
+from kohort.embedded.kinds.shapes import Reach, Shape, shape_of
 from kohort.embedded.resources import Resource
 
 _MODE = {"defaultMode": 0o644}
@@ -144,35 +144,15 @@ def _default_object(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
     rule = RULES.get(key)
     if rule:
         rule(filled)
-    for name, below in _below_with_defaults(shape).items():
+    for name, below in _reach.below(shape).items():
         if name in filled:
             filled[name] = _default(filled[name], below)
     return filled
 
 
-_members: dict[str, dict[str, Shape]] = {}
-"""By name of a schema: those of its members below which a default may be found. All others are never entered."""
+_reach = Reach(frozenset(_PREFIX + key for key in (*_FIXED, *RULES, *_WHEN_ZERO)))
 
 
-def _below_with_defaults(shape: Shape) -> dict[str, Shape]:
-    found = _members.get(shape.name)
-    if found is None:
-        found = {name: below for name, below in shape.members.items() if _has_defaults(below, frozenset())}
-        _members[shape.name] = found
-    return found
-
-
-def _has_defaults(shape: Shape, seen: frozenset[str]) -> bool:
-    if shape.kind in ("list", "map"):
-        return _has_defaults(shape.below, seen)
-    if shape.kind != "object" or shape.name in seen:
-        return False
-    key = shape.name.removeprefix(_PREFIX)
-    if key in _FIXED or key in RULES or key in _WHEN_ZERO:
-        return True
-    return any(_has_defaults(below, seen | {shape.name}) for below in shape.members.values())
-
-
-def defaulted_schemas() -> set[str]:
+def defaulted_schemas() -> frozenset[str]:
     """Names of all schemas that have defaults here, for a test that each of them exists."""
-    return {_PREFIX + key for key in (*_FIXED, *RULES, *_WHEN_ZERO)}
+    return _reach.schemas

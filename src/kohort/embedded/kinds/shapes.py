@@ -103,3 +103,28 @@ def shape_of(raw: Mapping[str, Any]) -> Shape:
     if shape is None:
         shape = _shared[name] = Shape(DEFINITIONS[name], name)
     return shape
+
+
+class Reach:
+    """Where in objects certain schemas may be found: everything else is never entered."""
+
+    def __init__(self, schemas: frozenset[str]) -> None:
+        self.schemas = schemas
+        self._members: dict[str, dict[str, Shape]] = {}
+
+    def below(self, shape: Shape) -> dict[str, Shape]:
+        """Those members of an object at or below which one of the schemas stands."""
+        found = self._members.get(shape.name)
+        if found is None:
+            found = {name: below for name, below in shape.members.items() if self._leads(below, frozenset())}
+            self._members[shape.name] = found
+        return found
+
+    def _leads(self, shape: Shape, seen: frozenset[str]) -> bool:
+        if shape.kind in ("list", "map"):
+            return self._leads(shape.below, seen)
+        if shape.kind != "object" or shape.name in seen:
+            return False
+        if shape.name in self.schemas:
+            return True
+        return any(self._leads(below, seen | {shape.name}) for below in shape.members.values())

@@ -183,8 +183,14 @@ def _update_approval(resource: Resource, new: Object, old: Object) -> Object:
     return {**old, "status": status}
 
 
+def _bind(resource: Resource, new: Object, old: Object) -> Object:
+    """The server itself made the change: a node, and the condition that says so."""
+    return new
+
+
 _ENDPOINTS: dict[str, Callable[[Resource, Object, Object], Object]] = {
     "approval": _update_approval,
+    "binding": _bind,
     "finalize": _update_finalizers,
     "status": _update_status,
 }

@@ -1,0 +1,74 @@
+"""The name of an object, and what all objects carry beside it: labels, annotations, owners, finalizers."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kohort.api.fields import ROOT, FieldError, Path, too_long
+from kohort.embedded.kinds.validation import words
+from kohort.embedded.kinds.validation.problems import Object, Problems, bad, missing
+from kohort.embedded.resources import Resource
+
+_MAX_ANNOTATIONS = 256 * 1024
+_RBAC = "rbac.authorization.k8s.io"
+_NAMES: dict[str, words.Check] = {
+    "namespaces": words.label,
+    "services": words.dns1035_label,
+    f"clusterrolebindings.{_RBAC}": words.path_segment,
+    f"clusterroles.{_RBAC}": words.path_segment,
+    f"rolebindings.{_RBAC}": words.path_segment,
+    f"roles.{_RBAC}": words.path_segment,
+}
+_PATH = ROOT / "metadata"
+
+
+def name_problems(resource: Resource, obj: Object) -> Problems:
+    """What is wrong with the object's own name; reviews have none."""
+    if not resource.is_served_by_store:
+        return
+    metadata: Any = obj.get("metadata") or {}
+    name, prefix = metadata.get("name"), metadata.get("generateName")
+    check = _NAMES.get(resource.qualified, words.subdomain)
+    if prefix:
+        # What follows the prefix is letters and digits, so one of them makes it complete.
+        yield from (bad(_PATH / "generateName", prefix, text) for text in check(f"{prefix}x"[-253:]))
+    if not name:
+        yield missing(_PATH / "name", "name or generateName is required")
+        return
+    yield from (bad(_PATH / "name", name, text) for text in check(name))
+
+
+def metadata_problems(metadata: Object, path: Path) -> Iterator[FieldError]:
+    """Labels and annotations of an object or a template, its owners and finalizers."""
+    yield from label_problems(metadata.get("labels") or {}, path / "labels")
+    annotations = metadata.get("annotations") or {}
+    for key in annotations:
+        yield from (bad(path / "annotations", key, text) for text in words.qualified_name(key.lower()))
+    if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > _MAX_ANNOTATIONS:
+        yield too_long(path / "annotations", _MAX_ANNOTATIONS)
+    for index, owner in enumerate(metadata.get("ownerReferences") or ()):
+        yield from _owner_problems(owner, (path / "ownerReferences")[index])
+    yield from _controllers(metadata.get("ownerReferences") or (), path / "ownerReferences")
+    for finalizer in metadata.get("finalizers") or ():
+        yield from (bad(path / "finalizers", finalizer, text) for text in words.qualified_name(finalizer))
+
+
+def label_problems(labels: Object, path: Path) -> Problems:
+    """Labels whose key or value Kubernetes does not take."""
+    for key, value in labels.items():
+        yield from (bad(path, key, text) for text in words.qualified_name(key))
+        yield from (bad(path, value, text) for text in words.label_value(value))
+
+
+def _owner_problems(owner: Object, path: Path) -> Problems:
+    for name in ("apiVersion", "kind", "name", "uid"):
+        if not owner.get(name):
+            yield bad(
+                path / name, owner.get(name) or "", f"{'version' if name == 'apiVersion' else name} must not be empty"
+            )
+
+
+def _controllers(owners: Any, path: Path) -> Problems:
+    named = [owner.get("name", "") for owner in owners if owner.get("controller")]
+    if len(named) > 1:
+        why = 'Only one reference can have Controller set to true. Found "true" in references for {} and {}'
+        yield bad(path, list(owners), why.format(named[0], named[1]))

@@ -1,0 +1,147 @@
+"""What makes a Service, a binding, a webhook or a priority impossible."""
+
+from kohort.api.fields import Path, forbidden, not_supported
+from kohort.api.quantity import Quantity
+from kohort.embedded.kinds.validation import words
+from kohort.embedded.kinds.validation.problems import (
+    Object,
+    Problems,
+    bad,
+    duplicates,
+    missing,
+    port,
+    worded,
+)
+
+_HIGHEST_USER_PRIORITY = 1_000_000_000
+_SYSTEM = "system-"
+_MAX_SECRET = 1024 * 1024
+
+
+def service_spec(spec: Object, path: Path) -> Problems:
+    """Ports, of which more than one need names."""
+    ports = spec.get("ports") or ()
+    if not ports and spec.get("clusterIP") != "None" and spec.get("type") != "ExternalName":
+        yield missing(path / "ports")
+    for index, one in enumerate(ports):
+        place = (path / "ports")[index]
+        if len(ports) > 1 and not one.get("name"):
+            yield missing(place / "name")
+        yield from worded(place / "name", one.get("name"), words.label)
+        yield from port(one, place, "port")
+    yield from duplicates(ports, path / "ports", "name")
+
+
+def role_binding(obj: Object, path: Path) -> Problems:
+    """The role and those who get it."""
+    role = obj.get("roleRef") or {}
+    if not role.get("name"):
+        yield missing(path / "roleRef" / "name")
+    kinds = ("ClusterRole",) if obj.get("kind") == "ClusterRoleBinding" else ("Role", "ClusterRole")
+    if role.get("kind") not in kinds:
+        yield not_supported(path / "roleRef" / "kind", role.get("kind", ""), kinds)
+    for index, one in enumerate(obj.get("subjects") or ()):
+        yield from _subject(one, (path / "subjects")[index])
+
+
+def _subject(one: Object, path: Path) -> Problems:
+    if not one.get("name"):
+        yield missing(path / "name")
+    kinds = ("ServiceAccount", "User", "Group")
+    if one.get("kind") not in kinds:
+        yield not_supported(path / "kind", one.get("kind", ""), kinds)
+    elif one["kind"] == "ServiceAccount" and not one.get("namespace"):
+        yield missing(path / "namespace")
+
+
+def policy_rule(rule: Object, path: Path) -> Problems:
+    """What may be done, to what."""
+    if not rule.get("verbs"):
+        yield missing(path / "verbs", "verbs must contain at least one value")
+    if rule.get("nonResourceURLs"):
+        return
+    if not rule.get("apiGroups"):
+        yield missing(path / "apiGroups", "resource rules must supply at least one api group")
+    if not rule.get("resources"):
+        yield missing(path / "resources", "resource rules must supply at least one resource")
+
+
+def priority_class(obj: Object, path: Path) -> Problems:
+    """Users' priorities stay below the system's."""
+    name, value = (obj.get("metadata") or {}).get("name", ""), obj.get("value") or 0
+    if name.startswith(_SYSTEM):
+        if name not in ("system-cluster-critical", "system-node-critical"):
+            why = "priority class names with 'system-' prefix are reserved for system use only"
+            yield forbidden(path / "metadata" / "name", f"{why}. error: {name} is not a known system priority class")
+    elif value > _HIGHEST_USER_PRIORITY:
+        yield forbidden(path / "value", f"maximum allowed value of a user defined priority is {_HIGHEST_USER_PRIORITY}")
+
+
+def webhook(hook: Object, path: Path) -> Problems:
+    """A name with dots, a place to call, and what it promises about side effects."""
+    name = hook.get("name") or ""
+    yield from worded(path / "name", name, words.subdomain)
+    if name and name.count(".") < 2:
+        yield bad(path / "name", name, "should be a domain with at least three segments separated by dots")
+    if not hook.get("admissionReviewVersions"):
+        yield missing(path / "admissionReviewVersions", "must specify one of v1, v1beta1")
+    if hook.get("sideEffects") not in ("None", "NoneOnDryRun"):
+        yield not_supported(path / "sideEffects", hook.get("sideEffects", ""), ("None", "NoneOnDryRun"))
+    yield from _called(hook.get("clientConfig") or {}, path / "clientConfig")
+    seconds = hook.get("timeoutSeconds")
+    if seconds is not None and not 1 <= seconds <= 30:
+        yield bad(path / "timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
+
+
+def _called(client: Object, path: Path) -> Problems:
+    if (client.get("url") is None) == (client.get("service") is None):
+        yield missing(path, "exactly one of url or service is required")
+    elif client.get("url") is not None and not str(client["url"]).startswith("https://"):
+        yield bad(
+            path / "url", client["url"], "'https' is the only allowed URL scheme; desired format: https://host[/path]"
+        )
+
+
+def keyed_data(obj: Object, path: Path) -> Problems:
+    """Keys of a ConfigMap or Secret, and its size."""
+    size = 0
+    for name in ("data", "binaryData"):
+        for key, value in (obj.get(name) or {}).items():
+            size += len(value)
+            yield from (bad((path / name)[key], key, text) for text in words.config_key(key))
+    if size > _MAX_SECRET * 4 // 3:
+        yield bad(path / "data", "", f"Too long: may not be more than {_MAX_SECRET} bytes")
+
+
+def amounts(spec: Object, path: Path) -> Problems:
+    """A quota is never less than nothing."""
+    for name, amount in (spec.get("hard") or {}).items():
+        place = path / "hard"
+        if Quantity.parse(amount).nanos < 0:
+            yield bad(place[name], amount, words.NOT_NEGATIVE)
+        yield from worded(place[name], name, words.qualified_name)
+
+
+def limit_range_item(item: Object, path: Path) -> Problems:
+    """Least, default and most in this order."""
+    order = ("min", "defaultRequest", "default", "max")
+    for lower_place, lower in enumerate(order):
+        for upper in order[lower_place + 1 :]:
+            for name, amount in (item.get(lower) or {}).items():
+                limit = (item.get(upper) or {}).get(name)
+                if limit is not None and Quantity.parse(amount) > Quantity.parse(limit):
+                    why = f"{_spoken(lower)} value {amount} is greater than {_spoken(upper)} value {limit}"
+                    yield bad((path / lower)[name], amount, why)
+
+
+def _spoken(name: str) -> str:
+    return {"defaultRequest": "default request"}.get(name, name)
+
+
+def lease_spec(spec: Object, path: Path) -> Problems:
+    """Durations and transitions only grow from nothing."""
+    seconds = spec.get("leaseDurationSeconds")
+    if seconds is not None and seconds <= 0:
+        yield bad(path / "leaseDurationSeconds", seconds, "must be greater than 0")
+    if (spec.get("leaseTransitions") or 0) < 0:
+        yield bad(path / "leaseTransitions", spec["leaseTransitions"], words.NOT_NEGATIVE)

@@ -1,0 +1,84 @@
+"""Field errors as kube-apiserver words them, and the small judgements that many kinds share."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kohort.api.codec import Json, encode
+from kohort.api.fields import ErrorKind, FieldError, Path, invalid
+from kohort.embedded.kinds.validation.words import IMMUTABLE, NOT_NEGATIVE, PORT_RANGE, Check
+
+Object = Mapping[str, Any]
+Problems = Iterator[FieldError]
+
+
+class AsJson:
+    """A bad value that is shown as JSON, as all but plain ones are."""
+
+    def __init__(self, value: Json) -> None:
+        self._value = value
+
+    def __str__(self) -> str:
+        return encode(self._value).decode()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AsJson) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+
+def bad(path: Path, value: Json, detail: str) -> FieldError:
+    """A value of the right type that is not allowed."""
+    return invalid(path, value if isinstance(value, str) else AsJson(value), detail)
+
+
+def missing(path: Path, detail: str = "") -> FieldError:
+    """A value that has to be there; Kubernetes mostly says no more than that."""
+    return FieldError(path, ErrorKind.REQUIRED, detail)
+
+
+def doubled(path: Path, value: Json) -> FieldError:
+    """A value that stands elsewhere already."""
+    return FieldError(path, ErrorKind.DUPLICATE, "", value)
+
+
+def unknown_name(path: Path, value: Json) -> FieldError:
+    """A name of nothing that is there."""
+    return FieldError(path, ErrorKind.NOT_FOUND, "", value)
+
+
+def worded(path: Path, value: Json, check: Check) -> Problems:
+    """What a check of texts says about a value, if it is there."""
+    for words in check(value) if value else ():
+        yield bad(path, value, words)
+
+
+def duplicates(items: Iterable[Object], path: Path, key: str) -> Problems:
+    """Items of a list that share what should tell them apart."""
+    seen = set()
+    for index, item in enumerate(items):
+        value = item.get(key)
+        if value and value in seen:
+            yield doubled(path[index] / key, value)
+        seen.add(value)
+
+
+def not_negative(obj: Object, path: Path, *names: str) -> Problems:
+    """Counts that can't be below zero."""
+    for name in names:
+        if (obj.get(name) or 0) < 0:
+            yield bad(path / name, obj[name], NOT_NEGATIVE)
+
+
+def port(obj: Object, path: Path, name: str) -> Problems:
+    """A number that must be a port if it is given."""
+    value = obj.get(name)
+    if value is not None and not 1 <= value <= 65535:
+        yield bad(path / name, value, PORT_RANGE)
+
+
+def unchanged(new: Object, old: Object, path: Path, *names: str) -> Problems:
+    """Fields that stay as they were when the object was made."""
+    for name in names:
+        if new.get(name) != old.get(name):
+            yield bad(path / name, new.get(name), IMMUTABLE)

@@ -1,0 +1,116 @@
+"""Which texts are names, labels, ports … in the words in which Kubernetes refuses them.
+
+`kohort.api.names` says the same in Kohort's own words; here people expect those that every tutorial quotes.
+"""
+
+import re
+from collections.abc import Callable
+
+Check = Callable[[str], list[str]]
+"""What is wrong with a text, one line each; nothing when it is fine."""
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_DNS1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_KEY = "[-._a-zA-Z0-9]+"
+_ENDS = "and must start and end with an alphanumeric character"
+
+
+def _shown(words: str, regex: str, *examples: str) -> str:
+    listed = " or ".join(f"'{example}', " for example in examples)
+    return f"{words} (e.g. {listed}regex used for validation is '{regex}')"
+
+
+_LABEL_WORDS = _shown(
+    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', {_ENDS}",
+    _LABEL, "my-name", "123-abc",
+)  # fmt: skip
+_SUBDOMAIN_WORDS = _shown(
+    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_ENDS}",
+    _SUBDOMAIN, "example.com",
+)  # fmt: skip
+_DNS1035_WORDS = _shown(
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character",
+    _DNS1035, "my-name", "abc-123",
+)  # fmt: skip
+_PARTS = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
+_NAME_PART_WORDS = _shown(f"name part {_PARTS}", _QUALIFIED, "MyName", "my.name", "123-abc")
+_QUALIFIED_WORDS = (
+    _shown(f"a qualified name {_PARTS}", _QUALIFIED, "MyName", "my.name", "123-abc")
+    + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+)
+_VALUE_WORDS = _shown(
+    f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', {_ENDS}",
+    f"({_QUALIFIED})?", "MyValue", "my_value", "12345",
+)  # fmt: skip
+_KEY_WORDS = _shown(
+    "a valid config key must consist of alphanumeric characters, '-', '_' or '.'",
+    _KEY, "key.name", "KEY_NAME", "key-name",
+)  # fmt: skip
+
+
+def _text(regex: str, limit: int, words: str, unit: str = "characters") -> Check:
+    shape = re.compile(regex)
+
+    def check(value: str) -> list[str]:
+        problems = [f"must be no more than {limit} {unit}"] if len(value) > limit else []
+        return problems if shape.fullmatch(value) else [*problems, words]
+
+    return check
+
+
+label = _text(_LABEL, 63, _LABEL_WORDS)
+subdomain = _text(_SUBDOMAIN, 253, _SUBDOMAIN_WORDS)
+dns1035_label = _text(_DNS1035, 63, _DNS1035_WORDS)
+label_value = _text(f"({_QUALIFIED})?", 63, _VALUE_WORDS, "bytes")
+config_key = _text(_KEY, 253, _KEY_WORDS)
+_name_part = _text(_QUALIFIED, 63, _NAME_PART_WORDS, "bytes")
+
+
+def qualified_name(value: str) -> list[str]:
+    """A label key, an annotation key or the name of a resource."""
+    *prefixes, name = value.split("/")
+    if len(prefixes) > 1:
+        return [_QUALIFIED_WORDS]
+    problems = [f"prefix part {problem}" for prefix in prefixes for problem in _prefix(prefix)]
+    if not name:
+        return [*problems, "name part must be non-empty", _NAME_PART_WORDS]
+    return problems + [text if text.startswith("name part") else f"name part {text}" for text in _name_part(name)]
+
+
+def _prefix(prefix: str) -> list[str]:
+    return subdomain(prefix) if prefix else ["must be non-empty"]
+
+
+def path_segment(value: str) -> list[str]:
+    """A name that only has to fit into a URL: roles and their bindings."""
+    if value in (".", ".."):
+        return [f"may not be '{value}'"]
+    return [f"may not contain '{sign}'" for sign in "/%" if sign in value]
+
+
+def environment_name(value: str) -> list[str]:
+    """The name of an environment variable."""
+    if value and all(" " <= letter <= "~" and letter != "=" for letter in value):
+        return []
+    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+
+
+def port_name(value: str) -> list[str]:
+    """The name of a port."""
+    if len(value) > 15:
+        return ["must be no more than 15 characters"]
+    checks = (
+        (re.fullmatch(r"[-a-z0-9]+", value), "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"),
+        (re.search(r"[a-z]", value), "must contain at least one letter (a-z)"),
+        ("--" not in value, "must not contain consecutive hyphens"),
+        (value[:1] != "-" and value[-1:] != "-", "must not begin or end with a hyphen"),
+    )
+    return [words for fine, words in checks if not fine]
+
+
+PORT_RANGE = "must be between 1 and 65535, inclusive"
+NOT_NEGATIVE = "must be greater than or equal to 0"
+IMMUTABLE = "field is immutable"

@@ -1,0 +1,121 @@
+"""What makes a Job, a CronJob or a Deployment and its kin impossible."""
+
+import re
+
+from kohort.api.codec import Json, from_json
+from kohort.api.errors import ApiError
+from kohort.api.fields import Path, not_supported
+from kohort.api.meta import LabelSelector
+from kohort.api.selectors import compile_selector
+from kohort.embedded.kinds.validation.problems import (
+    Object,
+    Problems,
+    bad,
+    missing,
+    not_negative,
+)
+
+_JOB_POLICIES = ("OnFailure", "Never")
+_JOB_COUNTS = (
+    "parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex", "maxFailedIndexes",
+)  # fmt: skip
+_MAX_INDEXED = 100_000
+_CRON = re.compile(
+    r"@(every\s+\S+|yearly|annually|monthly|weekly|daily|midnight|hourly)|(TZ=\S+\s+|CRON_TZ=\S+\s+)?\S+(\s+\S+){4}"
+)
+
+
+def job_spec(spec: Object, path: Path) -> Problems:
+    """Counts, completion mode, and a template whose pods end."""
+    yield from not_negative(spec, path, *_JOB_COUNTS)
+    if spec.get("completionMode") == "Indexed":
+        yield from _indexed(spec, path)
+    else:
+        for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
+            if spec.get(name) is not None:
+                yield bad(path / name, spec[name], "requires indexed completion mode")
+    yield from _job_policy(spec, path / "template" / "spec" / "restartPolicy")
+    if spec.get("podFailurePolicy") and spec.get("podReplacementPolicy") not in (None, "Failed"):
+        yield not_supported(path / "podReplacementPolicy", spec["podReplacementPolicy"], ("Failed",))
+
+
+def _indexed(spec: Object, path: Path) -> Problems:
+    completions = spec.get("completions")
+    if completions is None:
+        yield missing(path / "completions", "when completion mode is Indexed")
+    if (spec.get("parallelism") or 0) > _MAX_INDEXED:
+        why = f"must be less than or equal to {_MAX_INDEXED} when completion mode is Indexed"
+        yield bad(path / "parallelism", spec["parallelism"], why)
+    if completions is not None and (spec.get("maxFailedIndexes") or 0) > completions:
+        yield bad(path / "maxFailedIndexes", spec["maxFailedIndexes"], "must be less than or equal to completions")
+    if spec.get("maxFailedIndexes") is not None and spec.get("backoffLimitPerIndex") is None:
+        yield missing(path / "backoffLimitPerIndex", "when maxFailedIndexes is specified")
+
+
+def _job_policy(spec: Object, path: Path) -> Problems:
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
+    if policy in (None, "", "Always"):
+        yield missing(path, 'valid values: "OnFailure", "Never"')
+    elif policy not in _JOB_POLICIES:
+        yield not_supported(path, policy, _JOB_POLICIES)
+    elif spec.get("podFailurePolicy") and policy != "Never":
+        yield bad(path, policy, 'only "Never" is supported when podFailurePolicy is specified')
+
+
+def job(obj: Object, path: Path) -> Problems:
+    """A Job's selector finds the pods of its template."""
+    spec = obj.get("spec") or {}
+    if spec.get("selector") is not None:
+        yield from _matching(spec, path / "spec")
+
+
+def cron_job_spec(spec: Object, path: Path) -> Problems:
+    """A schedule that can be read."""
+    schedule = spec.get("schedule")
+    if schedule and not _CRON.fullmatch(schedule.strip()):
+        yield bad(
+            path / "schedule",
+            schedule,
+            f"expected exactly 5 fields, found {len(schedule.split())}: {_fields(schedule)}",
+        )
+    if (spec.get("startingDeadlineSeconds") or 0) < 0:
+        yield from not_negative(spec, path, "startingDeadlineSeconds")
+    yield from not_negative(spec, path, "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+
+
+def _fields(schedule: str) -> str:
+    return "[" + " ".join(schedule.split()) + "]"
+
+
+def controlled(spec: Object, path: Path) -> Problems:
+    """Replicas, a selector that finds the template's pods, and pods that never end."""
+    yield from not_negative(spec, path, "replicas", "minReadySeconds", "revisionHistoryLimit")
+    selector = spec.get("selector")
+    if selector is None:
+        yield missing(path / "selector")
+    elif not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        yield bad(path / "selector", selector, "empty selector is invalid for deployment")
+    else:
+        yield from _matching(spec, path)
+    policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
+    if policy not in (None, "", "Always"):
+        yield not_supported(path / "template" / "spec" / "restartPolicy", policy, ("Always",))
+
+
+def _matching(spec: Object, path: Path) -> Problems:
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
+    try:
+        selector = compile_selector(from_json(spec["selector"], LabelSelector))
+    except ApiError:
+        yield bad(path / "selector", spec["selector"], "invalid label selector")
+        return
+    if not selector.matches(labels):
+        yield bad(path / "template" / "metadata" / "labels", labels, "`selector` does not match template `labels`")
+
+
+def disruption_budget_spec(spec: Object, path: Path) -> Problems:
+    """One bound of two."""
+    if spec.get("minAvailable") is not None and spec.get("maxUnavailable") is not None:
+        shown: Json = {"MinAvailable": spec["minAvailable"], "MaxUnavailable": spec["maxUnavailable"]}
+        yield bad(path, shown, "minAvailable and maxUnavailable cannot be both set")
