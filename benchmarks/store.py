@@ -94,7 +94,7 @@ async def _filled(path: Path | None, count: int) -> AsyncIterator[Store]:
 
 
 async def _list() -> Figure:
-    """A page out of many, ready to be sent, while others write."""
+    """A page out of many, each object as bytes; joining them costs the same on both sides, several times this."""
     db = _plain(Path(":memory:"))
     for number in range(MANY):
         _plain_write(db, f"{number:06d}")
@@ -103,8 +103,8 @@ async def _list() -> Figure:
     async with _filled(None, MANY) as store:
         return compare(
             f"list {PAGE:,} of {MANY:,} / plain SQLite in memory",
-            lambda: b",".join([entry.data for entry in store.list(RESOURCE, limit=PAGE, after=place).entries]),
-            lambda: b",".join([row[0] for row in db.execute(query, (*place, PAGE))]),
+            lambda: [entry.data for entry in store.list(RESOURCE, limit=PAGE, after=place).entries],
+            lambda: [row[0] for row in db.execute(query, (*place, PAGE))],
             goal=0.5,
         )
 
