@@ -65,6 +65,8 @@ class Driver:
     now_ms: int = 0
     cpu: float = 0.0
     """Seconds of CPU that `apply` and `schedule` took."""
+    costs: list[float] = field(default_factory=list)
+    """The same, step by step."""
     admissions: int = 0
     evictions: int = 0
     turns: int = 0
@@ -112,6 +114,7 @@ class Driver:
     def step(self) -> None:
         """Everything that is due at the next moment happens; then the engine decides until it has nothing to say."""
         self.now_ms = self._due[0][0]
+        before = self.cpu
         seen = []
         while self._due and self._due[0][0] == self.now_ms:
             _, _, job, start = heappop(self._due)
@@ -123,6 +126,7 @@ class Driver:
         self.show(seen)
         while self.turn():
             pass
+        self.costs.append(self.cpu - before)
 
     def turn(self) -> bool:
         """Ask for decisions and carry them out; whether somebody was admitted or has to go."""

@@ -15,6 +15,8 @@ from kohort.engine.settings import Settings
 PENDING_FEW, PENDING_MANY = 1_000, 100_000
 COUNTED_ADMISSIONS = 3_000
 EXPLAINED = 200
+RUNS = 3
+"""How often a yardstick is played."""
 
 
 def figures() -> Iterator[Figure]:
@@ -33,10 +35,11 @@ def _limit(name: str, ours: float, limit: float, unit: str) -> Figure:
 
 
 def _yardstick(yardstick: Yardstick, limit: float) -> Iterator[Figure]:
-    driver = _played(yardstick, Preempted.STARTS_OVER)
+    runs = [_played(yardstick, Preempted.STARTS_OVER) for _ in range(RUNS)]
+    driver = runs[0]
     seconds = driver.now_ms / 1000
     name = yardstick.name
-    yield _limit(f"{name}: CPU per admission / limit", driver.cpu_per_admission, limit, "us")
+    yield _limit(f"{name}: CPU per admission / limit", undisturbed(runs), limit, "us")
     yield Figure(
         f"{name}: admissions / jobs", driver.admissions, yardstick.jobs, driver.admissions / yardstick.jobs, None, ""
     )
@@ -57,6 +60,16 @@ def _played(yardstick: Yardstick, preempted: Preempted) -> Driver:
     driver.run()
     assert driver.finished == yardstick.jobs
     return driver
+
+
+def undisturbed(runs: list[Driver]) -> float:
+    """Microseconds per admission, each step counted as in the run where it took least.
+
+    All runs do the same, step by step. What others do on the same cores makes steps dearer, never cheaper.
+    """
+    steps = zip(*(driver.costs for driver in runs), strict=True)
+    cheapest: float = sum(min(costs) for costs in steps)
+    return cheapest / runs[0].admissions * 1e6
 
 
 # Growth

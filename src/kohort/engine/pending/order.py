@@ -1,11 +1,13 @@
 """Who comes before whom in a ClusterQueue and its LocalQueues, kept while workloads come and go (SCH-212, SCH-213).
 
-Scheduling never asks for it. So whoever comes or goes is only noted, and put in its place when somebody asks.
+Scheduling never asks for it. So whoever comes or goes is only noted, and put in its place when somebody asks, or when
+so many are noted that an answer would be slow.
 """
 
 from collections.abc import Iterator
 from heapq import merge
 from itertools import groupby
+from typing import Final
 
 from kohort.engine.pending.listing import Position
 from kohort.engine.pending.ranking import Ranking, Standing, standing_of
@@ -13,6 +15,8 @@ from kohort.engine.pending.shelves import UsageOf
 from kohort.engine.records import Key, Workload
 
 NOBODY = Ranking()
+MOST_NOTED: Final = 256
+"""How many may be noted before they are put in their places."""
 
 
 class Order:
@@ -29,11 +33,15 @@ class Order:
     def note(self, workload: Workload) -> None:
         """The workload is there, or stands elsewhere than before."""
         self._changed[workload.key] = workload
+        if len(self._changed) > MOST_NOTED:
+            self._catch_up()
 
     def forget(self, key: Key) -> None:
         """The workload is gone."""
         if key in self._known:
             self._changed[key] = None
+            if len(self._changed) > MOST_NOTED:
+                self._catch_up()
         else:
             self._changed.pop(key, None)
 
