@@ -6,7 +6,7 @@ from typing import Literal
 
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, FieldError, forbidden, not_supported, required
-from kohort.api.selector_text import FieldSelector, parse_field_selector, parse_label_selector
+from kohort.api.selector_text import FieldRequirement, FieldSelector, parse_field_selector, parse_label_selector
 from kohort.api.selectors import EVERYTHING, Selector, SelectorError
 from kohort.embedded.server.requests import Inbound
 from kohort.kube.errors import Named, StatusError, bad_request, invalid
@@ -66,6 +66,14 @@ def list_options(request: Inbound) -> ListOptions:
     if problems:
         raise invalid(Named("", "meta.k8s.io", kind="ListOptions"), problems)
     return options
+
+
+def named(options: ListOptions, name: str) -> ListOptions:
+    """The same options for the one object of that name; all objects when it is empty."""
+    if not name:
+        return options
+    demand = FieldRequirement("metadata.name", "=", name)
+    return replace(options, fields=FieldSelector((*options.fields.requirements, demand)))
 
 
 def _list_problems(options: ListOptions, request: Inbound) -> list[FieldError]:

@@ -4,7 +4,6 @@ A watch is a position in the store's feed, so an idle or slow watcher holds noth
 """
 
 import asyncio
-import contextlib
 import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 
@@ -42,35 +41,35 @@ class Watcher:
         current = self._store.revision
         if options.revision is not None and options.revision > current:
             raise too_large_version(options.revision, current)
-        stream = self._stream(resource, namespace, options, shape, chosen)
+        # The beginning is settled now: what is committed before the first line is read must not be missed.
+        start = current if _wants_state(options) else options.revision or current
+        stream = self._stream(resource, namespace, start, options, shape, chosen)
         return Answer(200, stream, shape.form.content_type)
 
     async def _stream(
         self,
         resource: Resource,
         namespace: str,
+        start: int,
         options: ListOptions,
         shape: Presentation,
         chosen: Predicate | None,
     ) -> AsyncIterator[bytes]:
         try:
-            start = self._start(options)
             with self._store.watch(resource.key, namespace, since=start) as watch:
                 if _wants_state(options):
                     async for part in self._state(resource, namespace, start, options, shape, chosen):
                         yield part
-                async with self._timed(watch, options):
+                timer = asyncio.create_task(self._keep_time(watch, options.timeout))
+                try:
                     async for part in self._changes(watch, resource, options, shape, chosen):
                         yield part
+                finally:
+                    timer.cancel()
         except (Compacted, Future):
             yield _error(expired(f"too old resource version: {options.resource_version} ({self._store.oldest})"))
         except Lagging as error:
             yield _error(expired(f"too old resource version: {error}"))
-
-    def _start(self, options: ListOptions) -> int:
-        if _wants_state(options) or options.revision is None:
-            return self._store.revision
-        return options.revision
 
     async def _state(
         self,
@@ -111,18 +110,8 @@ class Watcher:
         lines = (shape.event(kind, resource, each) for (kind, _), each in zip(events, shown, strict=True))
         return b"".join(lines)
 
-    @contextlib.asynccontextmanager
-    async def _timed(self, watch: Watch, options: ListOptions) -> AsyncIterator[None]:
-        """Marks progress now and then, and ends the watch when its time is over."""
-        task = asyncio.create_task(self._keep_time(watch, options.timeout))
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
     async def _keep_time(self, watch: Watch, timeout: int | None) -> None:
+        """Mark progress now and then, and end the watch when its time is over."""
         lasts = float(timeout) if timeout else random.uniform(_SHORTEST, _LONGEST)  # noqa: S311 - no secret
         end = self._clock.now() + lasts
         while (left := end - self._clock.now()) > 0:

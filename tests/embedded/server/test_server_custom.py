@@ -1,0 +1,122 @@
+"""CustomResourceDefinitions: served at once, in every version, and gone with their objects."""
+
+import asyncio
+
+from embedded.server.clusters import Cluster, Watching, version, widget, widget_definition
+from kohort.kube.clock import settle
+
+WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
+CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+
+
+async def test_a_definition_is_served_at_once(cluster: Cluster) -> None:
+    created = await cluster.create(widget_definition())
+    conditions = {each["type"]: each["status"] for each in created["status"]["conditions"]}
+    assert conditions == {"NamesAccepted": "True", "Established": "True"}
+    made = await cluster.create(widget("w", 3))
+    assert made["spec"] == {"size": 3, "color": "red"}
+    assert made["metadata"]["generation"] == 1
+    groups = await cluster.get("/apis")
+    assert "example.com" in {each["name"] for each in groups["groups"]}
+    assert "apis/example.com/v1" in (await cluster.get("/openapi/v3"))["paths"]
+
+
+async def test_a_bad_definition_is_refused(cluster: Cluster) -> None:
+    broken = widget_definition()
+    broken["metadata"]["name"] = "gadgets.example.com"
+    reply = await cluster.try_create(broken)
+    assert reply.status == 422
+    assert "metadata.name" in reply.message
+
+
+async def test_custom_objects_are_checked(cluster: Cluster) -> None:
+    await cluster.create(widget_definition())
+    reply = await cluster.try_create(widget("w", 0))
+    assert (reply.status, reply.reason) == (422, "Invalid")
+    assert reply.message.startswith('Widget.example.com "w" is invalid: spec.size')
+    odd = widget("w")
+    odd["spec"]["sise"] = 1
+    assert "sise" not in (await cluster.create(odd))["spec"]
+    strict = await cluster.try_create(odd, fieldValidation="Strict")
+    assert 'unknown field "spec.sise"' in strict.message
+
+
+async def test_custom_objects_take_no_strategic_patch(cluster: Cluster) -> None:
+    await cluster.create(widget_definition())
+    await cluster.create(widget("w"))
+    kind = {"Content-Type": "application/strategic-merge-patch+json"}
+    assert (await cluster.ask("PATCH", f"{WIDGETS}/w", {"spec": {"size": 2}}, kind)).status == 415
+    assert (await cluster.merge(f"{WIDGETS}/w", {"spec": {"size": 2}})).body["spec"]["size"] == 2
+
+
+async def test_an_update_must_name_the_version_it_saw(cluster: Cluster) -> None:
+    await cluster.create(widget_definition())
+    await cluster.create(widget("w"))
+    reply = await cluster.update(widget("w", 2))
+    assert reply.status == 422
+    assert "metadata.resourceVersion: Invalid value: 0: must be specified for an update" in reply.message
+
+
+async def test_status_has_a_door_of_its_own(cluster: Cluster) -> None:
+    await cluster.create(widget_definition())
+    await cluster.create({**widget("w"), "status": {"ready": True}})
+    assert "status" not in await cluster.get(f"{WIDGETS}/w")
+    reply = await cluster.merge(f"{WIDGETS}/w/status", {"status": {"ready": True}, "spec": {"size": 9}})
+    assert (reply.body["status"], reply.body["spec"]["size"]) == ({"ready": True}, 1)
+
+
+async def test_every_version_shows_the_same_object(cluster: Cluster) -> None:
+    await cluster.create(widget_definition(version("v1", storage=False), version("v2")))
+    await cluster.create(widget("w", 4))
+    stored = cluster.core.store.list("widgets.example.com").entries[0].object
+    assert stored["apiVersion"] == "example.com/v2"
+    for name in ("v1", "v2"):
+        path = f"/apis/example.com/{name}/namespaces/default/widgets"
+        one, many = await cluster.get(f"{path}/w"), await cluster.get(path)
+        assert (one["apiVersion"], one["spec"]["size"]) == (f"example.com/{name}", 4)
+        assert many["items"] == [one]
+    watching = Watching(await cluster.open("GET", WIDGETS, watch="true"))
+    assert (await watching.next())[1]["apiVersion"] == "example.com/v1"
+
+
+async def test_a_version_that_is_no_longer_served_is_gone(cluster: Cluster) -> None:
+    definition = await cluster.create(widget_definition(version("v1"), version("v2", storage=False)))
+    definition["spec"]["versions"][1]["served"] = False
+    assert (await cluster.update(definition)).status == 200
+    assert (await cluster.ask("GET", "/apis/example.com/v2/widgets")).status == 404
+
+
+async def test_a_definition_goes_with_its_objects(cluster: Cluster) -> None:
+    await cluster.create(widget_definition())
+    await cluster.create(widget("w"))
+    watching = Watching(await cluster.open("GET", CRD, watch="true"))
+    await cluster.ask("DELETE", CRD)
+    async with asyncio.timeout(5):
+        while (await watching.next())[0] != "DELETED":
+            pass
+    await settle()
+    assert not cluster.core.store.list("widgets.example.com").entries
+    assert (await cluster.ask("GET", WIDGETS)).status == 404
+
+
+async def test_a_definition_waits_for_an_object_that_is_held(cluster: Cluster) -> None:
+    await cluster.create(widget_definition())
+    held = widget("w")
+    held["metadata"]["finalizers"] = ["x.example/held"]
+    await cluster.create(held)
+    watching = Watching(await cluster.open("GET", CRD, watch="true"))
+    await cluster.ask("DELETE", CRD)
+    async with asyncio.timeout(5):
+        while not (await cluster.get(f"{WIDGETS}/w"))["metadata"].get("deletionTimestamp"):
+            await asyncio.sleep(0)
+        assert (await cluster.ask("GET", CRD)).status == 200
+        await cluster.merge(f"{WIDGETS}/w", {"metadata": {"finalizers": []}})
+        while (await watching.next())[0] != "DELETED":
+            pass
+
+
+async def test_definitions_are_back_after_a_restart(cluster: Cluster) -> None:
+    await cluster.create(widget_definition())
+    cluster.core.catalogue.forget("widgets.example.com")
+    cluster.core.definitions.load()
+    assert (await cluster.ask("GET", WIDGETS)).status == 200
