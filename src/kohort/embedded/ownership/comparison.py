@@ -5,9 +5,11 @@ A container that appears is a change of its own, beside all that it holds; one t
 
 from typing import NamedTuple
 
+import msgspec
+
 from kohort.api.codec import Json
 from kohort.embedded.ownership.elements import SELF
-from kohort.embedded.ownership.field_sets import LEAF, FieldSet, Tree, as_member
+from kohort.embedded.ownership.field_sets import LEAF, FieldSet, Tree, as_member, ordered
 from kohort.embedded.ownership.shapes import NoKeyError, Shape
 
 Items = list[Json] | None
@@ -28,7 +30,7 @@ class Changes(NamedTuple):
 def compare(old: dict[str, Json], new: dict[str, Json], shape: Shape) -> Changes:
     """All fields that differ."""
     changed, removed = _differences(old, new, shape)
-    return Changes(FieldSet(changed), FieldSet(removed))
+    return Changes(FieldSet(ordered(changed)), FieldSet(ordered(removed)))
 
 
 def _compare_objects(old: dict[str, Json], new: dict[str, Json], shape: Shape, changed: Tree, removed: Tree) -> None:
@@ -52,12 +54,19 @@ def _compare_values(step: str, old: Json, new: Json, shape: Shape, changed: Tree
     elif not old and not new:
         if type(old) is not type(new):
             changed[step] = LEAF
+    elif _is_untouched(old, new):
+        return
     elif kind is dict and not shape.is_atomic:
         _descend(step, *_differences(old, new, shape), changed, removed)
     elif kind is list and shape.is_divided:
         _compare_lists(step, old, new, shape, changed, removed)
     elif not same(old, new):
         changed[step] = LEAF
+
+
+def _is_untouched(old: Json, new: Json) -> bool:
+    """Equal for certain: the quick look decides most cases, the bytes tell true from 1."""
+    return bool(old == new) and msgspec.json.encode(old) == msgspec.json.encode(new)
 
 
 def _differences(old: dict[str, Json] | None, new: dict[str, Json] | None, shape: Shape) -> tuple[Tree, Tree]:
@@ -142,7 +151,7 @@ def all_fields(value: Json, shape: Shape) -> Tree:
 
 def applied_fields(config: dict[str, Json], shape: Shape) -> FieldSet:
     """What a configuration claims: its leaves, its items, and the members of its maps."""
-    return FieldSet(claims(config, shape) or {})
+    return FieldSet(ordered(claims(config, shape) or {}))
 
 
 def claims(value: Json, shape: Shape) -> Tree | None:

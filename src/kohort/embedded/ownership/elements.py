@@ -5,6 +5,7 @@ The text is the identity: two steps are the same step when their texts are equal
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -12,6 +13,8 @@ from kohort.api.codec import Json
 
 SELF = "."
 """Marks the place itself as a part of the set, beside what lies below it."""
+
+MAX_CACHED = 4096
 
 # Go's encoder keeps what could end a script tag out of its output.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
@@ -28,7 +31,17 @@ def value_element(value: Json) -> str:
 
 def key_element(keys: Mapping[str, Json]) -> str:
     """The step to the item of a list that has these keys; they come sorted."""
+    if len(keys) == 1:
+        for name, value in keys.items():
+            if type(value) is str:
+                return _named_element(name, value)
     return "k:" + _text(dict(keys))
+
+
+@lru_cache(MAX_CACHED)
+def _named_element(name: str, value: str) -> str:
+    """The step to a named item; nearly all lists have one key, and the same few names come again and again."""
+    return "k:" + _text({name: value})
 
 
 def _text(value: Json) -> str:
@@ -85,6 +98,7 @@ def _parsed(text: str) -> Json:
 Order = tuple[int, tuple[tuple[str, int, Json], ...]]
 
 
+@lru_cache(MAX_CACHED)
 def order(element: str) -> Order:
     """Where a step stands among its siblings: numbers by size, texts by letters."""
     kind, text = element[:2], element[2:]

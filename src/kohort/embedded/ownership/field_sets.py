@@ -1,7 +1,7 @@
 """Sets of fields: who owns what. In memory a set is the very tree that `fieldsV1` is on the wire.
 
-A place belongs to the set when its node is empty or has a `.`; anything else is only on the way to others. Reading a
-set that the server wrote costs nothing therefore, and trees are shared and never changed.
+A place belongs to the set when its node is empty or has a `.`; anything else is only on the way to others. Trees are
+shared, never changed, and always in the order in which servers write them: reading and writing a set costs nothing.
 """
 
 from collections.abc import Iterator
@@ -45,11 +45,7 @@ class FieldSet:
     @classmethod
     def from_fields_v1(cls, fields: Json) -> "FieldSet":
         """Read what anybody may have written; steps of unknown kinds are left out."""
-        return cls(_read(fields, 0))
-
-    def to_fields_v1(self) -> Tree:
-        """The set in the order in which servers write it."""
-        return _ordered(self.tree)
+        return cls(ordered(_read(fields, 0)))
 
     def __bool__(self) -> bool:
         return bool(self.tree)
@@ -92,11 +88,16 @@ def _read(fields: Json, depth: int) -> Tree:
     return LEAF if tree.keys() == {SELF} and depth else tree
 
 
-def _ordered(tree: Tree) -> Tree:
+def ordered(tree: Tree) -> Tree:
+    """The tree in the order in which servers write it."""
+    return {name: ordered(tree[name]) if tree[name] else LEAF for name in _in_order(tree)}
+
+
+def _in_order(tree: Tree) -> list[str]:
     names = sorted(tree)
     if names and names[-1][:2] not in ("f:", SELF):
         names = sorted(tree, key=lambda name: (name != SELF, order(name)))
-    return {name: _ordered(tree[name]) if tree[name] else LEAF for name in names}
+    return names
 
 
 def _union(one: Tree, other: Tree) -> Tree:
@@ -115,7 +116,7 @@ def _union_below(one: Tree, other: Tree) -> Tree:
     both = dict(one)
     for name, node in other.items():
         both[name] = _union(both[name], node) if name in both else node
-    return both
+    return both if len(both) == len(one) else {name: both[name] for name in _in_order(both)}
 
 
 def _difference(one: Tree, other: Tree) -> Tree | None:
@@ -172,7 +173,7 @@ def _cut_below(tree: Tree, cut: Tree) -> Tree:
 
 
 def _paths(tree: Tree, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    steps = [name for name in _ordered(tree) if name != SELF]
+    steps = [name for name in tree if name != SELF]
     for name in steps:
         if is_member(tree[name]):
             yield (*above, name)

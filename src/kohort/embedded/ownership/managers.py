@@ -111,7 +111,7 @@ def _entry(who: ManagerId, owner: Owner) -> Entry:
     if owner.time:
         entry["time"] = owner.time
     entry["fieldsType"] = "FieldsV1"
-    entry["fieldsV1"] = owner.fields.to_fields_v1()
+    entry["fieldsV1"] = owner.fields.tree
     if who.subresource:
         entry["subresource"] = who.subresource
     return entry
