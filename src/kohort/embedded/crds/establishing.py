@@ -1,6 +1,6 @@
 """Whether a definition gets its names, and so whether its objects are served: the status of a definition."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kohort.api.codec import Json
@@ -47,27 +47,44 @@ _NAMES = (("plural", "PluralConflict"), ("singular", "SingularConflict"))
 _KINDS = (("kind", "KindConflict"), ("listKind", "ListKindConflict"))
 
 
-def _accepted(
-    crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]
-) -> tuple[dict[str, Json], tuple[str, str] | None]:
+Names = Mapping[str, Any]
+Conflict = tuple[str, str]
+"""Reason and message."""
+
+
+def _accepted(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Json], Conflict | None]:
     """The names that the definition gets, and why not all that it asked for."""
     asked = default_names(crd["spec"]["names"])
     had = dict((crd.get("status") or {}).get("acceptedNames") or {})
     resources, kinds = _taken(crd, others)
-    names, problem = {**had, "categories": asked.get("categories") or []}, None
-    for pairs, taken in ((_NAMES, resources), (_KINDS, kinds)):
-        for part, reason in pairs:
-            if asked.get(part) != had.get(part) and asked.get(part) in taken:
-                problem = (reason, f'"{asked[part]}" is already in use')
-            else:
-                names[part] = asked.get(part)
+    names = {**had, "categories": asked.get("categories") or []}
+    problems = [
+        *_conflicts(_NAMES, asked, had, resources, names),
+        *_short_conflicts(asked, had, resources, names),
+        *_conflicts(_KINDS, asked, had, kinds, names),
+    ]
+    # As on the real server, the last conflict is the one that is told.
+    return {name: value for name, value in names.items() if value}, problems[-1] if problems else None
+
+
+def _conflicts(
+    parts: tuple[tuple[str, str], ...], asked: Names, had: Names, taken: set[str], names: dict[str, Json]
+) -> Iterator[Conflict]:
+    """Names that others have; those that are free go to `names`."""
+    for part, reason in parts:
+        if asked.get(part) != had.get(part) and asked.get(part) in taken:
+            yield reason, f'"{asked[part]}" is already in use'
+        else:
+            names[part] = asked.get(part)
+
+
+def _short_conflicts(asked: Names, had: Names, taken: set[str], names: dict[str, Json]) -> Iterator[Conflict]:
     wanted = [each for each in asked.get("shortNames") or () if each not in (had.get("shortNames") or ())]
-    conflicts = [f'"{each}" is already in use' for each in wanted if each in resources]
+    conflicts = [f'"{each}" is already in use' for each in wanted if each in taken]
     if conflicts:
-        problem = ("ShortNamesConflict", conflicts[0] if len(conflicts) == 1 else f"[{', '.join(conflicts)}]")
+        yield "ShortNamesConflict", conflicts[0] if len(conflicts) == 1 else f"[{', '.join(conflicts)}]"
     else:
         names["shortNames"] = asked.get("shortNames") or []
-    return {name: value for name, value in names.items() if value}, problem
 
 
 def _taken(crd: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> tuple[set[str], set[str]]:
