@@ -3,6 +3,8 @@
 Each pytest process starts one cluster for its session; with xdist that is one per worker, sharing nothing.
 """
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +14,13 @@ import pytest
 from cluster.client import Client
 from cluster.control_plane import ControlPlane
 from cluster.conversion_webhook import conversion_webhook
-from cluster.kubectl import Kubectl
+from cluster.kubectl import Kubectl, Said
 from kohort.api.crds import WebhookService, definitions
 
+Json = Any
+
 HERE = Path(__file__).parent
+KOHORT = Path(sys.executable).with_name("kohort")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -49,19 +54,26 @@ def kubectl(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="session")
-def kueue(kubectl: Kubectl) -> Iterator[None]:
-    """Our definitions, installed, and a webhook that converts between their versions."""
+def installation(kubectl: Kubectl) -> Said:
+    """Our definitions, installed as a user would; what kubectl said."""
+    printed = subprocess.run([KOHORT, "crds"], capture_output=True, text=True, check=True).stdout
+    return kubectl("apply", "--server-side", "-f", "-", stdin=printed)
+
+
+@pytest.fixture(scope="session")
+def kueue(installation: Said, kubectl: Kubectl) -> Iterator[None]:
+    """Our kinds, ready for use in both versions."""
     with conversion_webhook() as client_config:
-        documents = [_converting(each, client_config) for each in definitions(WebhookService())]
-        kubectl.apply(*documents)
+        converted = [
+            each for each in definitions(WebhookService()) if each["spec"]["conversion"]["strategy"] == "Webhook"
+        ]
+        kubectl.apply(*(_reaching(each, client_config) for each in converted))
         kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
         yield
 
 
-def _converting(document: Any, client_config: Any) -> Any:
+def _reaching(document: Json, client_config: Json) -> Json:
     """The definition with the webhook's address on loopback in place of a service in the cluster."""
     conversion = document["spec"]["conversion"]
-    if conversion["strategy"] == "None":
-        return document
     webhook = {**conversion["webhook"], "clientConfig": client_config}
     return {**document, "spec": {**document["spec"], "conversion": {**conversion, "webhook": webhook}}}

@@ -1,15 +1,12 @@
 """Our CustomResourceDefinitions on a real API server: installed as a user would, read with stock kubectl."""
 
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cluster.kubectl import Kubectl
+from cluster.kubectl import Kubectl, Said
 from golden.admission import load
 from kohort.api.kinds import CustomObject, all_kinds
 from kohort.api.kueue.group import GROUP
@@ -22,7 +19,6 @@ COLUMNS = [
 ]
 """Of the kinds of which there was an object when they were recorded."""
 QUEUE = {"apiVersion": f"{GROUP}/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "lonely"}}
-KOHORT = Path(sys.executable).with_name("kohort")
 VERSIONS = ("v1beta2", "v1beta1")
 WAYS = {"short": (), "wide": ("-o", "wide")}
 RECLAIM = """\
@@ -57,12 +53,9 @@ def one_of_each(kubectl: Kubectl, kueue: None) -> Iterator[None]:
     kubectl.delete(*objects)
 
 
-def test_they_install_without_a_warning_and_are_established(kubectl: Kubectl) -> None:
-    printed = subprocess.run([KOHORT, "crds"], capture_output=True, text=True, check=True).stdout
-    said = kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=printed)
-    assert said.err == ""
-    assert sorted(line.split()[0].partition("/")[2] for line in said.lines) == NAMES
-    kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", *NAMES)
+def test_they_install_without_a_warning(installation: Said) -> None:
+    assert installation.err == ""
+    assert sorted(line.split()[0].partition("/")[2] for line in installation.lines) == NAMES
 
 
 def test_the_server_finds_every_schema_structural_and_every_name_free(kubectl: Kubectl, kueue: None) -> None:
