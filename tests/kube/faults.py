@@ -163,19 +163,23 @@ class FaultyResponse:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         source = self._inner.chunks()
-        while True:
-            step: asyncio.Future[Any] = asyncio.ensure_future(anext(source, None))
-            await asyncio.wait([step, self._fate], return_when=asyncio.FIRST_COMPLETED)
-            if self._fate.done():
-                step.cancel()
-                break
-            chunk = step.result()
-            if chunk is None:
-                return
+        while (chunk := await self._unless_fated(anext(source, None))) is not None:
             for piece in _pieces(chunk, self._network.piece):
                 yield piece
+        if not self._fate.done():
+            return
         async for last in self._end(self._fate.result()):
             yield last
+
+    async def _unless_fated(self, step: Any) -> bytes | None:
+        """The next chunk; None at the end, be it the stream's own or its fate."""
+        doing: asyncio.Future[Any] = asyncio.ensure_future(step)
+        try:
+            await asyncio.wait([doing, self._fate], return_when=asyncio.FIRST_COMPLETED)
+            return None if self._fate.done() else doing.result()
+        finally:
+            doing.cancel()
+            await asyncio.gather(doing, return_exceptions=True)
 
     async def _end(self, how: Cut | None) -> AsyncIterator[bytes]:
         match how:

@@ -17,7 +17,7 @@ from kohort.kube.clock import VirtualClock, settle
 from kohort.kube.errors import KubeError, LostAnswerError, StatusError, UnreachableError
 from kohort.kube.kinds import ObjectKey, foreign
 from kohort.kube.limits import TokenBucket
-from kohort.kube.mapping import ASK_AGAIN_AFTER, Mapping, UnknownKindError
+from kohort.kube.mapping import ASK_AGAIN_AFTER, ResourceMapping, UnknownKindError
 from kohort.kube.options import Deletion, LogOptions, Scope, WriteOptions
 from kohort.kube.patches import ApplyPatch, JsonPatch, MergePatch, Patch, StrategicPatch
 from kohort.kube.transport import Request
@@ -295,7 +295,7 @@ async def test_requests_say_who_sends_them(desk: Desk) -> None:
 
 
 async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk: Desk) -> None:
-    mapping = Mapping(desk.client)
+    mapping = ResourceMapping(desk.client)
     assert (await mapping.resource("batch/v1", "Job")).plural == "jobs"
     assert (await mapping.resource("kueue.x-k8s.io/v1beta2", "Workload")).plural == "workloads"
     assert desk.network.sent == []
@@ -310,7 +310,7 @@ async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk:
 
 
 async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> None:
-    mapping = Mapping(desk.client)
+    mapping = ResourceMapping(desk.client)
     desk.api.answers["/apis/ray.io/v1"] = Answer(404, b"404 page not found")
     for _ in range(3):
         with pytest.raises(UnknownKindError, match="does not know RayJob"):

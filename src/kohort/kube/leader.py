@@ -151,9 +151,12 @@ class LeaderElection:
             self._callbacks.acquired()
 
     def _lose(self, why: str) -> None:
+        log.warning("lease %s: %s no longer leads: %s", self._key, self._identity, why)
+        self._step_down()
+
+    def _step_down(self) -> None:
         self._leading = False
         self._leads_until = float("-inf")
-        log.warning("lease %s: %s no longer leads: %s", self._key, self._identity, why)
         self._callbacks.lost()
 
     def _look_at(self, lease: Lease) -> None:
@@ -171,7 +174,7 @@ class LeaderElection:
         """Hand the lease back, so that the next need not wait for it to end; a failure costs only that wait."""
         if not self._leading:
             return
-        self._lose("stopped")
+        self._step_down()
         try:
             current = await self._leases.get(self._key)
             if current.spec.holder_identity == self._identity:

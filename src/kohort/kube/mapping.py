@@ -32,7 +32,7 @@ def known_resource(api_version: str, kind: str) -> Resource | None:
     return struct.info.resource if struct is not None else _viewed().get((api_version, kind))
 
 
-class Mapping:
+class ResourceMapping:
     """Finds resources on one server."""
 
     def __init__(self, client: Client) -> None:

@@ -64,6 +64,7 @@ class Reflector(Generic[T]):
         self._heard = 0.0
         self._opened: float | None = None
         self._failures = 0
+        self._complained = False
 
     async def run(self) -> None:
         """Follow the server until cancelled."""
@@ -92,12 +93,17 @@ class Reflector(Generic[T]):
     def _failed(self, error: KubeError | ApiError) -> float:
         self._failures += 1
         self._objects.client.metrics.count("kube_watch_failures", {"kind": self._kind})
-        level = logging.WARNING if self._failures == 2 else logging.DEBUG
-        log.log(level, "%s: not live: %s", self._kind, error)
+        self._complain(error)
         self._standing.cut_off(str(error))
         if _history_may_be_another(error):
             self._version = ""
         return self._wait(error)
+
+    def _complain(self, error: KubeError | ApiError) -> None:
+        """Once per outage, and not about what the first new try mends."""
+        is_news = self._failures == 2
+        log.log(logging.WARNING if is_news else logging.DEBUG, "%s: not live: %s", self._kind, error)
+        self._complained = self._complained or is_news
 
     def _wait(self, error: KubeError | ApiError) -> float:
         """Nothing after the first failure: a server that has gone for good shows itself at once."""
@@ -176,8 +182,9 @@ class Reflector(Generic[T]):
         async with self._objects.watch(self._version, self._scope, seconds=seconds) as watch:
             self._opened = self._heard = self._clock.now()
             self._standing.live()
-            if self._failures > 1:
+            if self._complained:
                 log.warning("%s: live again", self._kind)
+                self._complained = False
             async for batch in watch.batches():
                 self._heard = self._clock.now()
                 for change in batch:
