@@ -53,7 +53,7 @@ class Cluster:
         return Cluster(self.core, self.clock, User(name, (*groups, AUTHENTICATED)))
 
     async def open(
-        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, **query: str
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, /, **query: str
     ) -> InProcessResponse:
         """An answer to be read bit by bit."""
         data = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
@@ -61,7 +61,7 @@ class Cluster:
         return await self.core.transport(self._user).send(request, WAIT)
 
     async def ask(
-        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, **query: str
+        self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None, /, **query: str
     ) -> Reply:
         """An answer, read to its end."""
         response = await self.open(method, path, body, headers, **query)

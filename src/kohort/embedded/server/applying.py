@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kohort.embedded.ownership.applying import apply
+from kohort.embedded.ownership import apply, reset_fields
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.semantics import Semantics
 from kohort.embedded.server.versions import Object
-from kohort.embedded.server.writing import MAX_ATTEMPTS, Writer, Written, unchangeable
+from kohort.embedded.server.writing import MAX_ATTEMPTS, Writer, Written
 from kohort.kube.errors import MODIFIED, StatusError, bad_request, conflict
 
 
@@ -55,7 +55,7 @@ class Applier:
             resource.api_version,
             operation.now,
             operation.subresource,
-            unchangeable(operation),
+            reset_fields(resource, operation.subresource),
         )
 
 

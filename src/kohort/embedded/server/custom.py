@@ -1,7 +1,10 @@
 """Custom objects by the schema of their definition, behind the same door as the built-in kinds."""
 
-from kohort.api.fields import FieldError
+from collections.abc import Iterator
+
+from kohort.api.fields import ROOT, FieldError
 from kohort.embedded.crds.objects import Verdict, shape, validate, validate_status
+from kohort.embedded.kinds.validation.metadata import metadata_problems, name_problems
 from kohort.embedded.resources import Resource
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.versions import Object
@@ -22,7 +25,15 @@ def custom_problems(operation: Operation, new: Object, old: Object | None) -> li
     """Everything that is wrong with the object; what is merely no longer allowed becomes a warning."""
     verdict = _verdict(operation, new, old)
     operation.warnings.extend(verdict.warnings)
-    return list(verdict.errors)
+    return [*_head_problems(operation, new, old), *verdict.errors]
+
+
+def _head_problems(operation: Operation, new: Object, old: Object | None) -> Iterator[FieldError]:
+    """Names, labels and the like, which no schema of a definition speaks of; what stays is not judged again."""
+    if old is None:
+        yield from name_problems(operation.resource, new)
+    if old is None or old["metadata"] != new["metadata"]:
+        yield from metadata_problems(new["metadata"], ROOT / "metadata")
 
 
 def _verdict(operation: Operation, new: Object, old: Object | None) -> Verdict:

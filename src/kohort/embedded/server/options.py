@@ -8,6 +8,7 @@ from kohort.api.codec import Json
 from kohort.api.fields import ROOT, FieldError, forbidden, not_supported, required
 from kohort.api.selector_text import FieldRequirement, FieldSelector, parse_field_selector, parse_label_selector
 from kohort.api.selectors import EVERYTHING, Selector, SelectorError
+from kohort.embedded.ownership import manager_of, validate_manager
 from kohort.embedded.server.requests import Inbound
 from kohort.kube.errors import Named, StatusError, bad_request, invalid
 
@@ -15,7 +16,6 @@ FieldValidation = Literal["Strict", "Warn", "Ignore"]
 _FIELD_VALIDATIONS: tuple[FieldValidation, ...] = ("Ignore", "Strict", "Warn")
 _PROPAGATIONS = ("Background", "Foreground", "Orphan")
 _MATCHES = ("Exact", "NotOlderThan")
-_MAX_MANAGER = 128
 ALL_FIELDS = FieldSelector(())
 
 
@@ -123,7 +123,6 @@ class WriteOptions:
     manager: str = "unknown"
     field_validation: FieldValidation = "Warn"
     force: bool = False
-    given_manager: bool = False
 
 
 def write_options(request: Inbound, kind: str) -> WriteOptions:
@@ -133,19 +132,15 @@ def write_options(request: Inbound, kind: str) -> WriteOptions:
     if validation not in _FIELD_VALIDATIONS:
         problems.append(not_supported(ROOT / "fieldValidation", validation, _FIELD_VALIDATIONS))
     manager = request.parameter("fieldManager")
-    if len(manager) > _MAX_MANAGER or not manager.isprintable():
-        problems.append(
-            FieldError(ROOT / "fieldManager", required(ROOT, "").kind, f"use at most {_MAX_MANAGER} printable signs")
-        )
+    problems += validate_manager(manager, ROOT / "fieldManager")
     problems += _force_problems(request, kind)
     if problems:
         raise _invalid_options(kind, problems)
     return WriteOptions(
         dry_run=bool(request.parameters("dryRun")),
-        manager=manager or _agent_name(request),
+        manager=manager or manager_of(request.headers.get("User-Agent", "")) or "unknown",
         field_validation=next(each for each in _FIELD_VALIDATIONS if each == validation),
         force=request.flag("force"),
-        given_manager=bool(manager),
     )
 
 
@@ -162,12 +157,6 @@ def _force_problems(request: Inbound, kind: str) -> list[FieldError]:
     if request.parameter("force"):
         return [forbidden(ROOT / "force", "may not be specified for non-apply patch")]
     return []
-
-
-def _agent_name(request: Inbound) -> str:
-    """The manager of fields that a client without `fieldManager` gets: the first word of its User-Agent."""
-    agent = request.headers.get("User-Agent", "").partition("/")[0][:_MAX_MANAGER]
-    return agent if agent and agent.isprintable() else "unknown"
 
 
 def _dry_run_problems(values: list[str]) -> list[FieldError]:

@@ -10,7 +10,7 @@ from kohort.api.fields import ROOT, FieldError, invalid, required
 from kohort.embedded.admission.attributes import Attributes, Verb
 from kohort.embedded.admission.chain import Chain
 from kohort.embedded.kinds.strategies import prepare_create, prepare_update
-from kohort.embedded.ownership import EMPTY, FieldSet, track_update
+from kohort.embedded.ownership import reset_fields, track_update
 from kohort.embedded.server import metadata
 from kohort.embedded.server.commits import Commits
 from kohort.embedded.server.operations import Operation
@@ -203,7 +203,7 @@ class Writer:
             operation.resource.api_version,
             operation.resource.schema,
             operation.now,
-            unchangeable(operation),
+            reset_fields(operation.resource, operation.subresource),
         )
 
     async def _mutated(self, operation: Operation, verb: Verb, new: Object, old: Object | None) -> Object:
@@ -234,17 +234,6 @@ class Writer:
     async def _shown(self, operation: Operation, entry: Entry, *, is_new: bool = False) -> Written:
         (shown,) = await self._versions.served(operation.resource, [entry])
         return Written(shown, is_new)
-
-
-_STATUS = FieldSet.of("status")
-_ALL_BUT_STATUS = FieldSet.of("spec", "metadata.labels", "metadata.annotations", "metadata.finalizers")
-
-
-def unchangeable(operation: Operation) -> FieldSet:
-    """The fields that a write through this door leaves as they are, whatever it says."""
-    if operation.subresource == "status":
-        return _ALL_BUT_STATUS if operation.resource.is_custom else FieldSet.of("spec")
-    return _STATUS if operation.resource.subresource("status") else EMPTY
 
 
 def _is_conditional(operation: Operation, wanted: Object) -> bool:

@@ -1,0 +1,120 @@
+"""What the server says about itself."""
+
+import contextlib
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded.server.clusters import Cluster
+from kohort.embedded.server.negotiation import Shape, chosen_form
+from kohort.embedded.server.requests import Inbound, parse_bool, read_target
+from kohort.kube.errors import StatusError
+
+AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
+
+
+async def test_it_tells_its_version(cluster: Cluster) -> None:
+    version = await cluster.get("/version")
+    assert (version["major"], version["minor"], version["gitVersion"]) == ("1", "37", "v1.37.0+kohort")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz"])
+async def test_it_tells_its_health(cluster: Cluster, path: str) -> None:
+    assert (await cluster.ask("GET", path)).body == "ok"
+    assert "[+]store ok" in (await cluster.ask("GET", path, verbose="")).body
+    await cluster.core.store.close()
+    assert (await cluster.ask("GET", path)).status == 500
+
+
+async def test_discovery_answers_the_version_that_was_asked_for(cluster: Cluster) -> None:
+    for version in ("v2", "v2beta1"):
+        accept = f"{AGGREGATED.format(version)},application/json"
+        reply = await cluster.ask("GET", "/apis", None, {"Accept": accept})
+        assert reply.headers["Content-Type"] == AGGREGATED.format(version)
+        assert reply.body["apiVersion"] == f"apidiscovery.k8s.io/{version}"
+    assert (await cluster.get("/apis"))["kind"] == "APIGroupList"
+    assert (await cluster.get("/apis/batch"))["preferredVersion"]["version"] == "v1"
+    assert (await cluster.get("/api/v1"))["kind"] == "APIResourceList"
+    assert (await cluster.ask("GET", "/apis/batch/v7")).status == 404
+
+
+async def test_schemas_can_be_kept_by_their_tag(cluster: Cluster) -> None:
+    url = (await cluster.get("/openapi/v3"))["paths"]["apis/batch/v1"]["serverRelativeURL"]
+    assert url.startswith("/openapi/v3/apis/batch/v1?hash=")
+    response = await cluster.open("GET", "/openapi/v3/apis/batch/v1")
+    assert b"io.k8s.api.batch.v1.Job" in await response.read()
+    tag = {"If-None-Match": response.headers["ETag"]}
+    assert (await cluster.open("GET", "/openapi/v3/apis/batch/v1", None, tag)).status == 304
+
+
+async def test_numbers_are_there(cluster: Cluster) -> None:
+    await cluster.get("/api")
+    assert 'apiserver_request_total{verb="GET",code="200"}' in (await cluster.ask("GET", "/metrics")).body
+
+
+async def test_nothing_that_breaks_inside_shows(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("the secret is sesame")
+
+    monkeypatch.setattr(cluster.core.store, "get", broken)
+    reply = await cluster.ask("GET", "/api/v1/namespaces/default/configmaps/a")
+    assert (reply.status, reply.reason) == (500, "InternalError")
+    assert "sesame" not in msgspec.json.encode(reply.body).decode()
+    number = reply.message.rpartition(" ")[2]
+    assert [getattr(record, "request", "") for record in caplog.records] == [number]
+
+
+def test_truth_is_what_go_takes_for_it() -> None:
+    assert all(parse_bool(text) is True for text in ("1", "t", "true", "True", "TRUE"))
+    assert all(parse_bool(text) is False for text in ("0", "f", "false", "False", "FALSE"))
+    assert parse_bool("yes") is None
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", "/api/v1/namespaces", ("list", "", "namespaces", "", "")),
+        ("GET", "/api/v1/namespaces/a", ("get", "a", "namespaces", "a", "")),
+        ("PUT", "/api/v1/namespaces/a/finalize", ("update", "a", "namespaces", "a", "finalize")),
+        ("GET", "/api/v1/namespaces/a/pods", ("list", "a", "pods", "", "")),
+        ("GET", "/api/v1/namespaces/a/pods/b/log", ("get", "a", "pods", "b", "log")),
+        ("DELETE", "/apis/batch/v1/namespaces/a/jobs", ("deletecollection", "a", "jobs", "", "")),
+        ("PATCH", "/apis/batch/v1/namespaces/a/jobs/b", ("patch", "a", "jobs", "b", "")),
+    ],
+)
+def test_paths_name_what_they_are_about(method: str, path: str, expected: tuple[str, ...]) -> None:
+    target = read_target(Inbound(method, path))
+    assert (target.verb, target.namespace, target.resource, target.name, target.subresource) == expected
+
+
+def test_a_list_of_one_name_is_about_that_name() -> None:
+    query = (("fieldSelector", "metadata.name=b"), ("watch", "1"))
+    target = read_target(Inbound("GET", "/api/v1/namespaces/a/pods", query))
+    assert (target.verb, target.name) == ("watch", "b")
+
+
+@given(st.text(max_size=60))
+def test_any_path_can_be_read(path: str) -> None:
+    read_target(Inbound("GET", f"/{path}"))
+
+
+@given(st.text(max_size=60))
+def test_any_accept_header_has_an_answer(accept: str) -> None:
+    with contextlib.suppress(StatusError):
+        chosen_form(accept)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+        "application/json;g=meta.k8s.io;v=v1;as=Table",
+        "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io, application/json;as=Table;v=v1;g=meta.k8s.io",
+    ],
+)
+def test_tables_are_asked_for_in_any_order(accept: str) -> None:
+    assert chosen_form(accept).shape is Shape.TABLE

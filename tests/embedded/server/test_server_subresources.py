@@ -1,0 +1,141 @@
+"""What can be asked of an object besides itself."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+
+from embedded.server.clusters import Cluster, deployment, pod
+from kohort.embedded.auth.certificates import new_key
+from kohort.embedded.auth.jwt import Signer
+from kohort.embedded.server.core import Core, Parts
+from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.store import Store
+from kohort.kube.clock import VirtualClock
+
+PODS = "/api/v1/namespaces/default/pods"
+SCALE = "/apis/apps/v1/namespaces/default/deployments/d/scale"
+
+
+async def test_scale_shows_and_changes_the_replicas(cluster: Cluster) -> None:
+    await cluster.create(deployment("d", replicas=2))
+    scale = await cluster.get(SCALE)
+    assert (scale["kind"], scale["spec"], scale["status"]["selector"]) == ("Scale", {"replicas": 2}, "app=d")
+    assert (await cluster.merge(SCALE, {"spec": {"replicas": 5}})).body["spec"] == {"replicas": 5}
+    stale = await cluster.ask("PUT", SCALE, scale)
+    assert stale.reason == "Conflict"
+    scale["metadata"].pop("resourceVersion")
+    assert (await cluster.ask("PUT", SCALE, scale)).body["spec"] == {"replicas": 2}
+    assert (await cluster.merge(SCALE, {"spec": {"replicas": -1}})).status == 422
+
+
+@pytest.mark.parametrize("path", [f"{PODS}/p/binding", "/api/v1/namespaces/default/bindings"])
+async def test_a_binding_puts_a_pod_on_a_node(cluster: Cluster, path: str) -> None:
+    await cluster.create(pod("p"))
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    assert (await cluster.ask("POST", path, binding)).status == 201
+    found = await cluster.get(f"{PODS}/p")
+    assert found["spec"]["nodeName"] == "n1"
+    assert found["status"]["conditions"][0]["type"] == "PodScheduled"
+    again = await cluster.ask("POST", path, binding)
+    assert again.reason == "Conflict"
+    assert 'pod p is already assigned to node "n1"' in again.message
+
+
+async def budget(cluster: Cluster, allowed: int) -> None:
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
+    head = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
+    await cluster.create({**head, "spec": spec})
+    path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets/b/status"
+    status = {"observedGeneration": 1, "disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1}
+    assert (await cluster.merge(path, {"status": {**status, "expectedPods": 1}})).status == 200
+
+
+async def running_pod(cluster: Cluster, name: str) -> None:
+    found = pod(name, nodeName="n1")
+    found["metadata"]["labels"] = {"app": "x"}
+    await cluster.create(found)
+    await cluster.merge(f"{PODS}/{name}/status", {"status": {"phase": "Running"}})
+
+
+async def test_an_eviction_respects_the_budget(cluster: Cluster) -> None:
+    await budget(cluster, allowed=1)
+    for name in ("a", "b"):
+        await running_pod(cluster, name)
+    assert (await cluster.ask("POST", f"{PODS}/a/eviction", {"metadata": {"name": "a"}})).status == 201
+    assert (await cluster.get(f"{PODS}/a"))["metadata"]["deletionTimestamp"]
+    refused = await cluster.ask("POST", f"{PODS}/b/eviction", {"metadata": {"name": "b"}})
+    assert (refused.status, refused.reason) == (429, "TooManyRequests")
+    assert refused.message == "Cannot evict pod as it would violate the pod's disruption budget."
+    assert refused.headers["Retry-After"]
+
+
+async def test_a_token_stands_for_its_account(cluster: Cluster) -> None:
+    path = "/api/v1/namespaces/default/serviceaccounts/default/token"
+    answer = await cluster.ask("POST", path, {"spec": {"expirationSeconds": 3600}})
+    token = answer.body["status"]["token"]
+    assert answer.body["status"]["expirationTimestamp"] == "2026-01-01T01:00:00Z"
+    headers = {"Authorization": f"Bearer {token}"}
+    me = await cluster.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", {}, headers)
+    assert me.body["status"]["userInfo"]["username"] == "system:serviceaccount:default:default"
+    await cluster.clock.advance(3601)
+    assert (await cluster.ask("GET", "/api", None, headers)).status == 401
+    assert (await cluster.ask("POST", path, {"spec": {"expirationSeconds": 5}})).status == 400
+
+
+async def test_a_token_ends_with_what_it_is_bound_to(cluster: Cluster) -> None:
+    await cluster.create(pod("p"))
+    path = "/api/v1/namespaces/default/serviceaccounts/default/token"
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
+    token = (await cluster.ask("POST", path, {"spec": {"boundObjectRef": bound}})).body["status"]["token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    assert (await cluster.ask("GET", "/api", None, headers)).status == 200
+    await cluster.ask("DELETE", f"{PODS}/p")
+    assert (await cluster.ask("GET", "/api", None, headers)).status == 401
+
+
+class Lines:
+    """A log that says which part of it was asked for."""
+
+    async def open(self, pod: Mapping[str, Any], options: LogOptions) -> AsyncIterator[bytes]:
+        yield f"{pod['metadata']['name']} {options.container} {options.tail_lines}\n".encode()
+        if options.follow:
+            yield b"and on\n"
+
+
+async def test_logs_come_from_whoever_runs_the_pod() -> None:
+    clock = VirtualClock()
+    store = await Store.open(None)
+    core = Core(Parts(store, clock, Signer(new_key()), b"authority", logs=Lines()))
+    await core.start()
+    cluster = Cluster(core, clock)
+    await cluster.create(pod("p"))
+    reply = await cluster.ask("GET", f"{PODS}/p/log", tailLines="5", follow="true")
+    assert reply.body == "p main 5\nand on\n"
+    wrong = await cluster.ask("GET", f"{PODS}/p/log", container="other")
+    assert wrong.message == "container other is not valid for pod p"
+    assert (await cluster.ask("GET", f"{PODS}/p/log", tailLines="-3")).status == 400
+    await core.close()
+    await store.close()
+
+
+async def test_without_a_node_there_are_no_logs(cluster: Cluster) -> None:
+    await cluster.create(pod("p"))
+    assert (await cluster.ask("GET", f"{PODS}/p/log")).status == 503
+
+
+async def test_what_a_kind_does_not_have_is_not_found(cluster: Cluster) -> None:
+    await cluster.create(pod("p"))
+    assert (await cluster.ask("GET", f"{PODS}/p/scale")).status == 404
+    assert (await cluster.ask("DELETE", f"{PODS}/p/status")).status == 405
+
+
+async def test_services_get_addresses_that_stay(cluster: Cluster) -> None:
+    ports = [{"port": 80}]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": ports}}
+    first = await cluster.create(service)
+    other = await cluster.create({**service, "metadata": {"name": "t"}})
+    assert first["spec"]["clusterIP"] != other["spec"]["clusterIP"]
+    updated = await cluster.update({**service, "spec": {"ports": ports, "type": "NodePort"}})
+    assert updated.body["spec"]["clusterIP"] == first["spec"]["clusterIP"]
+    assert updated.body["spec"]["ports"][0]["nodePort"] >= 30000
