@@ -51,7 +51,10 @@ def apply(
     changes = ownable(changes_between(before, result.seen, node), reset)
     is_changed = not live or not same(before, result.seen)
     noted = last_applied_fields(before, shape) if manager == KUBECTL and not subresource else EMPTY
-    managers = _settled(managers, who, changes, _is_forced(force, managers, who, changes, noted))
+    refusals = {} if force else _refusals(managers, who, changes, noted)
+    if refusals:
+        raise apply_conflict(refusals)
+    managers = _settled(managers, who, changes)
     time = format_time(now) if is_changed else ""
     applied = _entered(managers, who, (claimed - NEVER_OWNED).without(reset), api_version, time)
     done = with_entries(result.obj if is_changed else before, encoded(applied))
@@ -79,12 +82,11 @@ def _owned(managers: Managers, who: ManagerId, claimed: FieldSet) -> FieldSet:
     return owned
 
 
-def _is_forced(force: bool, managers: Managers, who: ManagerId, changes: Changes, noted: FieldSet) -> bool:  # noqa: FBT001
-    """Whether owners lose what this changes; kubectl may also take all that it once applied from the client."""
-    if force:
-        return True
+def _refusals(managers: Managers, who: ManagerId, changes: Changes, noted: FieldSet) -> dict[ManagerId, FieldSet]:
+    """What stands against this apply; what kubectl itself once applied from the client does not."""
     conflicts = _conflicts(managers, who, changes)
-    return bool(conflicts) and not any(fields - noted for fields in conflicts.values())
+    left = {other: fields - noted for other, fields in conflicts.items()}
+    return {other: fields for other, fields in left.items() if fields}
 
 
 def _conflicts(managers: Managers, who: ManagerId, changes: Changes) -> dict[ManagerId, FieldSet]:
@@ -92,11 +94,9 @@ def _conflicts(managers: Managers, who: ManagerId, changes: Changes) -> dict[Man
     return {other: fields for other, fields in shared.items() if fields}
 
 
-def _settled(managers: Managers, who: ManagerId, changes: Changes, forced: bool) -> Managers:  # noqa: FBT001
+def _settled(managers: Managers, who: ManagerId, changes: Changes) -> Managers:
     """Everybody else's fields after the change."""
     conflicts = _conflicts(managers, who, changes)
-    if conflicts and not forced:
-        raise apply_conflict(conflicts)
     settled: Managers = {}
     for other, owner in managers.items():
         lost = conflicts.get(other, EMPTY)
