@@ -65,6 +65,8 @@ def pod(obj: Object) -> None:
     """What only a pod itself gets, and no template: requests from limits, service links, ports on the host."""
     spec = dict(obj.get("spec") or {})
     spec.setdefault("enableServiceLinks", True)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
     for name in ("initContainers", "containers"):
         if name in spec:
             spec[name] = [_pod_container(one, spec) for one in spec[name]]
@@ -187,7 +189,7 @@ def stateful_set(obj: Object) -> None:
         strategy["type"] = "RollingUpdate"
         strategy.setdefault("rollingUpdate", {})
     if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
-        strategy["rollingUpdate"] = {"partition": 0, **strategy["rollingUpdate"]}
+        strategy["rollingUpdate"] = {"partition": 0, "maxUnavailable": 1, **strategy["rollingUpdate"]}
     policy = {"whenDeleted": "Retain", "whenScaled": "Retain"}
     obj["updateStrategy"] = strategy
     obj["persistentVolumeClaimRetentionPolicy"] = {**policy, **(obj.get("persistentVolumeClaimRetentionPolicy") or {})}

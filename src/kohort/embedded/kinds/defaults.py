@@ -17,6 +17,11 @@ _WEBHOOK = {"failurePolicy": "Fail", **_EQUIVALENT, "timeoutSeconds": 10}
 _ROLE_REF = {"apiGroup": "rbac.authorization.k8s.io"}
 _CONTAINER = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File", "resources": {}}
 
+_NODE_INFO = (
+    "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
+    "kubeProxyVersion", "operatingSystem", "architecture",
+)  # fmt: skip
+
 _FIXED: dict[str, Mapping[str, Json]] = {
     "core.v1.ConfigMapVolumeSource": _MODE,
     "core.v1.Container": _CONTAINER,
@@ -28,7 +33,12 @@ _FIXED: dict[str, Mapping[str, Json]] = {
     "core.v1.HTTPGetAction": {"path": "/", "scheme": "HTTP"},
     "core.v1.HostPathVolumeSource": {"type": ""},
     "core.v1.ISCSIVolumeSource": {"iscsiInterface": "default"},
+    "core.v1.Event": {"source": {}, "reportingComponent": "", "reportingInstance": ""},
     "core.v1.NamespaceStatus": {"phase": "Active"},
+    "core.v1.NodeStatus": {
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
+        "nodeInfo": dict.fromkeys(_NODE_INFO, ""),
+    },
     "core.v1.ObjectFieldSelector": {"apiVersion": "v1"},
     "core.v1.PersistentVolumeClaimSpec": {"volumeMode": "Filesystem"},
     "core.v1.PersistentVolumeClaimStatus": {"phase": "Pending"},
@@ -42,7 +52,8 @@ _FIXED: dict[str, Mapping[str, Json]] = {
         "schedulerName": "default-scheduler",
     },
     "core.v1.PodStatus": {"phase": "Pending"},
-    "core.v1.PodTemplateSpec": {"metadata": {}},
+    "core.v1.PodTemplate": {"template": {}},
+    "core.v1.PodTemplateSpec": {"metadata": {}, "spec": {}},
     "core.v1.ProjectedVolumeSource": _MODE,
     "core.v1.ReplicationControllerSpec": {"replicas": 1},
     "core.v1.Secret": {"type": "Opaque"},
@@ -57,21 +68,36 @@ _FIXED: dict[str, Mapping[str, Json]] = {
     "admissionregistration.v1.ServiceReference": {"port": 443},
     "admissionregistration.v1.ValidatingAdmissionPolicySpec": {"failurePolicy": "Fail"},
     "admissionregistration.v1.ValidatingWebhook": _WEBHOOK,
-    "apps.v1.DaemonSetSpec": {"revisionHistoryLimit": 10},
-    "apps.v1.DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
-    "apps.v1.ReplicaSetSpec": {"replicas": 1},
-    "apps.v1.StatefulSetSpec": {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10},
+    "apps.v1.DaemonSetSpec": {"template": {}, "revisionHistoryLimit": 10},
+    "apps.v1.DeploymentSpec": {
+        "template": {},
+        "replicas": 1,
+        "revisionHistoryLimit": 10,
+        "progressDeadlineSeconds": 600,
+    },
+    "apps.v1.ReplicaSetSpec": {"template": {}, "replicas": 1},
+    "apps.v1.StatefulSetSpec": {
+        "template": {},
+        "podManagementPolicy": "OrderedReady",
+        "replicas": 1,
+        "revisionHistoryLimit": 10,
+    },
+    "apps.v1.StatefulSetStatus": {"availableReplicas": 0},
     "authentication.v1.TokenRequestSpec": {"expirationSeconds": 3600},
     "autoscaling.v2.HorizontalPodAutoscalerSpec": {"minReplicas": 1},
     "batch.v1.CronJobSpec": {
+        "jobTemplate": {},
         "concurrencyPolicy": "Allow",
         "suspend": False,
         "successfulJobsHistoryLimit": 3,
         "failedJobsHistoryLimit": 1,
     },
-    "batch.v1.JobTemplateSpec": {"metadata": {}},
+    "batch.v1.JobSpec": {"template": {}},
+    "batch.v1.JobTemplateSpec": {"metadata": {}, "spec": {}},
     "batch.v1.PodFailurePolicyOnPodConditionsPattern": {"status": "True"},
+    "discovery.v1.Endpoint": {"conditions": {}},
     "discovery.v1.EndpointPort": {"name": "", "protocol": "TCP"},
+    "events.v1.Event": {"deprecatedSource": {}},
     "networking.v1.IngressClassParametersReference": {"scope": "Cluster"},
     "networking.v1.IngressStatus": {"loadBalancer": {}},
     "networking.v1.NetworkPolicyPort": {"protocol": "TCP"},
@@ -82,8 +108,10 @@ _FIXED: dict[str, Mapping[str, Json]] = {
         "expectedPods": 0,
     },
     "rbac.v1.RoleRef": _ROLE_REF,
+    "resource.v1.ResourceClaimTemplateSpec": {"metadata": {}},
     "scheduling.v1.PriorityClass": {"preemptionPolicy": "PreemptLowerPriority"},
     "storage.v1.StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
+    "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference": {"port": 443},
 }
 _WHEN_ZERO: dict[str, Mapping[str, int]] = {
     "core.v1.Probe": {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3},
@@ -150,7 +178,7 @@ def _default_object(value: dict[str, Json], shape: Shape) -> dict[str, Json]:
     return filled
 
 
-_reach = Reach(frozenset(_PREFIX + key for key in (*_FIXED, *RULES, *_WHEN_ZERO)))
+_reach = Reach(frozenset(key if key.startswith("io.k8s.") else _PREFIX + key for key in (*_FIXED, *RULES, *_WHEN_ZERO)))
 
 
 def defaulted_schemas() -> frozenset[str]:

@@ -13,9 +13,11 @@ from kohort.embedded.resources import Resource
 
 Object = dict[str, Any]
 
-_CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
+CONTROLLER_UID = "batch.kubernetes.io/controller-uid"
 _JOB_NAME = "batch.kubernetes.io/job-name"
 _OLD_CONTROLLER_UID, _OLD_JOB_NAME = "controller-uid", "job-name"
+
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 
 _COUNTED = frozenset(
     {
@@ -23,6 +25,7 @@ _COUNTED = frozenset(
         "customresourcedefinitions.apiextensions.k8s.io",
         "daemonsets.apps",
         "deployments.apps",
+        "deviceclasses.resource.k8s.io",
         "endpointslices.discovery.k8s.io",
         "ingressclasses.networking.k8s.io",
         "ingresses.networking.k8s.io",
@@ -31,6 +34,7 @@ _COUNTED = frozenset(
         "networkpolicies.networking.k8s.io",
         "poddisruptionbudgets.policy",
         "pods",
+        "podtemplates",
         "priorityclasses.scheduling.k8s.io",
         "replicasets.apps",
         "replicationcontrollers",
@@ -92,7 +96,7 @@ def _new_job(obj: Object) -> Object:
     own = heading.get("labels") or {}
     labels = {**own, **_job_labels(metadata)}
     selector = spec.get("selector") or {}
-    matched = {**(selector.get("matchLabels") or {}), _CONTROLLER_UID: metadata.get("uid", "")}
+    matched = {**(selector.get("matchLabels") or {}), CONTROLLER_UID: metadata.get("uid", "")}
     if metadata.get("labels", own) == own:
         metadata = {**metadata, "labels": labels}
     template = {**template, "metadata": {**heading, "labels": labels}}
@@ -100,12 +104,24 @@ def _new_job(obj: Object) -> Object:
     return {**obj, "metadata": metadata, "spec": spec}
 
 
+def _new_daemon_set(obj: Object) -> Object:
+    return _with_template_generation(obj, 1)
+
+
+def _with_template_generation(obj: Object, generation: int) -> Object:
+    """Old clients of DaemonSets look for changes of the template in an annotation."""
+    metadata = obj.get("metadata") or {}
+    annotations = {**(metadata.get("annotations") or {}), _TEMPLATE_GENERATION: str(generation)}
+    return {**obj, "metadata": {**metadata, "annotations": annotations}}
+
+
 def _job_labels(metadata: Object) -> dict[str, Json]:
     uid, name = metadata.get("uid", ""), metadata.get("name", "")
-    return {_CONTROLLER_UID: uid, _OLD_CONTROLLER_UID: uid, _JOB_NAME: name, _OLD_JOB_NAME: name}
+    return {CONTROLLER_UID: uid, _OLD_CONTROLLER_UID: uid, _JOB_NAME: name, _OLD_JOB_NAME: name}
 
 
 _ON_CREATE: dict[str, Callable[[Object], Object]] = {
+    "daemonsets.apps": _new_daemon_set,
     "jobs.batch": _new_job,
     "namespaces": _new_namespace,
     "pods": _new_pod,
@@ -127,6 +143,8 @@ def _update(resource: Resource, new: Object, old: Object) -> Object:
         _take(prepared, old, "status")
     if resource.key == "namespaces":
         _take(prepared, old, "spec")
+    if resource.key == "daemonsets.apps":
+        prepared = _with_template_generation(prepared, _template_generation(prepared, old))
     if not _counts(resource):
         return prepared
     generation = int((old.get("metadata") or {}).get("generation") or 0)
@@ -134,6 +152,13 @@ def _update(resource: Resource, new: Object, old: Object) -> Object:
         generation += 1
     prepared["metadata"] = {**prepared.get("metadata", {}), "generation": generation}
     return prepared
+
+
+def _template_generation(new: Object, old: Object) -> int:
+    annotations = (old.get("metadata") or {}).get("annotations") or {}
+    known = annotations.get(_TEMPLATE_GENERATION, "")
+    count = int(known) if known.isdecimal() else 1
+    return count + ((new.get("spec") or {}).get("template") != (old.get("spec") or {}).get("template"))
 
 
 def _take(target: Object, source: Object, name: str) -> None:

@@ -12,7 +12,7 @@ _MAX_ANNOTATIONS = 256 * 1024
 _RBAC = "rbac.authorization.k8s.io"
 _NAMES: dict[str, words.Check] = {
     "namespaces": words.label,
-    "services": words.dns1035_label,
+    "services": words.label,
     f"clusterrolebindings.{_RBAC}": words.path_segment,
     f"clusterroles.{_RBAC}": words.path_segment,
     f"rolebindings.{_RBAC}": words.path_segment,

@@ -1,6 +1,6 @@
 """The walk through an object: at every schema with rules, ask them."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, FieldError, Path, not_supported
@@ -44,12 +44,11 @@ _RULES: dict[str, Rule] = {
     "io.k8s.api.scheduling.v1.PriorityClass": others.priority_class,
 }
 
+_AFTERWARDS: dict[str, Rule] = {"io.k8s.api.batch.v1.JobSpec": workloads.job_policy}
+"""Rules whose errors come after those of what lies below, as people know them."""
+
 _NEEDED: dict[str, tuple[str, ...]] = {
-    "io.k8s.api.apps.v1.DaemonSetSpec": ("template",),
-    "io.k8s.api.apps.v1.DeploymentSpec": ("template",),
-    "io.k8s.api.apps.v1.StatefulSetSpec": ("template",),
-    "io.k8s.api.batch.v1.CronJobSpec": ("schedule", "jobTemplate"),
-    "io.k8s.api.batch.v1.JobSpec": ("template",),
+    "io.k8s.api.batch.v1.CronJobSpec": ("schedule",),
     "io.k8s.api.batch.v1.PodFailurePolicyRule": ("action",),
     "io.k8s.api.core.v1.ConfigMapKeySelector": ("key",),
     "io.k8s.api.core.v1.Container": ("name",),
@@ -82,7 +81,7 @@ _ONE_OF: dict[str, dict[str, tuple[str, ...]]] = {
     "io.k8s.api.apps.v1.StatefulSetSpec": {"podManagementPolicy": ("OrderedReady", "Parallel")},
     "io.k8s.api.batch.v1.CronJobSpec": {"concurrencyPolicy": ("Allow", "Forbid", "Replace")},
     "io.k8s.api.batch.v1.JobSpec": {
-        "completionMode": ("Indexed", "NonIndexed"),
+        "completionMode": ("NonIndexed", "Indexed"),
         "podReplacementPolicy": ("Failed", "TerminatingOrFailed"),
     },
     "io.k8s.api.batch.v1.PodFailurePolicyRule": {"action": ("Count", "FailIndex", "FailJob", "Ignore")},
@@ -91,9 +90,9 @@ _ONE_OF: dict[str, dict[str, tuple[str, ...]]] = {
         "terminationMessagePolicy": ("FallbackToLogsOnError", "File"),
     },
     "io.k8s.api.core.v1.PodSpec": {
-        "dnsPolicy": ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"),
+        "dnsPolicy": ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"),
         "preemptionPolicy": ("Never", "PreemptLowerPriority"),
-        "restartPolicy": ("Always", "Never", "OnFailure"),
+        "restartPolicy": ("Always", "OnFailure", "Never"),
     },
     "io.k8s.api.core.v1.ServicePort": {"protocol": ("SCTP", "TCP", "UDP")},
     "io.k8s.api.core.v1.ServiceSpec": {
@@ -101,7 +100,7 @@ _ONE_OF: dict[str, dict[str, tuple[str, ...]]] = {
         "type": ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort"),
     },
     "io.k8s.api.core.v1.Taint": {"effect": _EFFECTS},
-    "io.k8s.api.core.v1.Toleration": {"effect": _EFFECTS, "operator": ("Equal", "Exists", "Gt", "Lt")},
+    "io.k8s.api.core.v1.Toleration": {"effect": _EFFECTS, "operator": ("Equal", "Exists")},
     "io.k8s.api.core.v1.TopologySpreadConstraint": {"whenUnsatisfiable": ("DoNotSchedule", "ScheduleAnyway")},
     "io.k8s.api.scheduling.v1.PriorityClass": {"preemptionPolicy": ("Never", "PreemptLowerPriority")},
     "io.k8s.api.storage.v1.StorageClass": {
@@ -119,11 +118,11 @@ def validate(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json
         return []
     if old is None:
         return [*name_problems(resource, obj), *_walk(obj, shape_of(resource.schema.raw), ROOT)]
-    changed = {name: value for name, value in obj.items() if old.get(name) != value}
-    if not changed.keys() - {"status"}:
+    changed = {name for name in obj.keys() | old.keys() if old.get(name) != obj.get(name)}
+    if not changed - {"status"}:
         return []
-    problems = list(update_problems(resource.key, obj, old))
-    return problems or [*_walk_changed(obj, changed, shape_of(resource.schema.raw))]
+    found = _walk_changed(obj, changed, shape_of(resource.schema.raw))
+    return [*found, *update_problems(resource.key, obj, old)]
 
 
 def schemas_with_rules() -> frozenset[str]:
@@ -138,6 +137,9 @@ def _walk(value: Json, shape: Shape, path: Path) -> Iterator[FieldError]:
             for name, below in _members(shape, path):
                 if name in value:
                     yield from _walk(value[name], below, path / name)
+            last = _AFTERWARDS.get(shape.name)
+            if last:
+                yield from last(value, path)
         elif shape.kind == "map":
             for name, member in value.items():
                 yield from _walk(member, shape.below, path[name])
@@ -146,12 +148,12 @@ def _walk(value: Json, shape: Shape, path: Path) -> Iterator[FieldError]:
             yield from _walk(item, shape.below, path[index])
 
 
-def _walk_changed(obj: Mapping[str, Json], changed: Mapping[str, Json], shape: Shape) -> Iterator[FieldError]:
+def _walk_changed(obj: Mapping[str, Json], changed: Set[str], shape: Shape) -> Iterator[FieldError]:
     """Rules of the object as a whole, then only those parts that are not as they were."""
     yield from _object(obj, shape, ROOT)
     for name, below in _members(shape, ROOT):
-        if name in changed:
-            yield from _walk(changed[name], below, ROOT / name)
+        if name in changed and name in obj:
+            yield from _walk(obj[name], below, ROOT / name)
 
 
 def _members(shape: Shape, path: Path) -> Iterator[tuple[str, Shape]]:

@@ -34,36 +34,35 @@ def service_spec(spec: Object, path: Path) -> Problems:
 
 def role_binding(obj: Object, path: Path) -> Problems:
     """The role and those who get it."""
-    role = obj.get("roleRef") or {}
-    if not role.get("name"):
-        yield missing(path / "roleRef" / "name")
-    kinds = ("ClusterRole",) if obj.get("kind") == "ClusterRoleBinding" else ("Role", "ClusterRole")
+    role, is_for_cluster = obj.get("roleRef") or {}, obj.get("kind") == "ClusterRoleBinding"
+    kinds = ("ClusterRole",) if is_for_cluster else ("Role", "ClusterRole")
     if role.get("kind") not in kinds:
         yield not_supported(path / "roleRef" / "kind", role.get("kind", ""), kinds)
     for index, one in enumerate(obj.get("subjects") or ()):
-        yield from _subject(one, (path / "subjects")[index])
+        place = (path / "subjects")[index]
+        yield from _subject(one, place)
+        if is_for_cluster and one.get("kind") == "ServiceAccount" and not one.get("namespace"):
+            yield missing(place / "namespace")
+    if not role.get("name"):
+        yield missing(path / "roleRef" / "name")
 
 
 def _subject(one: Object, path: Path) -> Problems:
-    if not one.get("name"):
-        yield missing(path / "name")
     kinds = ("ServiceAccount", "User", "Group")
     if one.get("kind") not in kinds:
         yield not_supported(path / "kind", one.get("kind", ""), kinds)
-    elif one["kind"] == "ServiceAccount" and not one.get("namespace"):
-        yield missing(path / "namespace")
+    if not one.get("name"):
+        yield missing(path / "name")
 
 
 def policy_rule(rule: Object, path: Path) -> Problems:
     """What may be done, to what."""
+    if not rule.get("nonResourceURLs"):
+        for name, word in (("apiGroups", "api group"), ("resources", "resource")):
+            if not rule.get(name):
+                yield missing(path / name, f"resource rules must supply at least one {word}")
     if not rule.get("verbs"):
-        yield missing(path / "verbs", "verbs must contain at least one value")
-    if rule.get("nonResourceURLs"):
-        return
-    if not rule.get("apiGroups"):
-        yield missing(path / "apiGroups", "resource rules must supply at least one api group")
-    if not rule.get("resources"):
-        yield missing(path / "resources", "resource rules must supply at least one resource")
+        yield missing(path / "verbs")
 
 
 def priority_class(obj: Object, path: Path) -> Problems:
@@ -83,11 +82,14 @@ def webhook(hook: Object, path: Path) -> Problems:
     yield from worded(path / "name", name, words.subdomain)
     if name and name.count(".") < 2:
         yield bad(path / "name", name, "should be a domain with at least three segments separated by dots")
+    effects = hook.get("sideEffects")
+    if not effects:
+        yield missing(path / "sideEffects", "must specify one of None, NoneOnDryRun")
+    elif effects not in ("None", "NoneOnDryRun"):
+        yield not_supported(path / "sideEffects", effects, ("None", "NoneOnDryRun"))
+    yield from _called(hook.get("clientConfig") or {}, path / "clientConfig")
     if not hook.get("admissionReviewVersions"):
         yield missing(path / "admissionReviewVersions", "must specify one of v1, v1beta1")
-    if hook.get("sideEffects") not in ("None", "NoneOnDryRun"):
-        yield not_supported(path / "sideEffects", hook.get("sideEffects", ""), ("None", "NoneOnDryRun"))
-    yield from _called(hook.get("clientConfig") or {}, path / "clientConfig")
     seconds = hook.get("timeoutSeconds")
     if seconds is not None and not 1 <= seconds <= 30:
         yield bad(path / "timeoutSeconds", seconds, "the timeout value must be between 1 and 30 seconds")
@@ -122,16 +124,26 @@ def amounts(spec: Object, path: Path) -> Problems:
         yield from worded(place[name], name, words.qualified_name)
 
 
+_ORDER = (
+    ("min", "min", "max"),
+    ("defaultRequest", "min", "defaultRequest"),
+    ("defaultRequest", "defaultRequest", "max"),
+    ("defaultRequest", "defaultRequest", "default"),
+    ("default", "min", "default"),
+    ("default", "default", "max"),
+)
+"""Where an error is told, and which of two bounds may not be above the other."""
+
+
 def limit_range_item(item: Object, path: Path) -> Problems:
     """Least, default and most in this order."""
-    order = ("min", "defaultRequest", "default", "max")
-    for lower_place, lower in enumerate(order):
-        for upper in order[lower_place + 1 :]:
-            for name, amount in (item.get(lower) or {}).items():
-                limit = (item.get(upper) or {}).get(name)
-                if limit is not None and Quantity.parse(amount) > Quantity.parse(limit):
-                    why = f"{_spoken(lower)} value {amount} is greater than {_spoken(upper)} value {limit}"
-                    yield bad((path / lower)[name], amount, why)
+    for place, lower, upper in _ORDER:
+        for name, amount in sorted((item.get(lower) or {}).items()):
+            limit = (item.get(upper) or {}).get(name)
+            if limit is not None and Quantity.parse(amount) > Quantity.parse(limit):
+                word = "default limit" if (lower, upper) == ("defaultRequest", "default") else _spoken(upper)
+                why = f"{_spoken(lower)} value {amount} is greater than {word} value {limit}"
+                yield bad((path / place)[name], limit if place == upper else amount, why)
 
 
 def _spoken(name: str) -> str:

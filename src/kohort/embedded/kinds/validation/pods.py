@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from kohort.api.fields import Path, not_supported
+from kohort.api.fields import Path, forbidden, not_supported
 from kohort.api.quantity import Quantity
 from kohort.embedded.kinds.validation import words
 from kohort.embedded.kinds.validation.metadata import label_problems
@@ -36,12 +36,19 @@ def pod_spec(spec: Object, path: Path) -> Problems:
     for name, listed in (("initContainers", init), ("containers", containers)):
         for index, container in enumerate(listed):
             yield from _mounts(container, known, (path / name)[index])
-    yield from not_negative(spec, path, "terminationGracePeriodSeconds")
     yield from _deadline(spec, path)
     yield from label_problems(spec.get("nodeSelector") or {}, path / "nodeSelector")
     for name in ("nodeName", "serviceAccountName", "priorityClassName", "runtimeClassName"):
         yield from worded(path / name, spec.get(name), words.subdomain)
-    yield from duplicates(spec.get("schedulingGates") or (), path / "schedulingGates", "name")
+    yield from _gates(spec, path / "schedulingGates")
+
+
+def _gates(spec: Object, path: Path) -> Problems:
+    seen = set()
+    for index, gate in enumerate(spec.get("schedulingGates") or ()):
+        if gate.get("name") in seen:
+            yield doubled(path[index], gate.get("name"))
+        seen.add(gate.get("name"))
 
 
 def _container_names(containers: Iterable[Object], init: Iterable[Object], path: Path) -> Problems:
@@ -107,7 +114,7 @@ def resources(one: Object, path: Path) -> Problems:
 
 
 def _amount(resource: str, amount: str, path: Path) -> Problems:
-    place = path[resource] if "/" in resource else path / resource
+    place = path[resource]
     yield from worded(place, resource, words.qualified_name)
     if "/" not in resource and resource not in _STANDARD and not resource.startswith("hugepages-"):
         yield bad(place, resource, "must be a standard resource type or fully qualified")
@@ -149,7 +156,7 @@ def probe(one: Object, path: Path) -> Problems:
     if not ways:
         yield missing(path, "must specify a handler type")
     for way in ways[1:]:
-        yield bad(path / way, one[way], "may not specify more than 1 handler type")
+        yield forbidden(path / way, "may not specify more than 1 handler type")
     names = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
     yield from not_negative(one, path, *names)
 
@@ -158,4 +165,4 @@ def volume(one: Object, path: Path) -> Problems:
     """A volume has a name and one source."""
     yield from worded(path / "name", one.get("name"), words.label)
     for source in sorted(one.keys() - {"name"})[1:]:
-        yield bad(path / source, "", "may not specify more than 1 volume type")
+        yield forbidden(path / source, "may not specify more than 1 volume type")

@@ -27,6 +27,15 @@ class AsJson:
         return hash(str(self))
 
 
+class _TerseError(FieldError):
+    """An error that says no more than its kind and value."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return super().__str__().removesuffix(": ")
+
+
 def bad(path: Path, value: Json, detail: str) -> FieldError:
     """A value of the right type that is not allowed."""
     return invalid(path, value if isinstance(value, str) else AsJson(value), detail)
@@ -34,17 +43,17 @@ def bad(path: Path, value: Json, detail: str) -> FieldError:
 
 def missing(path: Path, detail: str = "") -> FieldError:
     """A value that has to be there; Kubernetes mostly says no more than that."""
-    return FieldError(path, ErrorKind.REQUIRED, detail)
+    return _TerseError(path, ErrorKind.REQUIRED, detail)
 
 
 def doubled(path: Path, value: Json) -> FieldError:
     """A value that stands elsewhere already."""
-    return FieldError(path, ErrorKind.DUPLICATE, "", value)
+    return _TerseError(path, ErrorKind.DUPLICATE, "", value)
 
 
 def unknown_name(path: Path, value: Json) -> FieldError:
     """A name of nothing that is there."""
-    return FieldError(path, ErrorKind.NOT_FOUND, "", value)
+    return _TerseError(path, ErrorKind.NOT_FOUND, "", value)
 
 
 def worded(path: Path, value: Json, check: Check) -> Problems:

@@ -17,6 +17,7 @@ _STATEFUL_FIELDS = (
     "replicas", "ordinals", "template", "updateStrategy", "revisionHistoryLimit",
     "persistentVolumeClaimRetentionPolicy", "minReadySeconds",
 )  # fmt: skip
+_STATEFUL_FIXED = ("selector", "serviceName", "podManagementPolicy")
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 """What may still change in the template of a Job that waits suspended and has not started."""
 
@@ -36,6 +37,8 @@ def _pod(new: Object, old: Object) -> Problems:
     yield from _deadline(now, before)
     yield from _tolerations(now, before)
     yield from _gates(now, before)
+    if before.get("schedulingGates"):
+        yield from _narrowed(now, before)
     if _settled(now, before) != _settled(before, before):
         yield forbidden(_SPEC, _POD_WORDS)
 
@@ -82,6 +85,14 @@ def _gates(now: Object, before: Object) -> Problems:
         if one.get("name") not in known:
             why = f"only deletion is allowed, but found new scheduling gate '{one.get('name')}'"
             yield forbidden((_SPEC / "schedulingGates")[index] / "name", why)
+
+
+def _narrowed(now: Object, before: Object) -> Problems:
+    """While a gate holds a pod, its node selector may grow and do nothing else."""
+    wanted, former = now.get("nodeSelector") or {}, before.get("nodeSelector") or {}
+    if any(wanted.get(key) != value for key, value in former.items()):
+        why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        yield bad(_SPEC / "nodeSelector", now.get("nodeSelector"), why)
 
 
 _JOB_FIXED = (
@@ -144,7 +155,8 @@ def _selector(new: Object, old: Object) -> Problems:
 
 def _stateful_set(new: Object, old: Object) -> Problems:
     now, before = _part(new, "spec"), _part(old, "spec")
-    names = (now.keys() | before.keys()) - set(_STATEFUL_FIELDS)
+    yield from unchanged(now, before, _SPEC, *_STATEFUL_FIXED)
+    names = (now.keys() | before.keys()) - {*_STATEFUL_FIELDS, *_STATEFUL_FIXED}
     if any(now.get(name) != before.get(name) for name in names):
         listed = ", ".join(f"'{name}'" for name in _STATEFUL_FIELDS[:-1])
         why = f"updates to statefulset spec for fields other than {listed} and '{_STATEFUL_FIELDS[-1]}' are forbidden"
@@ -175,14 +187,15 @@ def _secret(new: Object, old: Object) -> Problems:
 
 def _binding(new: Object, old: Object) -> Problems:
     if new.get("roleRef") != old.get("roleRef"):
-        yield bad(ROOT / "roleRef", new.get("roleRef"), "cannot change roleRef")
+        role = _part(new, "roleRef")
+        shown = {"APIGroup": role.get("apiGroup"), "Kind": role.get("kind"), "Name": role.get("name")}
+        yield bad(ROOT / "roleRef", shown, IMMUTABLE)
 
 
 def _storage_class(new: Object, old: Object) -> Problems:
-    for name in ("parameters", "provisioner", "reclaimPolicy"):
+    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
         if new.get(name) != old.get(name):
-            yield forbidden(ROOT / name, f"updates to {name} are forbidden.")
-    yield from unchanged(new, old, ROOT, "volumeBindingMode")
+            yield bad(ROOT / name, None, IMMUTABLE)
 
 
 def _whole_spec(new: Object, old: Object) -> Problems:
@@ -193,13 +206,8 @@ def _service(new: Object, old: Object) -> Problems:
     now, before = _part(new, "spec"), _part(old, "spec")
     kept = before.get("clusterIP")
     if kept and now.get("type") == before.get("type") != "ExternalName" and now.get("clusterIP") != kept:
-        yield bad((_SPEC / "clusterIPs")[0], now.get("clusterIP") or "", "may not change once set")
-
-
-def _lease(new: Object, old: Object) -> Problems:
-    now, before = _part(new, "spec").get("leaseTransitions") or 0, _part(old, "spec").get("leaseTransitions") or 0
-    if now < before:
-        yield bad(_SPEC / "leaseTransitions", now, f"must be greater than or equal to {before}")
+        shown = now.get("clusterIPs") or [now.get("clusterIP") or ""]
+        yield bad((_SPEC / "clusterIPs")[0], shown, "may not change once set")
 
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -209,7 +217,6 @@ UPDATES: dict[str, Callable[[Object, Object], Problems]] = {
     "daemonsets.apps": _selector,
     "deployments.apps": _selector,
     "jobs.batch": _job,
-    "leases.coordination.k8s.io": _lease,
     "pods": _pod,
     "priorityclasses.scheduling.k8s.io": _priority_class,
     "replicasets.apps": _selector,

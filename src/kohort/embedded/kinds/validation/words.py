@@ -11,7 +11,6 @@ Check = Callable[[str], list[str]]
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
-_DNS1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _KEY = "[-._a-zA-Z0-9]+"
 _ENDS = "and must start and end with an alphanumeric character"
@@ -29,11 +28,6 @@ _LABEL_WORDS = _shown(
 _SUBDOMAIN_WORDS = _shown(
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_ENDS}",
     _SUBDOMAIN, "example.com",
-)  # fmt: skip
-_DNS1035_WORDS = _shown(
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character",
-    _DNS1035, "my-name", "abc-123",
 )  # fmt: skip
 _PARTS = f"must consist of alphanumeric characters, '-', '_' or '.', {_ENDS}"
 _NAME_PART_WORDS = _shown(f"name part {_PARTS}", _QUALIFIED, "MyName", "my.name", "123-abc")
@@ -61,12 +55,19 @@ def _text(regex: str, limit: int, words: str, unit: str = "characters") -> Check
     return check
 
 
-label = _text(_LABEL, 63, _LABEL_WORDS)
+_label = _text(_LABEL, 63, _LABEL_WORDS)
 subdomain = _text(_SUBDOMAIN, 253, _SUBDOMAIN_WORDS)
-dns1035_label = _text(_DNS1035, 63, _DNS1035_WORDS)
 label_value = _text(f"({_QUALIFIED})?", 63, _VALUE_WORDS, "bytes")
 config_key = _text(_KEY, 253, _KEY_WORDS)
 _name_part = _text(_QUALIFIED, 63, _NAME_PART_WORDS, "bytes")
+
+
+def label(value: str) -> list[str]:
+    """A name without dots."""
+    problems = _label(value)
+    if problems and "." in value and not subdomain(value):
+        return [text if text != _LABEL_WORDS else "must not contain dots" for text in problems]
+    return problems
 
 
 def qualified_name(value: str) -> list[str]:

@@ -1,12 +1,11 @@
 """What makes a Job, a CronJob or a Deployment and its kin impossible."""
 
-import re
-
 from kohort.api.codec import Json, from_json
 from kohort.api.errors import ApiError
 from kohort.api.fields import Path, not_supported
 from kohort.api.meta import LabelSelector
 from kohort.api.selectors import compile_selector
+from kohort.embedded.kinds.strategies import CONTROLLER_UID
 from kohort.embedded.kinds.validation.problems import (
     Object,
     Problems,
@@ -14,6 +13,7 @@ from kohort.embedded.kinds.validation.problems import (
     missing,
     not_negative,
 )
+from kohort.embedded.kinds.validation.schedules import schedule_problem
 
 _JOB_POLICIES = ("OnFailure", "Never")
 _JOB_COUNTS = (
@@ -21,9 +21,6 @@ _JOB_COUNTS = (
     "backoffLimitPerIndex", "maxFailedIndexes",
 )  # fmt: skip
 _MAX_INDEXED = 100_000
-_CRON = re.compile(
-    r"@(every\s+\S+|yearly|annually|monthly|weekly|daily|midnight|hourly)|(TZ=\S+\s+|CRON_TZ=\S+\s+)?\S+(\s+\S+){4}"
-)
 
 
 def job_spec(spec: Object, path: Path) -> Problems:
@@ -35,7 +32,6 @@ def job_spec(spec: Object, path: Path) -> Problems:
         for name in ("backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"):
             if spec.get(name) is not None:
                 yield bad(path / name, spec[name], "requires indexed completion mode")
-    yield from _job_policy(spec, path / "template" / "spec" / "restartPolicy")
     if spec.get("podFailurePolicy") and spec.get("podReplacementPolicy") not in (None, "Failed"):
         yield not_supported(path / "podReplacementPolicy", spec["podReplacementPolicy"], ("Failed",))
 
@@ -53,7 +49,9 @@ def _indexed(spec: Object, path: Path) -> Problems:
         yield missing(path / "backoffLimitPerIndex", "when maxFailedIndexes is specified")
 
 
-def _job_policy(spec: Object, path: Path) -> Problems:
+def job_policy(spec: Object, path: Path) -> Problems:
+    """Pods of a Job end, so they are not restarted for ever."""
+    path = path / "template" / "spec" / "restartPolicy"
     policy = ((spec.get("template") or {}).get("spec") or {}).get("restartPolicy")
     if policy in (None, "", "Always"):
         yield missing(path, 'valid values: "OnFailure", "Never"')
@@ -65,27 +63,24 @@ def _job_policy(spec: Object, path: Path) -> Problems:
 
 def job(obj: Object, path: Path) -> Problems:
     """A Job's selector finds the pods of its template."""
-    spec = obj.get("spec") or {}
-    if spec.get("selector") is not None:
-        yield from _matching(spec, path / "spec")
+    spec, uid = obj.get("spec") or {}, (obj.get("metadata") or {}).get("uid", "")
+    selector = spec.get("selector")
+    if selector is None:
+        yield missing(path / "spec" / "selector")
+    elif not spec.get("manualSelector") and selector != {"matchLabels": {CONTROLLER_UID: uid}}:
+        yield bad(path / "spec" / "selector", selector, "`selector` not auto-generated")
+    yield from _matching(spec, path / "spec")
 
 
 def cron_job_spec(spec: Object, path: Path) -> Problems:
     """A schedule that can be read."""
     schedule = spec.get("schedule")
-    if schedule and not _CRON.fullmatch(schedule.strip()):
-        yield bad(
-            path / "schedule",
-            schedule,
-            f"expected exactly 5 fields, found {len(schedule.split())}: {_fields(schedule)}",
-        )
-    if (spec.get("startingDeadlineSeconds") or 0) < 0:
-        yield from not_negative(spec, path, "startingDeadlineSeconds")
-    yield from not_negative(spec, path, "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
-
-
-def _fields(schedule: str) -> str:
-    return "[" + " ".join(schedule.split()) + "]"
+    problem = schedule_problem(schedule) if schedule else ""
+    if problem:
+        yield bad(path / "schedule", schedule, problem)
+    yield from not_negative(
+        spec, path, "startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"
+    )
 
 
 def controlled(spec: Object, path: Path) -> Problems:
@@ -94,6 +89,7 @@ def controlled(spec: Object, path: Path) -> Problems:
     selector = spec.get("selector")
     if selector is None:
         yield missing(path / "selector")
+        yield from _matching(spec, path)
     elif not selector.get("matchLabels") and not selector.get("matchExpressions"):
         yield bad(path / "selector", selector, "empty selector is invalid for deployment")
     else:
@@ -106,12 +102,17 @@ def controlled(spec: Object, path: Path) -> Problems:
 def _matching(spec: Object, path: Path) -> Problems:
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels") or {}
     try:
-        selector = compile_selector(from_json(spec["selector"], LabelSelector))
+        given = spec.get("selector")
+        selector = compile_selector(None if given is None else from_json(given, LabelSelector))
     except ApiError:
-        yield bad(path / "selector", spec["selector"], "invalid label selector")
+        yield bad(path / "selector", given, "invalid label selector")
         return
     if not selector.matches(labels):
-        yield bad(path / "template" / "metadata" / "labels", labels, "`selector` does not match template `labels`")
+        yield bad(
+            path / "template" / "metadata" / "labels",
+            dict(sorted(labels.items())) or None,
+            "`selector` does not match template `labels`",
+        )
 
 
 def disruption_budget_spec(spec: Object, path: Path) -> Problems:
