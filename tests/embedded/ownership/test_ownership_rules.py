@@ -197,3 +197,24 @@ def test_entries_that_are_none_are_named() -> None:
 @pytest.mark.parametrize(("agent", "name"), [("kubectl/v1.37 (linux)", "kubectl"), ("", ""), ("a\u0007b/1", "ab")])
 def test_a_client_without_a_name_owns_by_its_user_agent(agent: str, name: str) -> None:
     assert manager_of(agent) == name
+
+
+def test_an_object_too_deep_to_walk_is_a_bad_request() -> None:
+    obj: dict[str, Any] = {}
+    for _ in range(900):
+        obj = {"a": obj}
+    deep = {"apiVersion": "x.dev/v1", "kind": "X", "metadata": {"name": "x"}, "spec": obj}
+    with pytest.raises(StatusError, match="nested too deeply"):
+        track_update(None, deep, "me", "Update", "", "x.dev/v1", None, START)
+    with pytest.raises(StatusError, match="nested too deeply"):
+        apply(None, deep, "me", False, None, "x.dev/v1", START)
+
+
+def test_of_many_managers_that_update_the_oldest_become_one() -> None:
+    live = updated(None, deployment(0), "creator", START)
+    for number in range(1, 13):
+        labels = {f"l{index}": "1" for index in range(number)}
+        live = updated(live, deployment(0, **labels), f"m{number:02}", START + timedelta(seconds=number))
+    names = [entry["manager"] for entry in live["metadata"]["managedFields"]]
+    assert names == ["ancient-changes", *(f"m{number:02}" for number in range(4, 13))]
+    assert live["metadata"]["managedFields"][0]["time"] == "2026-01-01T00:00:03Z"

@@ -112,3 +112,13 @@ def test_no_json_patch_breaks_the_server(patch: list[Any]) -> None:
         apply_patch(PatchKind.JSON, {"a": [1, {"b": 2}]}, patch, None)
     except StatusError as refused:
         assert refused.code in (400, 422)  # noqa: PT017  either end is fine, a traceback is not
+
+
+@pytest.mark.parametrize("kind", [PatchKind.JSON, PatchKind.MERGE, PatchKind.STRATEGIC])
+def test_a_patch_too_deep_to_walk_is_a_bad_request(kind: PatchKind) -> None:
+    deep: Any = 1
+    for _ in range(900):
+        deep = {"a": deep}
+    patch = [{"op": "test", "path": "", "value": deep}] if kind is PatchKind.JSON else deep
+    with pytest.raises(StatusError, match="nested too deeply"):
+        apply_patch(kind, deep, patch, None)

@@ -20,12 +20,14 @@ from kohort.embedded.ownership.merging import merged
 from kohort.embedded.ownership.pruning import pruned
 from kohort.embedded.ownership.shapes import shape_of
 from kohort.embedded.ownership.tracking import NEVER_OWNED, changes_between, entries_of, ownable, with_entries
+from kohort.embedded.patches.depth import refusing_depth
 
 BEFORE_FIRST_APPLY = "before-first-apply"
 
 Object = dict[str, Any]
 
 
+@refusing_depth
 def apply(
     live: Object | None,
     config: Object,

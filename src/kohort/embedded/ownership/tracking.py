@@ -24,6 +24,7 @@ from kohort.embedded.ownership.managers import (
     trusted,
 )
 from kohort.embedded.ownership.shapes import shape_of
+from kohort.embedded.patches.depth import refusing_depth
 
 Object = dict[str, Any]
 
@@ -43,6 +44,7 @@ NEVER_OWNED = FieldSet.of(
 )
 
 
+@refusing_depth
 def track_update(
     old: Object | None,
     new: Object,

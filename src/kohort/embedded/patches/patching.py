@@ -3,12 +3,14 @@
 from kohort.api.codec import Json, without_nulls
 from kohort.api.merge import merge
 from kohort.embedded.openapi import Node
+from kohort.embedded.patches.depth import refusing_depth
 from kohort.embedded.patches.failures import not_decoded, unprocessable
 from kohort.embedded.patches.json_patch import apply_json_patch
 from kohort.embedded.patches.kinds import PatchKind
 from kohort.embedded.patches.strategic import apply_strategic_patch
 
 
+@refusing_depth
 def apply_patch(kind: PatchKind, obj: dict[str, Json], patch: Json, node: Node | None) -> dict[str, Json]:
     """The object with the patch applied; `node` is its schema, which only strategic patches look at."""
     result = _patched(kind, obj, patch, node)
