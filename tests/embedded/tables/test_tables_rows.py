@@ -280,7 +280,31 @@ ROWS: list[tuple[str, Object, dict[str, Any]]] = [
         {"Role": "Role/r", "Users": "u", "ServiceAccounts": "n/s"},
     ),
     ("roles.rbac.authorization.k8s.io", {}, {"Created At": CREATED}),
-    ("customresourcedefinitions.apiextensions.k8s.io", {}, {"Created At": CREATED}),
+    (
+        "customresourcedefinitions.apiextensions.k8s.io",
+        {
+            "spec": {
+                "group": "x.io",
+                "scope": "Namespaced",
+                "names": {"kind": "Thing", "shortNames": ["th", "ti"]},
+                "versions": [
+                    {"name": "v1", "served": True, "storage": True},
+                    {"name": "v1beta1", "served": True},
+                    {"name": "v1alpha1", "served": False},
+                ],
+            },
+            "status": {"conditions": [{"type": "Established", "status": "True"}]},
+        },
+        {
+            "Scope": "Namespaced",
+            "Versions": "v1(storage),v1beta1",
+            "Created At": CREATED,
+            "Group": "x.io",
+            "Kind": "Thing",
+            "ShortNames": "th,ti",
+            "Established": True,
+        },
+    ),
     ("mutatingwebhookconfigurations.admissionregistration.k8s.io", {"webhooks": [{}, {}]}, {"Webhooks": 2}),
     (
         "apiservices.apiregistration.k8s.io",

@@ -12,6 +12,7 @@ from kohort.embedded.tables.cells import (
     containers,
     dig,
     is_deleted,
+    is_true,
     labels_text,
     layout,
     name_of,
@@ -221,6 +222,21 @@ def _pod_template(obj: Object, now: datetime) -> Cells:
     return (name_of(obj), *containers(template), labels_text(dig(template, "metadata", "labels")))
 
 
+def _definition(obj: Object, now: datetime) -> Cells:
+    spec, names = obj.get("spec") or {}, dig(obj, "spec", "names") or {}
+    served = [one for one in spec.get("versions") or () if one.get("served")]
+    return (
+        name_of(obj),
+        spec.get("scope", ""),
+        ",".join(f"{one.get('name', '')}{'(storage)' if one.get('storage') else ''}" for one in served),
+        dig(obj, "metadata", "creationTimestamp"),
+        spec.get("group", ""),
+        names.get("kind", ""),
+        ",".join(names.get("shortNames") or ()),
+        is_true(obj, "Established"),
+    )
+
+
 _BINDING = layout("Name|Role|Age|Users+|Groups+|ServiceAccounts+", _binding)
 _WEBHOOKS = layout("Name|Webhooks:integer|Age", _webhooks)
 _NAMED = layout("Name|Age", _named)
@@ -228,6 +244,9 @@ _ADMISSION = "admissionregistration.k8s.io"
 _RBAC = "rbac.authorization.k8s.io"
 
 CLUSTER: dict[str, Layout] = {
+    "customresourcedefinitions.apiextensions.k8s.io": layout(
+        "Name|Scope|Versions|Created At:date|Group+|Kind+|ShortNames+|Established:boolean+", _definition
+    ),
     "certificatesigningrequests.certificates.k8s.io": layout(
         "Name|Age|SignerName|Requestor|RequestedDuration|Condition", _signing_request
     ),
@@ -236,7 +255,7 @@ CLUSTER: dict[str, Layout] = {
         "Name|Status|Roles|Age|Version|Internal-IP+|External-IP+|OS-Image+|Kernel-Version+|Container-Runtime+", _node
     ),
     "priorityclasses.scheduling.k8s.io": layout(
-        "Name|Value:integer|Global-Default:boolean|Age|PreemptionPolicy+", _priority_class
+        "Name|Value:integer|Global-Default:boolean|Age|PreemptionPolicy", _priority_class
     ),
     "apiservices.apiregistration.k8s.io": layout("Name|Service|Available|Age", _api_service),
     f"clusterrolebindings.{_RBAC}": _BINDING,
