@@ -5,6 +5,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from io import BytesIO
 from typing import Any
 
 import aiohttp
@@ -35,7 +36,7 @@ class Remote:
             context = _context(client.get("caBundle") or "")
             async with self._open().post(
                 target,
-                data=msgspec.json.encode(body),
+                data=BytesIO(msgspec.json.encode(body)),
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
                 ssl=context,
                 server_hostname=name,

@@ -20,12 +20,11 @@ from kohort.embedded.matching import admission_request, is_exempt, is_selected, 
 from kohort.embedded.patches import PatchKind, apply_patch
 from kohort.embedded.resources import Resource
 from kohort.embedded.store import Store
-from kohort.kube.errors import StatusError, bad_request, forbidden, internal
+from kohort.kube.errors import StatusError, forbidden, internal
 
 _GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
 _DEFAULT_SECONDS = 10
-_WITHOUT_SIDE_EFFECTS = ("None", "NoneOnDryRun")
 
 
 class _Concerned(NamedTuple):
@@ -81,10 +80,8 @@ class Webhooks:
         return _Concerned(hook, resource)
 
     async def ask(self, concerned: _Concerned, attributes: Attributes) -> Mapping[str, Json] | None:
-        """The webhook's answer; None when it failed and does not matter."""
+        """The webhook's answer; None when it failed and does not matter. Rehearsals go there too, as v1 demands."""
         hook = concerned.hook
-        if attributes.dry_run and hook.get("sideEffects") not in _WITHOUT_SIDE_EFFECTS:
-            raise bad_request(f'admission webhook "{concerned.name}" does not support dry run')
         review = await self._review(concerned, attributes)
         seconds = float(hook.get("timeoutSeconds") or _DEFAULT_SECONDS)
         try:

@@ -6,6 +6,7 @@ The caller is told to the other server in headers that only this server, with it
 import ssl
 from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping
+from io import BytesIO
 from typing import Any
 from urllib.parse import quote
 
@@ -61,7 +62,7 @@ class Aggregator:
                 request.method,
                 url,
                 headers=headers,
-                data=request.body or None,
+                data=BytesIO(request.body) if request.body else None,
                 ssl=_context(spec),
                 server_hostname=_host(spec),
                 allow_redirects=False,

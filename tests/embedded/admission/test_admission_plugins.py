@@ -1,0 +1,164 @@
+"""What happens to a write between its sender and the store."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded.server.clusters import Cluster, Object, config_map, pod, quota
+from kohort.embedded.admission.usage import Usage, added, subtracted, usage_of
+from kohort.kube.clock import settle
+
+PODS = "/api/v1/namespaces/default/pods"
+QUOTA = "/api/v1/namespaces/default/resourcequotas/q"
+
+
+def priority_class(name: str, value: int, **more: Any) -> Object:
+    head = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}}
+    return {**head, "value": value, **more}
+
+
+def limit_range(**item: Any) -> Object:
+    head = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "limits", "namespace": "default"}}
+    return {**head, "spec": {"limits": [{"type": "Container", **item}]}}
+
+
+async def test_nothing_is_created_in_a_namespace_that_is_not_there(cluster: Cluster) -> None:
+    reply = await cluster.try_create(config_map("a", namespace="nope"))
+    assert (reply.status, reply.message) == (404, 'namespaces "nope" not found')
+
+
+@pytest.mark.parametrize("name", ["default", "kube-system"])
+async def test_some_namespaces_stay(cluster: Cluster, name: str) -> None:
+    reply = await cluster.ask("DELETE", f"/api/v1/namespaces/{name}")
+    assert reply.message == f'namespaces "{name}" is forbidden: this namespace may not be deleted'
+
+
+async def test_a_pod_runs_as_an_account_that_exists(cluster: Cluster) -> None:
+    assert (await cluster.create(pod("p")))["spec"]["serviceAccountName"] == "default"
+    reply = await cluster.try_create(pod("q", serviceAccountName="ghost"))
+    assert reply.status == 403
+    assert 'error looking up service account default/ghost: serviceaccount "ghost" not found' in reply.message
+
+
+async def test_a_new_namespace_has_its_account(cluster: Cluster) -> None:
+    await cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    assert (await cluster.create(pod("p", namespace="team")))["spec"]["serviceAccount"] == "default"
+
+
+async def test_priority_comes_from_the_class(cluster: Cluster) -> None:
+    await cluster.create(priority_class("high", 1000, preemptionPolicy="Never"))
+    spec = (await cluster.create(pod("p", priorityClassName="high")))["spec"]
+    assert (spec["priority"], spec["preemptionPolicy"]) == (1000, "Never")
+    missing = await cluster.try_create(pod("q", priorityClassName="ghost"))
+    assert missing.message == 'pods "q" is forbidden: no PriorityClass with name ghost was found'
+    by_hand = await cluster.try_create(pod("q", priority=7))
+    assert "the integer value of priority (7) must not be provided in pod spec" in by_hand.message
+
+
+async def test_the_default_class_counts_for_those_who_name_none(cluster: Cluster) -> None:
+    assert (await cluster.create(pod("before")))["spec"]["priority"] == 0
+    await cluster.create(priority_class("normal", 5, globalDefault=True))
+    spec = (await cluster.create(pod("after")))["spec"]
+    assert (spec["priorityClassName"], spec["priority"]) == ("normal", 5)
+    second = await cluster.try_create(priority_class("other", 6, globalDefault=True))
+    assert "PriorityClass normal is already marked as default" in second.message
+
+
+async def test_pods_tolerate_a_node_for_a_while(cluster: Cluster) -> None:
+    own = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}
+    found = (await cluster.create(pod("p", tolerations=[own])))["spec"]["tolerations"]
+    assert [(each["key"].rpartition("/")[2], each["tolerationSeconds"]) for each in found] == [
+        ("not-ready", 5),
+        ("unreachable", 300),
+    ]
+
+
+async def test_limit_ranges_fill_in_and_bound(cluster: Cluster) -> None:
+    await cluster.create(limit_range(default={"cpu": "2"}, defaultRequest={"cpu": "1"}, max={"cpu": "3"}))
+    found = await cluster.create(pod("p"))
+    assert found["spec"]["containers"][0]["resources"] == {"limits": {"cpu": "2"}, "requests": {"cpu": "1"}}
+    note = found["metadata"]["annotations"]["kubernetes.io/limit-ranger"]
+    assert note == "LimitRanger plugin set: cpu request for container main; cpu limit for container main"
+    refused = await cluster.try_create(pod("q", requests={"cpu": "5"}))
+    assert refused.status in (403, 422)
+    large = pod("r")
+    large["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "4"}}
+    reply = await cluster.try_create(large)
+    assert "maximum cpu usage per Container is 3, but limit is 4" in reply.message
+
+
+async def test_a_quota_holds_and_shows_its_use(cluster: Cluster) -> None:
+    await cluster.create(quota("q", pods="2", requests_cpu="3"))
+    await cluster.create(pod("a", requests={"cpu": "1"}))
+    await cluster.create(pod("b", requests={"cpu": "1"}))
+    reply = await cluster.try_create(pod("c", requests={"cpu": "1"}))
+    assert reply.message == (
+        'pods "c" is forbidden: exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2'
+    )
+    await settle()
+    status = (await cluster.get(QUOTA))["status"]
+    assert status == {"hard": {"pods": "2", "requests.cpu": "3"}, "used": {"pods": "2", "requests.cpu": "2"}}
+    await cluster.ask("DELETE", f"{PODS}/a")
+    assert (await cluster.try_create(pod("c", requests={"cpu": "3"}))).status == 403
+    assert (await cluster.try_create(pod("c", requests={"cpu": "2"}))).status == 201
+
+
+async def test_a_quota_demands_that_containers_speak(cluster: Cluster) -> None:
+    await cluster.create(quota("q", limits_memory="1Gi"))
+    reply = await cluster.try_create(pod("a"))
+    assert reply.message == 'pods "a" is forbidden: failed quota: q: must specify limits.memory for: main'
+
+
+async def test_a_pod_that_ended_gives_back_what_it_used(cluster: Cluster) -> None:
+    await cluster.create(quota("q", pods="1"))
+    await cluster.create(pod("a"))
+    await cluster.merge(f"{PODS}/a/status", {"status": {"phase": "Succeeded"}})
+    assert (await cluster.try_create(pod("b"))).status == 201
+
+
+async def test_a_crowd_never_gets_more_than_the_quota(cluster: Cluster) -> None:
+    await cluster.create(quota("q", pods="3", **{"count/configmaps": "3"}))
+    replies = await asyncio.gather(*(cluster.try_create(pod(f"p{each}")) for each in range(10)))
+    assert sorted(reply.status for reply in replies) == [201] * 3 + [403] * 7
+    await settle()
+    assert (await cluster.get(QUOTA))["status"]["used"] == {"pods": "3", "count/configmaps": "1"}
+
+
+async def test_what_failed_or_was_a_rehearsal_uses_nothing(cluster: Cluster) -> None:
+    await cluster.create(quota("q", pods="2"))
+    await cluster.create(pod("a"))
+    assert (await cluster.try_create(pod("a"))).status == 409
+    assert (await cluster.try_create(pod("b"), dryRun="All")).status == 201
+    assert (await cluster.try_create(pod("b"))).status == 201
+
+
+async def test_a_raised_quota_lets_the_next_one_in(cluster: Cluster) -> None:
+    await cluster.create(quota("q", pods="0"))
+    assert (await cluster.try_create(pod("a"))).status == 403
+    await cluster.merge(QUOTA, {"spec": {"hard": {"pods": "1"}}})
+    assert (await cluster.try_create(pod("a"))).status == 201
+
+
+async def test_a_quota_looks_only_at_its_scope(cluster: Cluster) -> None:
+    scoped = quota("q", pods="0")
+    scoped["spec"]["scopes"] = ["BestEffort"]
+    await cluster.create(scoped)
+    assert (await cluster.try_create(pod("best-effort"))).status == 403
+    assert (await cluster.try_create(pod("burstable", requests={"cpu": "1"}))).status == 201
+
+
+AMOUNTS = st.integers(min_value=0, max_value=8).map(lambda number: f"{number * 250}m")
+
+
+@given(st.lists(AMOUNTS, max_size=6))
+def test_what_is_added_and_taken_away_leaves_nothing(amounts: list[str]) -> None:
+    total: Usage = {}
+    parts = [usage_of("pods", pod(f"p{index}", requests={"cpu": each})) for index, each in enumerate(amounts)]
+    for part in parts:
+        total = added(total, part)
+    for part in parts:
+        total = subtracted(total, part)
+    assert all(amount.nanos == 0 for amount in total.values())

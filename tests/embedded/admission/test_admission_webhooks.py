@@ -1,0 +1,189 @@
+"""Webhooks and policies: asked when a write concerns them, and heard."""
+
+import ssl
+from base64 import b64encode
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from embedded.server.clusters import Cluster, Object, config_map, version, widget, widget_definition
+from kohort.embedded.auth.certificates import Authority
+
+GROUP = "admissionregistration.k8s.io/v1"
+RULE = {"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
+Answer = Callable[[Object], Object]
+
+
+class Hook:
+    """A webhook on this machine that does as the test says."""
+
+    def __init__(self, url: str, bundle: str) -> None:
+        self.client = {"url": url, "caBundle": bundle}
+        self.asked: list[Object] = []
+        self.answer: Answer = lambda _: {"allowed": True}
+
+    async def serve(self, request: web.BaseRequest) -> web.Response:
+        review = msgspec.json.decode(await request.read())
+        self.asked.append(review["request"])
+        response = {"uid": review["request"]["uid"], **self.answer(review["request"])}
+        body = {"kind": review["kind"], "apiVersion": review["apiVersion"], "response": response}
+        return web.Response(body=msgspec.json.encode(body), content_type="application/json")
+
+    def configuration(self, kind: str, **more: Any) -> Object:
+        hook = {
+            "name": "hook.example.com",
+            "clientConfig": self.client,
+            "rules": [RULE],
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            **more,
+        }
+        return {"apiVersion": GROUP, "kind": kind, "metadata": {"name": "hooks"}, "webhooks": [hook]}
+
+
+@pytest.fixture
+async def hook(tmp_path: Path) -> AsyncIterator[Hook]:
+    authority = Authority.create(datetime.now(UTC))
+    pair = authority.server(["127.0.0.1"], datetime.now(UTC))
+    (tmp_path / "pair.pem").write_bytes(pair.certificate_pem + pair.key_pem)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "pair.pem")
+    serve: list[Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]] = []
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        return await serve[0](request)
+
+    runner = web.ServerRunner(web.Server(handle))
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+    await site.start()
+    port = runner.addresses[0][1]
+    made = Hook(f"https://127.0.0.1:{port}/", b64encode(authority.pem).decode())
+    serve.append(made.serve)
+    yield made
+    await runner.cleanup()
+
+
+def patch(*operations: Object) -> Object:
+    encoded = b64encode(msgspec.json.encode(list(operations))).decode()
+    return {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
+
+
+async def test_a_webhook_can_change_a_write(cluster: Cluster, hook: Hook) -> None:
+    hook.answer = lambda _: patch({"op": "add", "path": "/data/by", "value": "hook"})
+    await cluster.create(hook.configuration("MutatingWebhookConfiguration"))
+    assert (await cluster.create(config_map("a", x="1")))["data"] == {"x": "1", "by": "hook"}
+    asked = hook.asked[0]
+    assert (asked["operation"], asked["namespace"], asked["userInfo"]["username"]) == ("CREATE", "default", "admin")
+    assert asked["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert asked["object"]["data"] == {"x": "1"}
+
+
+async def test_a_webhook_can_refuse_and_warn(cluster: Cluster, hook: Hook) -> None:
+    hook.answer = lambda _: {"allowed": False, "status": {"message": "not today", "code": 422, "reason": "Invalid"}}
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
+    reply = await cluster.try_create(config_map("a"))
+    assert (reply.status, reply.reason) == (422, "Invalid")
+    assert reply.message == 'admission webhook "hook.example.com" denied the request: not today'
+    hook.answer = lambda _: {"allowed": True, "warnings": ["mind the gap"]}
+    assert (await cluster.try_create(config_map("a"))).headers["Warning"] == '299 - "mind the gap"'
+    hook.answer = lambda _: {"allowed": False}
+    assert (await cluster.try_create(config_map("b"))).message.endswith("denied the request without explanation")
+
+
+async def test_only_what_a_webhook_asked_for_reaches_it(cluster: Cluster, hook: Hook) -> None:
+    selector = {"matchLabels": {"watched": "yes"}}
+    condition = {"name": "named", "expression": "object.metadata.name != 'skipped'"}
+    more: Object = {"objectSelector": selector, "matchConditions": [condition]}
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **more))
+    await cluster.create(config_map("plain"))
+    await cluster.create(config_map("skipped", labels={"watched": "yes"}))
+    await cluster.create(config_map("seen", labels={"watched": "yes"}))
+    assert [each["name"] for each in hook.asked] == ["seen"]
+
+
+@pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
+async def test_a_webhook_that_is_not_there(cluster: Cluster, hook: Hook, policy: str, status: int) -> None:
+    hook.client = {"url": "https://127.0.0.1:1/", "caBundle": hook.client["caBundle"]}
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", failurePolicy=policy))
+    reply = await cluster.try_create(config_map("a"))
+    assert reply.status == status
+    if status == 500:
+        assert 'failed calling webhook "hook.example.com": failed to call webhook: Post' in reply.message
+
+
+async def test_a_stranger_is_not_trusted(cluster: Cluster, hook: Hook) -> None:
+    other = Authority.create(datetime.now(UTC))
+    hook.client["caBundle"] = b64encode(other.pem).decode()
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
+    assert (await cluster.try_create(config_map("a"))).status == 500
+    assert hook.asked == []
+
+
+async def test_a_rehearsal_is_told_as_such(cluster: Cluster, hook: Hook) -> None:
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
+    await cluster.create(config_map("a"), dryRun="All")
+    assert [each["dryRun"] for each in hook.asked] == [True]
+
+
+async def test_a_webhook_that_wants_to_sees_what_others_changed(cluster: Cluster, hook: Hook) -> None:
+    def answer(asked: Object) -> Object:
+        number = str(len(hook.asked))
+        return patch({"op": "add", "path": f"/data/n{number}", "value": asked["name"]})
+
+    hook.answer = answer
+    found = hook.configuration("MutatingWebhookConfiguration", reinvocationPolicy="IfNeeded")
+    found["webhooks"].append({**found["webhooks"][0], "name": "second.example.com", "reinvocationPolicy": "Never"})
+    await cluster.create(found)
+    await cluster.create(config_map("a", x="1"))
+    assert len(hook.asked) == 3
+    assert set(hook.asked[2]["object"]["data"]) == {"x", "n1", "n2"}
+
+
+async def test_the_configuration_of_webhooks_is_never_held_up(cluster: Cluster, hook: Hook) -> None:
+    hook.answer = lambda _: {"allowed": False}
+    everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[everything]))
+    path = f"/apis/{GROUP}/validatingwebhookconfigurations/hooks"
+    assert (await cluster.try_create(config_map("a"))).status == 403
+    assert (await cluster.ask("DELETE", path)).status == 200
+
+
+async def test_a_policy_refuses_what_it_does_not_like(cluster: Cluster) -> None:
+    constraints = {"resourceRules": [RULE]}
+    validations = [{"expression": "has(object.data)", "message": "say something"}]
+    spec = {"failurePolicy": "Fail", "matchConstraints": constraints, "validations": validations}
+    policy = {"apiVersion": GROUP, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "talk"}, "spec": spec}
+    bound = {"policyName": "talk", "validationActions": ["Deny"]}
+    head = {"apiVersion": GROUP, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": "talk"}}
+    await cluster.create(policy)
+    silent = config_map("a")
+    silent.pop("data")
+    assert (await cluster.try_create(silent, dryRun="All")).status == 201
+    await cluster.create({**head, "spec": bound})
+    reply = await cluster.try_create(silent)
+    assert reply.status == 422
+    assert "ValidatingAdmissionPolicy 'talk' with binding 'talk' denied request: say something" in reply.message
+    assert (await cluster.try_create(config_map("a", x="1"))).status == 201
+
+
+async def test_versions_are_converted_by_the_definitions_webhook(cluster: Cluster, hook: Hook) -> None:
+    def answer(asked: Object) -> Object:
+        wanted = asked["desiredAPIVersion"]
+        spec = {"size": 7}
+        converted = [{**each, "apiVersion": wanted, "spec": spec} for each in asked["objects"]]
+        return {"convertedObjects": converted, "result": {"status": "Success"}}
+
+    hook.answer = answer
+    definition = widget_definition(version("v1"), version("v2", storage=False))
+    webhook = {"clientConfig": hook.client, "conversionReviewVersions": ["v1"]}
+    definition["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    await cluster.create(definition)
+    await cluster.create(widget("w", 1))
+    found = await cluster.get("/apis/example.com/v2/namespaces/default/widgets/w")
+    assert (found["apiVersion"], found["spec"]["size"]) == ("example.com/v2", 7)
