@@ -22,7 +22,7 @@ from kohort.kube.options import Deletion, LogOptions, Scope, WriteOptions
 from kohort.kube.patches import ApplyPatch, JsonPatch, MergePatch, Patch, StrategicPatch
 from kohort.kube.transport import Request
 from kube.fake_api import Answer, FakeApi
-from kube.faults import Fault, FaultyTransport, Refusal
+from kube.faults import Cut, Fault, FaultyTransport, Refusal
 
 KEY = ObjectKey("ns", "a")
 CONFIG_MAP = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns"), data={"x": "1"})
@@ -174,6 +174,15 @@ async def test_scale_is_read_and_set(desk: Desk) -> None:
     assert json.loads(desk.last.body) == {"spec": {"replicas": 5}}
 
 
+async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(desk: Desk) -> None:
+    async with desk.maps.watch("0") as watch:
+        seen = aiter(watch)
+        assert (await anext(seen)).version == "1"
+        desk.network.cut(Cut.CLEAN_MID_FRAME)
+        with pytest.raises(LostAnswerError, match="in the middle of an event"):
+            await anext(seen)
+
+
 # Retries
 
 Call = Callable[[Desk], Awaitable[Any]]
@@ -320,3 +329,10 @@ async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> N
     entry = {"name": "rayjobs", "kind": "RayJob", "namespaced": True}
     desk.api.answers["/apis/ray.io/v1"] = Answer(200, json.dumps({"resources": [entry]}).encode())
     assert (await mapping.resource("ray.io/v1", "RayJob")).plural == "rayjobs"
+
+
+@pytest.mark.parametrize("api_version", ["../../secrets/v1", "a/b/c", "", "v1?watch=1", "UPPER/v1"])
+async def test_a_version_that_is_none_is_not_asked_for(desk: Desk, api_version: str) -> None:
+    with pytest.raises(UnknownKindError):
+        await ResourceMapping(desk.client).resource(api_version, "Odd")
+    assert desk.network.sent == []

@@ -130,3 +130,12 @@ async def test_at_the_end_everything_is_written(desk: Desk) -> None:
     await desk.recorder.flush()
     assert desk.events[0]["series"]["count"] == 2
     assert json.loads(desk.network.sent[-1].body)["series"]["lastObservedTime"] == "2026-01-01T00:00:01.000000Z"
+
+
+async def test_the_end_does_not_wait_for_a_server_that_is_away(desk: Desk) -> None:
+    desk.network.go_down()
+    for number in range(30):
+        desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
+    flushing = asyncio.create_task(desk.recorder.flush())
+    await desk.clock.advance(6)
+    await asyncio.wait_for(flushing, 1)

@@ -7,11 +7,15 @@ from random import Random
 import pytest
 
 from kohort.api.core.settings import ConfigMap
+from kohort.api.meta import ObjectMeta
 from kohort.kube.client import Client
 from kohort.kube.clock import START, VirtualClock, settle
+from kohort.kube.frames import Change, ChangeType
 from kohort.kube.freshness import State
 from kohort.kube.informer import Informer, Informers
 from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.metrics import NO_METRICS
+from kohort.kube.mirror import Mirror
 from kohort.kube.options import Scope
 from kube.chains import Chains
 from kube.fake_api import FakeApi
@@ -281,6 +285,26 @@ async def test_an_object_that_becomes_unreadable_is_kept_as_it_was_and_told(
     room.put("a", x="2")
     await settle()
     assert informer.unreadable == {}
+
+
+def test_the_going_of_what_was_never_there_is_not_told() -> None:
+    mirror = Mirror(typed(ConfigMap), NO_METRICS)
+    chains = Chains(typed(ConfigMap))
+    mirror.subscribe(chains)
+    gone = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="7"))
+    mirror.apply(Change(ChangeType.DELETED, "7", gone))
+    assert chains.calls == []
+
+
+def test_the_going_of_an_object_tells_its_final_state() -> None:
+    mirror = Mirror(typed(ConfigMap), NO_METRICS)
+    first = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="1"))
+    final = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="2"), data={"x": "1"})
+    mirror.put(first)
+    told: list[tuple[ConfigMap | None, ConfigMap | None]] = []
+    mirror.subscribe(lambda old, new: told.append((old, new)))
+    mirror.apply(Change(ChangeType.DELETED, "2", final))
+    assert told == [(None, first), (final, None)]
 
 
 async def test_everybody_shares_one_informer_per_kind_and_scope(room: Room) -> None:

@@ -21,7 +21,8 @@ from kube.fake_api import FakeApi
 from kube.faults import Cut, Fault, FaultyTransport, Refusal
 
 SETTINGS = WatchSettings(page_size=2)
-LONG = 2000.0
+LONG = (60.0, 200.0, 2000.0)
+"""Pauses after the last fault: first a short one, in which no silence is noticed yet."""
 
 
 class World:
@@ -160,9 +161,10 @@ async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, see
         world.check()
     world.network.come_up()
     world.network.script.clear()
-    await world.clock.advance(LONG)
-    world.is_stalled = False
-    world.check()
+    for pause in LONG:
+        await world.clock.advance(pause)
+        world.is_stalled = world.is_stalled and pause < SETTINGS.silence
+        world.check()
     assert world.informer.synced, world.informer.freshness
     assert world.cached() == world.served()
     running.cancel()

@@ -111,6 +111,17 @@ async def test_is_leader_is_false_the_moment_the_right_has_run_out() -> None:
     await race.stop()
 
 
+async def test_a_stop_without_network_does_not_take_for_ever() -> None:
+    race = Race()
+    await race.advance(10)
+    race.one.network.go_down()
+    stopping = asyncio.create_task(race.one.stop())
+    await race.clock.advance(11)
+    await asyncio.wait_for(stopping, 1)
+    assert race.one.told == ["acquired", "lost"]
+    await race.two.stop()
+
+
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 10, 10), (15, 10, 0)])
 def test_times_that_make_no_sense_are_refused(times: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="duration > renew deadline > retry"):

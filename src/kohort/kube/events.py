@@ -16,6 +16,7 @@ from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectMeta
 from kohort.api.times import format_micro_time
 from kohort.kube.client import Client
+from kohort.kube.clock import within
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.limits import TokenBucket
@@ -123,8 +124,14 @@ class EventRecorder:
             finally:
                 self._queue.done(same)
 
-    async def flush(self) -> None:
-        """Write what the server does not know yet; for the end of a process."""
+    async def flush(self, seconds: float = 5.0) -> None:
+        """Write what the server does not know yet, as far as that goes in time; for the end of a process."""
+        try:
+            await within(self._clock, seconds, self._tell_all())
+        except TimeoutError:
+            self._drop("no time left at the end")
+
+    async def _tell_all(self) -> None:
         for same in list(self._series):
             await self._tell(same)
 

@@ -176,11 +176,14 @@ class LeaderElection:
             return
         self._step_down()
         try:
-            current = await self._leases.get(self._key)
-            if current.spec.holder_identity == self._identity:
-                await self._write(current, {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()})
-        except (KubeError, ApiError) as error:
-            log.warning("lease %s: could not be handed back: %s", self._key, error)
+            await within(self._clock, self._times.renew_deadline, self._hand_back())
+        except (KubeError, ApiError, TimeoutError) as error:
+            log.warning("lease %s: could not be handed back: %s", self._key, str(error) or "no answer in time")
+
+    async def _hand_back(self) -> None:
+        current = await self._leases.get(self._key)
+        if current.spec.holder_identity == self._identity:
+            await self._write(current, {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()})
 
     async def _write(self, current: Lease, spec: dict[str, Any]) -> Lease:
         """Only if nobody wrote since we looked."""

@@ -5,15 +5,21 @@ Kinds that Kohort has structs for need no question to the server; others are loo
 
 from functools import cache
 
-from kohort.api.codec import Json
+from kohort.api.codec import decode
 from kohort.api.core import views
 from kohort.api.kinds import kind_of
+from kohort.api.names import check_label, check_subdomain
 from kohort.api.resource import Resource
+from kohort.api.struct import View
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
+from kohort.kube.transport import Request
 
 ASK_AGAIN_AFTER = 10.0
 """Seconds before discovery is asked again for a kind that it did not know: a CRD may come later."""
+
+REMEMBERED = 500
+"""Groups and versions that are remembered."""
 
 
 class UnknownKindError(KubeError):
@@ -54,27 +60,43 @@ class ResourceMapping:
         known = self._found.get(api_version, {}).get(kind)
         now = self._client.clock.now()
         if known is None and now - self._asked.get(api_version, -ASK_AGAIN_AFTER) >= ASK_AGAIN_AFTER:
+            self._forget_too_many()
             self._found[api_version] = await self._ask(api_version)
             self._asked[api_version] = now
             known = self._found[api_version].get(kind)
         return known
 
+    def _forget_too_many(self) -> None:
+        """Owner references may name any group: nobody must fill our memory with them."""
+        if len(self._asked) >= REMEMBERED:
+            self._found.clear()
+            self._asked.clear()
+
     async def _ask(self, api_version: str) -> dict[str, Resource]:
-        root = "apis" if "/" in api_version else "api"
+        group, _, version = api_version.rpartition("/")
+        if check_label(version) or (group and check_subdomain(group)):
+            return {}
+        root = "apis" if group else "api"
         try:
-            document = await self._client.get_json(f"/{root}/{api_version}")
+            body = await self._client.call(Request("GET", f"/{root}/{api_version}"))
         except StatusError as error:
             if error.is_not_found:
                 return {}
             raise
-        return {found.kind: found for found in _resources(document, api_version)}
+        served = decode(body, _ResourceList).resources
+        return {entry.kind: entry.resource(group, version) for entry in served if "/" not in entry.name}
 
 
-def _resources(document: Json, api_version: str) -> list[Resource]:
-    """The resources of a discovery document; those with a slash in their name are parts of others."""
-    group, _, version = api_version.rpartition("/")
-    return [
-        Resource(group, version, entry["kind"], entry["name"], namespaced=bool(entry.get("namespaced")))
-        for entry in document.get("resources") or ()
-        if "/" not in entry["name"]
-    ]
+class _Entry(View):
+    """A resource in a discovery document; with a slash in its name it is a part of another."""
+
+    name: str
+    kind: str
+    namespaced: bool = False
+
+    def resource(self, group: str, version: str) -> Resource:
+        return Resource(group, version, self.kind, self.name, namespaced=self.namespaced)
+
+
+class _ResourceList(View):
+    resources: tuple[_Entry, ...] = ()
