@@ -9,7 +9,7 @@ from kohort.api.meta import Time
 from kohort.api.rules import Rule
 from kohort.api.schema import schema_of
 from kohort.api.struct import Struct, View
-from kohort.api.structural import MISSING, default, prune, unknown_fields, validate
+from kohort.api.structural import MISSING, default, plainly, prune, unknown_fields, validate, validate_status
 
 
 class Leaf(Struct, kw_only=True):
@@ -140,6 +140,49 @@ class TestValidation:
     def test_a_pattern_does_not_match_before_a_final_newline(self) -> None:
         assert problems({"loose": "a", "weight": "5\n"}) == [("weight", "FieldValueInvalid")]
 
+    def test_a_wrong_type_where_some_texts_are_allowed_is_not_supported_either(self) -> None:
+        assert problems({"loose": 3}) == [
+            ("loose", "FieldValueTypeInvalid"),
+            ("loose", "FieldValueNotSupported"),
+            UNCHECKED,
+        ]
+
+    def test_a_repeated_item_is_told_once_and_after_all_else(self) -> None:
+        """API-5."""
+        value = {"loose": "a", "tags": ["t", "t", "t"], "crown": {"size": 0}}
+        assert problems(value) == [("crown.size", "FieldValueInvalid"), ("tags[1]", "FieldValueDuplicate")]
+
+    def test_repeated_items_pass_where_some_were_repeated_before(self) -> None:
+        old = {"loose": "a", "tags": ["t", "t"]}
+        assert problems({**old, "leaves": [{"name": "x"}, {"name": "x"}]}, old) == []
+
+    def test_only_objects_have_keys(self) -> None:
+        assert problems({"loose": "a", "leaves": [{"name": "x"}, "x", "x"]})[:3] == [
+            ("leaves", "FieldValueTooMany"),
+            ("leaves[1]", "FieldValueTypeInvalid"),
+            ("leaves[2]", "FieldValueTypeInvalid"),
+        ]
+        assert ("leaves[1]", "FieldValueInvalid") in problems({"loose": "a", "leaves": [{"name": "x"}, "x"]})
+
+    def test_the_object_as_a_whole_is_always_judged(self) -> None:
+        """API-75: what is required stays required, even if it was missing before."""
+        assert problems({"kindOfTree": "fir"}, {"kindOfTree": "fir"}) == [("loose", "FieldValueRequired"), UNCHECKED]
+
+    @pytest.mark.parametrize(
+        ("time", "is_one"),
+        [
+            ("2026-01-31t12:00:00.5z", True),
+            ("2026-01-31T12:00:00+99:99", True),
+            ("0000-02-29T00:00:00Z", True),
+            ("2026-02-29T00:00:00Z", False),
+            ("2026-01-31T24:00:00Z", False),
+            ("2026-01-31 12:00:00Z", False),
+            ("20260131T120000Z", False),
+        ],
+    )
+    def test_a_time_is_what_a_real_server_takes_for_one(self, time: str, is_one: bool) -> None:
+        assert (problems({"loose": "a", "planted": time}) == []) == is_one
+
     def test_what_did_not_change_is_not_judged_again(self) -> None:
         """API-75: an object stored under looser rules stays editable."""
         old = {"loose": "zzz", "leaves": [{"name": "long"}, {"name": "x"}]}
@@ -162,3 +205,29 @@ class TestValidation:
         value = {"loose": "a", "tags": ["t"]}
         assert problems(value) == []
         assert problems(value, {"loose": "a"}) == [("<nil>", "FieldValueInvalid")]
+
+
+class Plant(Struct, kw_only=True):
+    spec: Leaf | None = None
+    status: Leaf | None = None
+
+
+class TestStatusWrites:
+    """API-4."""
+
+    def test_the_rest_of_the_object_is_not_judged(self) -> None:
+        value = {"spec": {"name": "long"}, "status": {"size": 1}}
+        assert validate_status(value, schema_of(Plant), {"spec": {}}) == []
+
+    def test_the_status_is_judged_where_it_stands(self) -> None:
+        (error,) = validate_status({"status": {"size": 0}}, schema_of(Plant), {"status": {"size": 1}})
+        assert str(error.path) == "status.size"
+
+    def test_a_status_that_did_not_change_is_not_judged_again(self) -> None:
+        value = {"status": {"size": 0}}
+        assert validate_status(value, schema_of(Plant), value) == []
+
+
+def test_people_are_told_about_a_wrong_type_once() -> None:
+    errors = validate({"loose": 3, "weight": [1]}, SCHEMA)
+    assert [str(error.path) for error in plainly(errors)] == ["loose", "weight"]

@@ -113,7 +113,7 @@ def manifest(version: str, tree: Json, **metadata: str) -> Json:
 def ours(new: Json, old: Json) -> Counter[tuple[str, str]]:
     """What we refuse in the change, by field and reason."""
     written = default(prune(new, SCHEMA)[0], SCHEMA)
-    return Counter((field_of(error), error.kind.cause) for error in validate(written, SCHEMA, old))
+    return Counter((field_of(error, "<nil>"), error.kind.cause) for error in validate(written, SCHEMA, old))
 
 
 def theirs(admin: Client, new: Json, old: Json) -> Counter[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from api.schema_strategies import edited, json_for
@@ -20,6 +20,8 @@ Json = Any
 Kind = type[CustomObject]
 
 KINDS = all_kinds(GROUP)
+FEWER = settings(max_examples=max(10, settings().max_examples // 3))
+"""There are many kinds, and every example is some requests."""
 WITH_STATUS = [kind for kind in KINDS if kind.info.has_status]
 
 
@@ -58,6 +60,7 @@ def stored(data: st.DataObject, kind: Kind) -> Json:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name)
+@FEWER
 @given(data=st.data())
 def test_a_new_object_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
     value = data.draw(whole(kind))
@@ -66,6 +69,7 @@ def test_a_new_object_gets_the_same_answer(admin: Client, kind: Kind, data: st.D
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=name)
+@FEWER
 @given(data=st.data())
 def test_a_change_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
     old = stored(data, kind)
@@ -75,6 +79,7 @@ def test_a_change_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataO
 
 
 @pytest.mark.parametrize("kind", WITH_STATUS, ids=name)
+@FEWER
 @given(data=st.data())
 def test_a_change_of_the_status_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
     old = stored(data, kind)

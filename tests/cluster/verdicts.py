@@ -45,14 +45,15 @@ def ours(write: Write) -> Outcome:
     old = MISSING if write.old is None else read(write.old, value["apiVersion"])
     errors = validate_status(value, schema, old) if write.to_status else validate(value, schema, old)
     if errors:
-        return Outcome(422, Counter((field_of(error), error.kind.cause) for error in errors), warnings)
+        whole = "status" if write.to_status else "<nil>"
+        return Outcome(422, Counter((field_of(error, whole), error.kind.cause) for error in errors), warnings)
     seen = read(convert(value, V1BETA2), value["apiVersion"])
     return Outcome(201 if write.old is None else 200, Counter(), warnings, _shown(seen))
 
 
-def field_of(error: FieldError) -> str:
-    """Where the error is; of a number out of range we name the field and the real server does not (API-9)."""
-    return "<nil>" if error.detail.startswith("must fit into ") else str(error.path)
+def field_of(error: FieldError, whole: str) -> str:
+    """Where the error is; of a number out of range we name the field and the real server the whole (API-9)."""
+    return whole if error.detail.startswith("must fit into ") else str(error.path)
 
 
 def _part_written(value: Json, write: Write, kind: type[CustomObject]) -> Json:

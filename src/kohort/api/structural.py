@@ -7,6 +7,7 @@ order and the ways one error hides another follow the real server too (see the g
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
 from functools import cache
 from typing import Any
@@ -130,7 +131,8 @@ def validate_status(value: Json, schema: Schema, old: Json) -> list[FieldError]:
     errors: list[FieldError] = []
     if "status" in value:
         former = old.get("status", MISSING) if isinstance(old, dict) else MISSING
-        errors = [*_changed_errors(value["status"], schema.properties["status"], former, (_START, "status"))]
+        found = _changed_errors(value["status"], schema.properties["status"], former, (_START, "status"))
+        errors = [replace(error, path=ROOT / "status") if error.path == ROOT else error for error in found]
     return _judged(errors, value, schema, old)
 
 
