@@ -157,6 +157,10 @@ def test_the_keys_of_a_list_are_scalars_that_every_item_has(items: Json, expecte
         ({"rule": ""}, "rule is not specified"),
         ({"rule": "self.a =="}, "compilation failed: ERROR: <input>:1:10: Syntax error"),
         ({"rule": "self.a == b"}, "undeclared reference to 'b'"),
+        ({"rule": "self.b > 1"}, "compilation failed: ERROR: <input>:1:5: undefined field 'b'"),
+        ({"rule": "has(oldSelf.b)"}, "undefined field 'b'"),
+        ({"rule": "self.a.b.c == 1"}, None),
+        ({"rule": "[{'b': 1}].all(self, self.b == 1)"}, None),
         ({"rule": "true", "messageExpression": "nobody"}, ".messageExpression: Invalid value"),
         ({"rule": "true", "message": "a\nb"}, "must not contain line breaks"),
         ({"rule": "true", "reason": "Mood"}, 'reason: Unsupported value: "Mood"'),
@@ -167,6 +171,18 @@ def test_the_keys_of_a_list_are_scalars_that_every_item_has(items: Json, expecte
 def test_rules_must_compile(rule: Json, expected: str | None) -> None:
     found = schema_problems(**obj(a=TEXT), **{"x-kubernetes-validations": [rule]})
     assert (found == []) if expected is None else any(expected in text for text in found), found
+
+
+def test_rules_know_the_members_of_maps_heads_and_renamed_properties() -> None:
+    schema = obj(m={"type": "object", "additionalProperties": obj(x=TEXT)}, **{"a-b": TEXT})
+    rules = [{"rule": "self.m.any.x == self.a__dash__b"}]
+    assert schema_problems(**schema, **{"x-kubernetes-validations": rules}) == []
+    root = {
+        "type": "object",
+        "properties": {"spec": obj()},
+        "x-kubernetes-validations": [{"rule": "self.metadata.name != self.kind"}],
+    }
+    assert problems(crd(version(schema={"openAPIV3Schema": root}))) == []
 
 
 def test_a_rule_may_ask_for_a_former_item_only_where_items_have_an_identity() -> None:

@@ -33,6 +33,16 @@ def paths_in(node: s.Expression, variable: str) -> Iterator[tuple[str, ...]]:
         yield from paths_in(below, variable)
 
 
+def member_accesses(node: s.Expression, variable: str) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Every member of a variable that an expression names, as a path, and where in the text it does so."""
+    is_hidden = isinstance(node, s.Macro) and variable in node.variables
+    for below in children(node)[:1] if is_hidden else children(node):
+        yield from member_accesses(below, variable)
+    path = _path(node, variable)
+    if path:
+        yield path, node.position
+
+
 def _path(node: s.Expression, variable: str) -> tuple[str, ...] | None:
     if isinstance(node, s.Name):
         return () if node.name == variable else None

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from kohort.api.codec import Json
 from kohort.api.fields import NO_VALUE, ErrorKind
+from kohort.embedded.crds.formats import format_check
 from kohort.embedded.crds.places import MapKey, Trail, steps_of
-from kohort.embedded.crds.scalars import Answer, scalar_problems
+from kohort.embedded.crds.scalars import Answer, counted, not_whole, scalar_problems
 
 
 class Finding(NamedTuple):
@@ -87,17 +88,38 @@ def _typed_check(wanted: list[str], rest: Check | None, schema: Mapping[str, Any
     allowed = {kind for name in wanted for kind in _PYTHON_TYPES[name]}
     allowed |= {type(None)} if schema.get("nullable") else set()
     names = ",".join(wanted)
+    on_null = _scalar_check({"enum": schema.get("enum")}) or _unchecked
+    on_mistyped = _all_of_these([_scalar_check(schema) or _unchecked, *_combinations(schema)])
 
     def check(value: Json, trail: Trail, found: Findings) -> None:
         kind = type(value)
         if kind not in allowed:
-            given = _NAMES.get(kind, kind.__name__)
-            detail = f'{dotted(trail)} in body must be of type {names}: "{given}"'
-            found.append(Finding(trail, ErrorKind.TYPE_INVALID, detail, given))
-        elif rest is not None and value is not None:
+            found.append(_mistyped(trail, *_told(kind, names, str(schema.get("format") or ""))))
+            if kind is float and names == "integer":
+                found.append(_placed(not_whole(schema), trail))
+            on_mistyped(value, trail, found)
+        elif value is None:
+            on_null(value, trail, found)
+        elif rest is not None:
             rest(value, trail, found)
 
     return check
+
+
+_FORMATS = {int: "int64", float: "float64"}
+
+
+def _told(kind: type, names: str, form: str) -> tuple[str, str]:
+    """What was wanted and what came; of a schema with a format, the server speaks of formats."""
+    is_known = form in ("int32", "int64", "float", "double") or format_check(form) is not None
+    if is_known and kind in (dict, int, float, bool):
+        return form, _FORMATS.get(kind, "")
+    return names, _NAMES.get(kind, kind.__name__)
+
+
+def _mistyped(trail: Trail, wanted: str, given: str) -> Finding:
+    detail = f'{dotted(trail)} in body must be of type {wanted}: "{given}"'
+    return Finding(trail, ErrorKind.TYPE_INVALID, detail, given)
 
 
 # Content
@@ -143,7 +165,7 @@ def _list_check(schema: Mapping[str, Any]) -> Check | None:
             detail = f"{dotted(trail)} in body should have at least {least} items"
             found.append(Finding(trail, ErrorKind.INVALID, detail, len(value)))
         if most is not None and len(value) > most:
-            found.append(Finding(trail, ErrorKind.TOO_MANY, f"must have at most {most} items", len(value)))
+            found.append(Finding(trail, ErrorKind.TOO_MANY, f"must have at most {counted(most, 'item')}", len(value)))
 
     return check
 
@@ -185,7 +207,7 @@ def _size_check(schema: Mapping[str, Any]) -> Check | None:
             detail = f"{dotted(trail)} in body should have at least {least} properties"
             found.append(Finding(trail, ErrorKind.INVALID, detail, len(value)))
         if most is not None and len(value) > most:
-            found.append(Finding(trail, ErrorKind.TOO_MANY, f"must have at most {most} items", len(value)))
+            found.append(Finding(trail, ErrorKind.TOO_MANY, f"must have at most {counted(most, 'item')}", len(value)))
 
     return check
 
@@ -251,10 +273,11 @@ def _one_of(checks: list[Check]) -> Check:
 
 def _all_of(checks: list[Check]) -> Check:
     def check(value: Json, trail: Trail, found: Findings) -> None:
-        failed = [each for check in checks for each in _tried(check, value, trail)]
-        if failed:
-            found.append(_combined(trail, "must validate all the schemas (allOf)"))
-            found += failed
+        results = [_tried(each, value, trail) for each in checks]
+        if any(results):
+            more = ". None validated" if all(results) else ""
+            found.append(_combined(trail, f"must validate all the schemas (allOf){more}"))
+            found += [each for result in results for each in result]
 
     return check
 

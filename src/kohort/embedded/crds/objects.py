@@ -16,6 +16,7 @@ from kohort.embedded.crds.lists import uniqueness_of
 from kohort.embedded.crds.places import START, Trail, field_path, schema_path
 from kohort.embedded.crds.ratcheting import MISSING, is_unchanged
 from kohort.embedded.crds.rules import RuleCheck, RuleNode, rules_of
+from kohort.embedded.crds.scalars import shown_number
 from kohort.embedded.crds.scales import scale_problems, status_scale_problems
 from kohort.embedded.crds.shaping import Shape, shape_of
 from kohort.embedded.resources import Resource
@@ -146,12 +147,14 @@ def prepare(resource: Resource, obj: Mapping[str, Json], old: Mapping[str, Json]
 def _schema_errors(kind: CustomKind, found: Findings, obj: Json, old: Json) -> list[FieldError]:
     if old is not MISSING:
         found = [each for each in found if not is_unchanged(each.trail, obj, old, kind.schema, each.tied)]
-    return [_field_error(each) for each in found]
+    # Alternatives may find what was found already; the server says it once.
+    errors = {str(error): error for error in map(_field_error, found)}
+    return list(errors.values())
 
 
 def _field_error(finding: Finding) -> FieldError:
     path = ROOT if finding.is_placeless else schema_path(finding.trail)
-    return FieldError(path, finding.kind, finding.detail, finding.value, source="schema")
+    return FieldError(path, finding.kind, finding.detail, shown_number(finding.value), source="schema")
 
 
 def _repeated(kind: CustomKind, obj: Json, old: Json) -> list[FieldError]:

@@ -5,6 +5,9 @@ from typing import Any
 
 from kohort.api.fields import FieldError, Path, invalid, not_supported, required
 from kohort.embedded.cel import CompileError, Program, compile_expression
+from kohort.embedded.cel.adapter import escaped
+from kohort.embedded.cel.names import member_accesses
+from kohort.embedded.cel.parser import parse
 from kohort.embedded.crds.field_paths import FieldPathError, normalized
 from kohort.embedded.crds.rules import VARIABLES
 
@@ -20,7 +23,7 @@ def rule_problems(schema: Schema, path: Path, uncorrelatable: Path | None = None
         place = (path / "x-kubernetes-validations")[index]
         yield from _text_problems(rule, place)
         yield from _path_problems(rule, schema, place)
-        yield from _program_problems(rule, place, uncorrelatable)
+        yield from _program_problems(rule, schema, place, uncorrelatable)
     for name, below in (schema.get("properties") or {}).items():
         yield from rule_problems(below, (path / "properties")[name], uncorrelatable)
     if isinstance(schema.get("additionalProperties"), Mapping):
@@ -61,7 +64,32 @@ def _path_problems(rule: Schema, schema: Schema, path: Path) -> Problems:
             yield invalid(path / "fieldPath", given, f"fieldPath must be a valid path: {error}")
 
 
-def _program_problems(rule: Schema, path: Path, uncorrelatable: Path | None) -> Problems:
+def _undefined_problems(text: str, schema: Schema, path: Path) -> Problems:
+    """Members that the rule names and the schema does not have; the first is enough."""
+    tree = parse(text)
+    accesses = [access for variable in VARIABLES for access in member_accesses(tree, variable)]
+    for members, position in sorted(accesses, key=lambda access: access[1]):
+        if not _is_defined(members, schema):
+            error = CompileError(f"undefined field '{members[-1]}'", text, position)
+            yield invalid(path / "rule", text, f"compilation failed: {error}")
+            return
+
+
+def _is_defined(members: tuple[str, ...], schema: Schema) -> bool:
+    for name in members:
+        named = {escaped(each): below for each, below in (schema.get("properties") or {}).items()}
+        additional = schema.get("additionalProperties")
+        if name in named:
+            schema = named[name]
+        elif isinstance(additional, Mapping):
+            schema = additional
+        else:
+            # Of values that are no objects, or that nothing is said about, the evaluation tells.
+            return schema.get("type") != "object"
+    return True
+
+
+def _program_problems(rule: Schema, schema: Schema, path: Path, uncorrelatable: Path | None) -> Problems:
     text = str(rule.get("rule") or "").strip()
     if not text:
         return
@@ -74,6 +102,7 @@ def _program_problems(rule: Schema, path: Path, uncorrelatable: Path | None) -> 
         yield invalid(path / word, rule.get(word), f"compilation failed: {error}")
     if program is None:
         return
+    yield from _undefined_problems(text, schema, path)
     if "oldSelf" in program.used and uncorrelatable is not None:
         detail = f"oldSelf cannot be used on the uncorrelatable portion of the schema within {uncorrelatable}"
         yield invalid(path / "rule", text, detail)

@@ -13,6 +13,7 @@ from kohort.embedded.cel.values import NONE, Optional
 from kohort.embedded.crds.field_paths import FieldPathError, normalized
 from kohort.embedded.crds.places import START, MapKey, Trail, field_path
 from kohort.embedded.crds.ratcheting import MISSING, former, is_unchanged
+from kohort.embedded.crds.scalars import shown_number
 
 VARIABLES = ("self", "oldSelf")
 MAX_MESSAGE = 5 * 1024
@@ -45,8 +46,8 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """How an error about the rule calls it."""
-        return self.message or f"failed rule: {self.text}"
+        """How an error that keeps the rule from being evaluated calls it."""
+        return self.message or self.text
 
 
 def read_rule(raw: Mapping[str, Any], schema: Mapping[str, Any]) -> Rule:
@@ -185,7 +186,7 @@ class RuleCheck:
             self._fail(trail, _evaluation_problem(error, rule), kind)
             return
         if holds is not True:
-            shown = NO_VALUE if kind in ("object", "array") else value
+            shown = NO_VALUE if kind in ("object", "array") else shown_number(value)
             self._report(rule, self._message(rule, values), shown, trail)
 
     def _fail(self, trail: Trail, detail: str, kind: str) -> None:
@@ -196,6 +197,9 @@ class RuleCheck:
         if rule.path:
             path = Path((path.text + rule.path).removeprefix("."))
         value = shown if rule.kind in (ErrorKind.INVALID, ErrorKind.DUPLICATE) else NO_VALUE
+        if rule.kind is ErrorKind.DUPLICATE:
+            # The server says no more of a repeated value than that it is.
+            detail = ""
         error = FieldError(path, rule.kind, detail, value, source="cel")
         unchanged = self.old is not MISSING and is_unchanged(trail, self.new, self.old, self.root)
         if unchanged and not rule.is_transition:
@@ -212,7 +216,7 @@ class RuleCheck:
                 text = ""
             if _is_message(text):
                 return str(text).strip()
-        return rule.name
+        return rule.message or f"failed rule: {rule.text}"
 
 
 def _is_message(text: Any) -> bool:

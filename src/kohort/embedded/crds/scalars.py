@@ -26,6 +26,17 @@ Problem = Callable[[Json], Answer | None]
 _LIMITS = {"int32": 2**31, "int64": 2**63}
 
 
+def counted(count: int, what: str) -> str:
+    """`1 item`, `2 items`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def not_whole(schema: Mapping[str, Any]) -> Answer:
+    """What the server says, besides, of a fraction where an integer should be."""
+    form = f"with format {schema['format']}" if schema.get("format") in _LIMITS else "(default format)"
+    return Answer(ErrorKind.INVALID, f"Checked value must be of type integer {form} in {{}}", "", is_placeless=True)
+
+
 def scalar_problems(schema: Mapping[str, Any]) -> list[Problem]:
     """The checks of a text or number by a schema, in the server's order."""
     found = [_text_problem(schema), _format_problem(schema), *_number_problems(schema), _enum_problem(schema)]
@@ -43,7 +54,7 @@ def _text_problem(schema: Mapping[str, Any]) -> Problem | None:
         if type(value) is not str:
             return None
         if most is not None and len(value) > most:
-            return Answer(ErrorKind.TOO_LONG, f"may not be more than {most} bytes", NO_VALUE)
+            return Answer(ErrorKind.TOO_LONG, f"may not be more than {counted(most, 'byte')}", NO_VALUE)
         if least is not None and len(value) < least:
             return Answer(ErrorKind.INVALID, f"{{}} in body should be at least {least} chars long", value)
         if shape is not None and not shape(value):
@@ -141,8 +152,13 @@ def _minimum_problem(schema: Mapping[str, Any]) -> Problem | None:
     return problem
 
 
+def shown_number(value: Any) -> Any:
+    """The value as errors show it: a number without a fraction looks whole."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
 def _shown(number: float) -> str:
-    return str(int(number)) if number == int(number) else str(number)
+    return str(shown_number(float(number)))
 
 
 def _enum_problem(schema: Mapping[str, Any]) -> Problem | None:

@@ -27,25 +27,37 @@ def shape_of(schema: Mapping[str, Any]) -> Shape:
     if schema.get("type") == "integer":
         return _whole
     if "items" in schema:
-        return _list_shape(shape_of(schema["items"]))
+        return _list_shape(shape_of(schema["items"]), schema["items"])
     if schema.get("type") == "object" or "properties" in schema:
         return _object_shape(schema)
-    return kept
+    return _scalar
 
 
-def _whole(value: Json, _trail: Trail, _unknown: list[Trail]) -> Json:
+def _whole(value: Json, trail: Trail, unknown: list[Trail]) -> Json:
     """JSON may write a whole number as `1.0`; it is an integer all the same."""
-    return int(value) if type(value) is float and value.is_integer() else value
+    return int(value) if type(value) is float and value.is_integer() else _scalar(value, trail, unknown)
 
 
-def _list_shape(item: Shape) -> Shape:
+def _scalar(value: Json, trail: Trail, unknown: list[Trail]) -> Json:
+    """No schema knows members of what should be a text or number; validation tells that it is neither."""
+    if type(value) is dict:
+        unknown += [(trail, name) for name in value]
+        return {}
+    if type(value) is list:
+        return [_scalar(item, (trail, index), unknown) for index, item in enumerate(value)]
+    return value
+
+
+def _list_shape(item: Shape, schema: Mapping[str, Any]) -> Shape:
     if item is kept:
         return kept
+    null = None if schema.get("nullable") else schema.get("default")
 
     def shape(value: Json, trail: Trail, unknown: list[Trail]) -> Json:
         if type(value) is not list:
-            return value
-        return [item(each, (trail, index), unknown) for index, each in enumerate(value)]
+            return _scalar(value, trail, unknown)
+        filled = (deepcopy(null) if each is None else each for each in value) if null is not None else value
+        return [item(each, (trail, index), unknown) for index, each in enumerate(filled)]
 
     return shape
 
@@ -60,7 +72,7 @@ def _object_shape(schema: Mapping[str, Any]) -> Shape:
 
     def shape(value: Json, trail: Trail, unknown: list[Trail]) -> Json:
         if type(value) is not dict:
-            return value
+            return _scalar(value, trail, unknown)
         made: dict[str, Json] = {}
         for name, member in value.items():
             below = named.get(name)
@@ -83,7 +95,7 @@ def _unnamed_shape(schema: Mapping[str, Any]) -> Unnamed:
     """What becomes of members that the schema does not name."""
     additional = schema.get("additionalProperties")
     if isinstance(additional, Mapping):
-        return _map_value_shape(shape_of(additional), additional.get("nullable"))
+        return _map_value_shape(shape_of(additional), additional)
     if additional or schema.get("x-kubernetes-preserve-unknown-fields"):
         return _keep
     return _drop
@@ -97,8 +109,12 @@ def _drop(name: str, _member: Json, trail: Trail, unknown: list[Trail], _made: d
     unknown.append((trail, name))
 
 
-def _map_value_shape(below: Shape, nullable: object) -> Unnamed:
+def _map_value_shape(below: Shape, schema: Mapping[str, Any]) -> Unnamed:
+    nullable, default = schema.get("nullable"), schema.get("default")
+
     def add(name: str, member: Json, trail: Trail, unknown: list[Trail], made: dict[str, Json]) -> None:
+        if member is None and not nullable:
+            member = deepcopy(default)
         if member is not None or nullable:
             made[name] = below(member, (trail, MapKey(name)), unknown)
 

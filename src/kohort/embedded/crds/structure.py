@@ -32,7 +32,8 @@ def structure_problems(schema: Schema, path: Path) -> list[FieldError]:
     """Everything that keeps a schema from being that of a custom object."""
     found = [*_root_problems(schema, path), *_problems(schema, path, "root")]
     # Rules and defaults are worth a look only where the shape of values is settled.
-    return found or [*rule_problems(schema, path), *_default_problems(with_heads(schema), path)]
+    complete = with_heads(schema)
+    return found or [*rule_problems(complete, path), *_default_problems(complete, path)]
 
 
 def _root_problems(schema: Schema, path: Path) -> Problems:
