@@ -88,6 +88,18 @@ def test_steps_have_one_spelling_and_numbers_stand_by_size() -> None:
     assert list(read.tree) == ['k:{"name":"\\u003cb\\u003e","port":443}', 'k:{"name":"a","port":80}']
 
 
+def test_nine_comes_before_ten() -> None:
+    assert list(FieldSet.from_fields_v1({"v:10": {}, "v:9": {}}).tree) == ["v:9", "v:10"]
+
+
+def test_a_port_without_protocol_is_a_tcp_port() -> None:
+    config = deployment(1)
+    config["spec"]["template"] = {"spec": {"containers": [{"name": "web", "ports": [{"containerPort": 80}]}]}}
+    spec = owners(applied(None, config, "me"))["me"]["f:spec"]["f:template"]["f:spec"]
+    ports = spec["f:containers"]['k:{"name":"web"}']["f:ports"]
+    assert list(ports) == ['k:{"containerPort":80,"protocol":"TCP"}']
+
+
 def test_unknown_kinds_of_steps_are_left_out() -> None:
     assert FieldSet.from_fields_v1({"x:new": {}, "f:a": {}}) == FieldSet.of("a")
 

@@ -90,6 +90,13 @@ def test_a_merge_patch_takes_null_for_absent_in_lists_too() -> None:
     assert patched["spec"] == {"list": [{"b": 1}]}
 
 
+def test_values_are_deleted_from_a_list_that_is_put_in_order() -> None:
+    pod = {"metadata": {"finalizers": ["a", "b", "c"]}}
+    order = {"$setElementOrder/finalizers": ["c", "z", "b"], "$deleteFromPrimitiveList/finalizers": ["a"]}
+    patched = apply_patch(PatchKind.STRATEGIC, pod, {"metadata": {**order, "finalizers": ["z"]}}, schema("Pod"))
+    assert patched == {"metadata": {"finalizers": ["c", "z", "b"]}}
+
+
 def test_apply_is_no_patch_of_object_and_patch_alone() -> None:
     with pytest.raises(ValueError, match="ownership"):
         apply_patch(PatchKind.APPLY, OBJECT, {}, None)

@@ -108,9 +108,6 @@ def _reorder(merged: dict[str, Json], name: str, order: Json, patch: Object, nod
     if [] in (original, change) and not original and not change:
         raise unexplained("no elements in any of the given slices")
     result = _merged_value(original, change, field) if change is not None else original
-    deletions = patch.get(DELETE_VALUES + name)
-    if isinstance(result, list) and isinstance(deletions, list):
-        result = remove_values(result, deletions)
     if (
         isinstance(original, list)
         and isinstance(result, list)
