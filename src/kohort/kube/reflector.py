@@ -40,7 +40,8 @@ class WatchSettings:
     """Seconds without a sign of life after which a connection counts as dead; servers send a bookmark each minute."""
     healthy: float = 1.0
     """Seconds that a watch must be open before its end counts as usual."""
-    backoff: Backoff = field(default=Backoff(base=0.25, cap=30.0))
+    backoff: Backoff = field(default=Backoff(base=0.25, cap=10.0))
+    """Short enough that a server that is back is noticed soon; one process asks, not thousands."""
 
 
 USUAL = WatchSettings()
