@@ -13,6 +13,8 @@ from urllib.parse import quote
 import aiohttp
 from multidict import CIMultiDict
 
+from kohort.api.codec import Json, decode_json
+from kohort.api.errors import DecodeError
 from kohort.embedded.auth.users import User
 from kohort.embedded.server.answers import Answer
 from kohort.embedded.server.endpoints import Endpoints
@@ -74,6 +76,19 @@ class Aggregator:
         kept = [(name, value) for name, value in response.headers.items() if name.lower() in ("warning", "etag")]
         kind = response.headers.get("Content-Type", "application/json")
         return Answer(response.status, _chunks(response), kind, tuple(kept))
+
+    async def document(self, request: Inbound, target: Target, user: User) -> dict[str, Json]:
+        """The other server's answer as a JSON object."""
+        answer = await self.proxy(request, target, user)
+        assert not isinstance(answer.body, bytes)  # noqa: S101 - what is passed on is a stream
+        body = b"".join([chunk async for chunk in answer.body])
+        try:
+            found = decode_json(body)
+        except DecodeError:
+            found = None
+        if answer.status != 200 or not isinstance(found, dict):
+            raise _unavailable(f"{request.path} answered {answer.status}")
+        return found
 
     def _url(self, spec: Mapping[str, Any], request: Inbound) -> str:
         service = spec["service"]

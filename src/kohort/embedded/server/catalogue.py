@@ -22,6 +22,7 @@ class Catalogue:
         self._definitions = definitions
         self._custom: dict[str, tuple[Resource, ...]] = {}
         self._crds: dict[str, Mapping[str, Any]] = {}
+        self._foreign: tuple[Resource, ...] = ()
         self.generation = 0
         """Grows with every change, so that documents made from it know when they are stale."""
         self._rebuild()
@@ -56,6 +57,18 @@ class Catalogue:
     def has_version(self, group: str, version: str) -> bool:
         """Whether anything is served in the group at that version."""
         return (group, version) in self._versions
+
+    @property
+    def discoverable(self) -> tuple[Resource, ...]:
+        """What discovery tells of: all that is served here, and by the servers behind APIServices."""
+        return (*self.resources, *self._foreign)
+
+    def adopt(self, foreign: Iterable[Resource]) -> None:
+        """Tell of what other servers serve."""
+        found = tuple(foreign)
+        if found != self._foreign:
+            self._foreign = found
+            self.generation += 1
 
     def define(self, crd: Mapping[str, Any]) -> None:
         """Take a definition into service, or change it; one that is not established serves nothing."""

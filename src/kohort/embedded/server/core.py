@@ -29,6 +29,7 @@ from kohort.embedded.kinds.definitions import DEFINITIONS
 from kohort.embedded.resources import Resource
 from kohort.embedded.server.aggregation import API_SERVICES, Aggregator
 from kohort.embedded.server.applying import Applier
+from kohort.embedded.server.availability import Availability
 from kohort.embedded.server.catalogue import CRDS, Catalogue
 from kohort.embedded.server.commits import EVERYTHING, Commits
 from kohort.embedded.server.definitions import Conversion, Definitions
@@ -51,7 +52,7 @@ from kohort.embedded.server.sweeping import EventSweeper
 from kohort.embedded.server.versions import Object, Versions
 from kohort.embedded.server.watching import Watcher
 from kohort.embedded.server.writing import Writer
-from kohort.embedded.store import Change, Store
+from kohort.embedded.store import Change, Kind, Store
 from kohort.kube.clock import Clock
 
 
@@ -91,6 +92,7 @@ class Core:
         self.deleter = Deleter(store, self.commits, self.versions, self.admission)
         self.definitions = Definitions(store, self.catalogue, self.commits, self.deleter, clock)
         self.furniture = Furniture(store, self.catalogue, self.writer, clock, parts.authority)
+        self.availability = Availability(store, self.commits, self.catalogue, self.aggregator, clock)
         self.sweeper = EventSweeper(store, self.commits, clock)
         self.router = self._router(parts)
         self._listen()
@@ -165,8 +167,11 @@ class Core:
     async def _on_rbac(self, _: Change) -> None:
         self.authorizer.invalidate()
 
-    async def _on_api_service(self, _: Change) -> None:
-        self.aggregator.invalidate()
+    async def _on_api_service(self, change: Change) -> None:
+        before = change.previous.object.get("spec") if change.previous else None
+        if change.kind is Kind.DELETED or before != change.entry.object.get("spec"):
+            self.aggregator.invalidate()
+            self.availability.refresh_soon()
 
     async def start(self) -> None:
         """Take what is stored into service, and put in place what every cluster has."""
@@ -174,6 +179,8 @@ class Core:
         self.quota.load()
         await self.furniture.place()
         self.sweeper.start()
+        if self.aggregator.services:
+            self.availability.refresh_soon()
 
     def transport(self, user: User) -> InProcessTransport:
         """A way in for somebody in this process."""
@@ -182,6 +189,7 @@ class Core:
     async def close(self) -> None:
         """Let go of everything but the store, which is somebody else's."""
         await self.sweeper.close()
+        await self.availability.close()
         await self.quota.close()
         await self.definitions.close()
         await self.aggregator.close()

@@ -95,15 +95,15 @@ class Documents:
     def _legacy(self, root: str) -> Answer:
         if root == "api":
             return json_answer(discovery.api_versions(self._address))
-        return json_answer(discovery.api_groups(self._catalogue.resources))
+        return json_answer(discovery.api_groups(self._catalogue.discoverable))
 
     def _aggregated(self, root: str, version: AggregatedVersion) -> Answer:
         make = discovery.aggregated_core if root == "api" else discovery.aggregated_groups
-        body = encode(make(self._catalogue.resources, version))
+        body = encode(make(self._catalogue.discoverable, version))
         return Answer(200, body, discovery.aggregated_content_type(version))
 
     def _group(self, group: str) -> Answer:
-        return self._found(("apis", group), lambda: discovery.api_group(self._catalogue.resources, group))
+        return self._found(("apis", group), lambda: discovery.api_group(self._catalogue.discoverable, group))
 
     def _resources(self, group: str, version: str) -> Answer:
         resources = self._catalogue.resources
