@@ -39,7 +39,7 @@ test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random
 	PYTHONPATH=tests $(BIN)/python -m oracle.compare --number $(N) --seed $(SEED) --save
 
 # Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
-PEER_SCENARIOS ?= 1000
+PEER_SCENARIOS ?= 500
 
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)

@@ -60,7 +60,6 @@ def test_unchanged(value: Any, old: Any) -> None:
         ({"rows": [{"size": 1}]}, {"rows": [{"size": 1.0}]}),
         ({"window": {"more": 1}}, {"window": {"more": 1}}),
     ],
-    ids=repr,
 )
 def test_changed(value: Any, old: Any) -> None:
     assert not is_unchanged(value, old, SCHEMA)

@@ -36,7 +36,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[ControlPlane]:
         if request.session.testsfailed:
             running.keep_logs()
             with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-                print(f"\nlogs of the cluster: {running.logs}")
+                print(f"\nlogs of the cluster: {running.logs}", file=sys.stderr)
 
 
 @pytest.fixture(scope="session")

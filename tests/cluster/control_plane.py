@@ -22,7 +22,7 @@ from cluster.ports import HOST, reserve
 from cluster.processes import Child
 from cluster.site import ADMIN, ADMINS, Ports, Site
 
-_START_SECONDS = 60
+_START_SECONDS = 120
 
 
 class ControlPlane:
