@@ -66,9 +66,10 @@ def _mounts(container: Object, known: Iterable[object], path: Path) -> Problems:
         place = (path / "volumeMounts")[index]
         if mount.get("name") and mount["name"] not in known:
             yield unknown_name(place / "name", mount["name"])
-        if mount.get("mountPath") in places:
-            yield bad(place / "mountPath", mount["mountPath"], "must be unique")
-        places.add(mount.get("mountPath"))
+        where = mount.get("mountPath")
+        if where and where in places:
+            yield bad(place / "mountPath", where, "must be unique")
+        places.add(where)
 
 
 def _deadline(spec: Object, path: Path) -> Problems:
