@@ -1,0 +1,107 @@
+"""The two API servers that are measured side by side: the embedded one, and kube-apiserver with etcd; both durable.
+
+Each is a `Server`: processes that were started, and a kubeconfig. No controllers run on either.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+from kohort.kube.transport import Request
+
+# The peer is the one that tests run on.
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from cluster import components
+from cluster.binaries import BuildError, built
+from cluster.certificates import Authority
+from cluster.ports import reserve
+from cluster.processes import Child
+from cluster.site import ADMIN, Ports, Site
+
+__all__ = ["BuildError", "Server", "embedded", "kubernetes"]
+
+PATIENCE = 60
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running API server."""
+
+    kubeconfig: Path
+    children: tuple[Child, ...]
+    started: float
+    """Monotonic time when its first process was started."""
+
+    def transport(self) -> HttpTransport:
+        return HttpTransport(find_access(Choice(kubeconfig=self.kubeconfig)))
+
+    async def wait_until_ready(self) -> float:
+        """Seconds from its start until it said that it is ready."""
+        while time.monotonic() - self.started < PATIENCE:
+            if self.kubeconfig.exists() and await self._is_ready():
+                return time.monotonic() - self.started
+        raise TimeoutError(f"not ready after {PATIENCE} s: {[child.end_of_log() for child in self.children]}")
+
+    async def _is_ready(self) -> bool:
+        transport = self.transport()
+        try:
+            response = await transport.send(Request("GET", "/readyz"), 5)
+            await response.read()
+        except Exception:
+            return False
+        else:
+            return response.status == 200
+        finally:
+            await transport.close()
+
+    @property
+    def resident_mb(self) -> float:
+        """Memory of all its processes."""
+        pages = sum(int(Path(f"/proc/{each.process.pid}/statm").read_text().split()[1]) for each in self.children)
+        return pages * 4096 / 1e6
+
+
+@contextmanager
+def embedded() -> Iterator[Server]:
+    with tempfile.TemporaryDirectory(prefix="kohort-bench-") as name, ExitStack() as running:
+        folder = Path(name)
+        kubeconfig = folder / "kubeconfig"
+        command: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "kohort.embedded",
+            "--data",
+            folder / "data",
+            "--kubeconfig",
+            kubeconfig,
+        ]
+        started = time.monotonic()
+        child = Child.start("kohort.embedded", command, folder / "log")
+        running.callback(child.stop)
+        yield Server(kubeconfig, (child,), started)
+
+
+@contextmanager
+def kubernetes() -> Iterator[Server]:
+    """With etcd as people run it: every write is synced to disk."""
+    programs = built()
+    with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder, ExitStack() as running:
+        ports = Ports(*(reserve(running) for _ in range(3)))
+        site = Site(Path(folder), Authority.named("bench"), ports)
+        site.furnish()
+        flags = {"etcd": components.etcd(site), "kube-apiserver": components.api_server(site)}
+        del flags["etcd"]["unsafe-no-fsync"]
+        started = time.monotonic()
+        children = []
+        for name, given in flags.items():
+            child = Child.start(name, components.command(programs / name, given), site.logs / f"{name}.log")
+            running.callback(child.stop)
+            children.append(child)
+        yield Server(site.kubeconfig(ADMIN), tuple(children), started)
