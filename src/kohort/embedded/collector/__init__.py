@@ -1,0 +1,1 @@
+"""What tidies up after deletes: garbage collection by owners, and the end of namespaces."""
