@@ -4,9 +4,10 @@
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-Check = Callable[[str], list[str]]
+Check = Callable[[str], Sequence[str]]
 """What is wrong with a text, one line each; nothing when it is fine."""
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -48,7 +49,7 @@ _KEY_WORDS = _shown(
 def _text(regex: str, limit: int, words: str, unit: str = "characters") -> Check:
     shape = re.compile(regex)
 
-    def check(value: str) -> list[str]:
+    def check(value: str) -> Sequence[str]:
         problems = [f"must be no more than {limit} {unit}"] if len(value) > limit else []
         return problems if shape.fullmatch(value) else [*problems, words]
 
@@ -62,7 +63,7 @@ config_key = _text(_KEY, 253, _KEY_WORDS)
 _name_part = _text(_QUALIFIED, 63, _NAME_PART_WORDS, "bytes")
 
 
-def label(value: str) -> list[str]:
+def label(value: str) -> Sequence[str]:
     """A name without dots."""
     problems = _label(value)
     if problems and "." in value and not subdomain(value):
@@ -70,8 +71,9 @@ def label(value: str) -> list[str]:
     return problems
 
 
-def qualified_name(value: str) -> list[str]:
-    """A label key, an annotation key or the name of a resource."""
+@lru_cache(maxsize=4096)
+def qualified_name(value: str) -> Sequence[str]:
+    """A label key, an annotation key or the name of a resource; the same ones come again with every object."""
     *prefixes, name = value.split("/")
     if len(prefixes) > 1:
         return [_QUALIFIED_WORDS]
@@ -81,7 +83,7 @@ def qualified_name(value: str) -> list[str]:
     return problems + [text if text.startswith("name part") else f"name part {text}" for text in _name_part(name)]
 
 
-def _prefix(prefix: str) -> list[str]:
+def _prefix(prefix: str) -> Sequence[str]:
     return subdomain(prefix) if prefix else ["must be non-empty"]
 
 
