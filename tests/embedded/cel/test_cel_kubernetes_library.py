@@ -95,6 +95,9 @@ semver('v1') ~ invalid semantic version
 timestamp('today') ~ RFC 3339
 duration('soon') ~ invalid duration
 timestamp('2020-01-01T00:00:00Z').getHours('Nowhere/City') ~ unknown time zone
+timestamp('2020-01-01T00:00:00Z').getHours('+99:99') ~ unknown time zone
+timestamp('9999-12-31T23:59:59Z').getFullYear('+14:00') ~ timestamp overflow
+[1].unwrapOpt() ~ no such overload
 """
 
 

@@ -205,3 +205,13 @@ def test_expressions_that_make_no_sense_are_refused_with_their_place() -> None:
         "spec.validations[1].messageExpression",
     ]
     assert "undeclared reference to 'nobody'" in found[1].detail
+
+
+async def test_a_policy_or_binding_without_content_concerns_nothing() -> None:
+    empty = {"metadata": {"name": "small"}}
+    assert await texts(empty) == []
+    assert await texts(policy("false"), {"metadata": {"name": "everywhere"}}) == []
+
+
+async def test_expressions_that_are_missing_deny_as_failures_do() -> None:
+    assert len(await texts(policy({"message": "x"}))) == 1

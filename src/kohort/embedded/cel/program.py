@@ -35,6 +35,9 @@ class Program:
             return self.step([call, *values, *(None,) * self.slots])
         except RecursionError:
             raise EvaluationError("expression or value is nested too deeply") from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            # A function that stumbles over a value must not take the server's answer with it.
+            raise EvaluationError(f"internal error: {error}") from error
         finally:
             budget.left -= granted - call.left
 

@@ -182,7 +182,7 @@ def _optionally(target: Any, key: Any) -> Optional:
     if type(target) is Optional:
         return _optionally(target.value, key) if target.content else NONE
     if isinstance(target, dict):
-        return Optional((target[key],)) if key in target else NONE
+        return Optional((target[map_key(key)],)) if map_key(key) in target else NONE
     if isinstance(target, list):
         return Optional((_item(target, key),)) if type(key) in NUMBERS and 0 <= key < len(target) else NONE
     raise no_such_overload()

@@ -73,7 +73,7 @@ class KeyedList(list[Any]):
 
     def identity(self, item: Any) -> tuple[Any, ...]:
         """What tells this item from the others."""
-        return tuple(item.get(key) for key in self.keys)
+        return tuple(repr(item.get(key)) for key in self.keys) if isinstance(item, dict) else (repr(item),)
 
 
 def keyed(items: Sequence[Any], keys: tuple[str, ...]) -> KeyedList:

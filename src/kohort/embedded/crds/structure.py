@@ -7,6 +7,7 @@ from kohort.api.fields import FieldError, Path, forbidden, invalid, not_supporte
 from kohort.embedded.cel.re2 import PatternError, compile_pattern
 from kohort.embedded.crds.checks import Findings, check_of
 from kohort.embedded.crds.embedded import with_heads
+from kohort.embedded.crds.keywords import keyword_problems
 from kohort.embedded.crds.list_structure import list_problems
 from kohort.embedded.crds.places import START, Trail
 from kohort.embedded.crds.rule_structure import rule_problems
@@ -30,10 +31,15 @@ _INT_OR_STRING = "x-kubernetes-int-or-string"
 
 def structure_problems(schema: Schema, path: Path) -> list[FieldError]:
     """Everything that keeps a schema from being that of a custom object."""
+    malformed = list(keyword_problems(schema, path))
+    if malformed:
+        return malformed
     found = [*_root_problems(schema, path), *_problems(schema, path, "root")]
     # Rules and defaults are worth a look only where the shape of values is settled.
+    if found:
+        return found
     complete = with_heads(schema)
-    return found or [*rule_problems(complete, path), *_default_problems(complete, path)]
+    return [*rule_problems(complete, path), *_default_problems(complete, path)]
 
 
 def _root_problems(schema: Schema, path: Path) -> Problems:

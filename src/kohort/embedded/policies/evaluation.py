@@ -81,7 +81,7 @@ async def evaluate(policies: Iterable[Object], bindings: Iterable[Object], write
         return outcome
     bound: dict[str, list[Object]] = {}
     for binding in bindings:
-        bound.setdefault(str(binding["spec"].get("policyName")), []).append(binding)
+        bound.setdefault(str((binding.get("spec") or {}).get("policyName")), []).append(binding)
     for policy in policies:
         for binding in bound.get(policy["metadata"]["name"], ()):
             await _apply(policy, binding, write, world, outcome)
@@ -105,24 +105,27 @@ async def _apply(policy: Object, binding: Object, write: Attributes, world: Worl
         if resource is None:
             return
         params = collect_params(
-            policy["spec"].get("paramKind"), binding["spec"].get("paramRef"), write.namespace, world.params
+            (policy.get("spec") or {}).get("paramKind"),
+            (binding.get("spec") or {}).get("paramRef"),
+            write.namespace,
+            world.params,
         )
         converted = await _in_version(write, resource, world)
     except (SelectorError, ParamError) as error:
-        if policy["spec"].get("failurePolicy") != "Ignore":
+        if (policy.get("spec") or {}).get("failurePolicy") != "Ignore":
             outcome.denials.append(Denial(*names, f"failed to configure binding: {error}"))
         return
     namespace = world.namespace(write.namespace) if write.namespace else None
     for each in params:
-        judge = Judge(policy["spec"], Case(converted, resource, each, namespace, world.ask))
+        judge = Judge(policy.get("spec") or {}, Case(converted, resource, each, namespace, world.ask))
         _record(list(judge.findings()), binding, names, outcome)
         outcome.annotations |= {f"{names[0]}/{key}": text for key, text in judge.annotations()}
 
 
 def _concerned(policy: Object, binding: Object, write: Attributes, world: World) -> Resource | None:
     """The version of the object that policy and binding look at, if they concern the write."""
-    found = _matched(policy["spec"].get("matchConstraints") or {}, write, world)
-    narrower = binding["spec"].get("matchResources")
+    found = _matched((policy.get("spec") or {}).get("matchConstraints") or {}, write, world)
+    narrower = (binding.get("spec") or {}).get("matchResources")
     if found is None or narrower is None:
         return found
     return found if _is_narrowed(narrower, write, world) else None
@@ -158,7 +161,7 @@ async def _in_version(write: Attributes, resource: Resource, world: World) -> At
 
 
 def _record(findings: list[Finding], binding: Object, names: tuple[str, str], outcome: Outcome) -> None:
-    actions = binding["spec"].get("validationActions") or ("Deny",)
+    actions = (binding.get("spec") or {}).get("validationActions") or ("Deny",)
     for finding in findings:
         if "Deny" in actions:
             outcome.denials.append(Denial(*names, finding.message, finding.reason))

@@ -58,7 +58,7 @@ class Judge:
     def __init__(self, spec: Object, case: Case) -> None:
         self.spec, write = spec, case.write
         self.budget = Budget(STEPS_PER_OBJECT)
-        expressions = {str(each["name"]): str(each["expression"]) for each in spec.get("variables") or ()}
+        expressions = {str(each.get("name")): str(each.get("expression")) for each in spec.get("variables") or ()}
         self.values = (
             write.object,
             write.old,
@@ -94,7 +94,7 @@ class Judge:
         failure: CelError | None = None
         for condition in self.spec.get("matchConditions") or ():
             try:
-                if self._value(str(condition["expression"])) is not True:
+                if self._value(str(condition.get("expression"))) is not True:
                     return False
             except CelError as error:
                 failure = failure or error
@@ -103,7 +103,7 @@ class Judge:
         return True
 
     def _finding(self, validation: Object, index: int) -> Iterator[Finding]:
-        expression = str(validation["expression"]).strip()
+        expression = str(validation.get("expression")).strip()
         try:
             holds = self._value(expression)
         except CelError as error:
@@ -124,14 +124,14 @@ class Judge:
             if isinstance(text, str) and text.strip() and "\n" not in text.strip() and len(text) <= MAX_MESSAGE:
                 return text.strip()
         message = str(validation.get("message") or "").strip()
-        return message or f"failed expression: {str(validation['expression']).strip()}"
+        return message or f"failed expression: {str(validation.get('expression')).strip()}"
 
     def annotations(self) -> Iterator[tuple[str, str]]:
         """What the policy wants the audit log to know; null and failures leave a key out."""
         for annotation in self.spec.get("auditAnnotations") or ():
             try:
-                text = self._value(str(annotation["valueExpression"]))
+                text = self._value(str(annotation.get("valueExpression")))
             except CelError:
                 continue
             if isinstance(text, str):
-                yield str(annotation["key"]), text
+                yield str(annotation.get("key")), text

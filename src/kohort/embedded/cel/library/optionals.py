@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kohort.embedded.cel.errors import no_such_overload
 from kohort.embedded.cel.overloads import ANY, function, method
 from kohort.embedded.cel.values import NONE, Duration, Optional
 
@@ -22,4 +23,6 @@ def _of_non_zero(value: Any) -> Optional:
 @method("unwrapOpt", list)
 @function("optional.unwrap", list)
 def _unwrap(optionals: list[Optional]) -> list[Any]:
+    if not all(type(optional) is Optional for optional in optionals):
+        raise no_such_overload()
     return [value for optional in optionals for value in optional.content]

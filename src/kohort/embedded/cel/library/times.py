@@ -99,7 +99,8 @@ def duration_text(value: Duration) -> str:
 def _zone(name: str) -> tzinfo:
     if match := re.fullmatch(r"([+-]?)(\d\d):(\d\d)", name):
         offset = timedelta(hours=int(match[2]), minutes=int(match[3]))
-        return timezone(-offset if match[1] == "-" else offset)
+        if offset < timedelta(days=1):
+            return timezone(-offset if match[1] == "-" else offset)
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
@@ -108,7 +109,10 @@ def _zone(name: str) -> tzinfo:
 
 def _local(value: Timestamp, zone: str = "UTC") -> datetime:
     moment = _EPOCH + timedelta(microseconds=value.nanos // 1000)
-    return moment if zone == "UTC" else moment.astimezone(_zone(zone))
+    try:
+        return moment if zone == "UTC" else moment.astimezone(_zone(zone))
+    except OverflowError:
+        raise EvaluationError("timestamp overflow") from None
 
 
 _PARTS = {
