@@ -1,5 +1,6 @@
 """Finding the API server as kubectl does; one line with file and remedy when that fails; no secret in any text."""
 
+import asyncio
 import base64
 import json
 import sys
@@ -18,6 +19,10 @@ from kohort.kube.config.credentials import StaticCredentials
 from kohort.kube.config.exec_plugin import ExecCredentials
 from kohort.kube.config.incluster import in_cluster
 from kohort.kube.errors import ConfigError
+from kohort.kube.http import HttpSettings, HttpTransport
+from kohort.kube.transport import Request
+from kube.fake_api import FakeApi
+from kube.loopback import Loopback
 
 TOKEN = "s3cret-token"  # noqa: S105
 
@@ -293,6 +298,23 @@ async def test_a_refused_login_runs_the_program_again_but_not_for_each_request(d
     assert await credentials.login() == second
 
 
+async def test_a_login_that_the_server_refuses_is_replaced_once(desk: Desk) -> None:
+    plugin = Plugin(desk)
+    server = await Loopback(FakeApi()).start()
+    server.tokens = {"token-2"}
+    access = desk.access(config({"server": server.address}, {"exec": plugin.settings}))
+    transport = HttpTransport(access, HttpSettings(environment={}))
+    await access.credentials.login()
+    await desk.clock.advance(60)
+    assert (await transport.send(Request("GET", "/api/v1/configmaps"), 10)).status == 200
+    server.tokens = set()
+    await desk.clock.advance(60)
+    assert (await transport.send(Request("GET", "/api/v1/configmaps"), 10)).status == 401
+    assert plugin.runs == 3
+    await transport.close()
+    await server.stop()
+
+
 async def test_a_program_may_give_a_client_certificate(desk: Desk) -> None:
     plugin = Plugin(desk)
     plugin.answer(clientCertificateData="certificate", clientKeyData=TOKEN)
@@ -314,6 +336,17 @@ async def test_a_program_is_told_of_the_cluster_where_it_wants_that(desk: Desk) 
         "tls-server-name": "kubernetes",
         "config": {"audience": "x"},
     }
+
+
+async def test_a_program_that_does_not_end_is_ended(desk: Desk) -> None:
+    plugin = Plugin(desk, args=["-c", "import time; time.sleep(600)"])
+    asking = asyncio.create_task(plugin.credentials().login())
+    async with asyncio.timeout(20):
+        while not desk.clock.sleepers:
+            await asyncio.sleep(0.01)
+        await desk.clock.advance(61)
+        with pytest.raises(ConfigError, match="did not end in 60 s"):
+            await asking
 
 
 @pytest.mark.parametrize(

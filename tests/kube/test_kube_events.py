@@ -22,8 +22,8 @@ class Desk:
         self.api = FakeApi()
         self.clock = VirtualClock()
         self.network = FaultyTransport(self.api, self.clock)
-        client = Client(self.network, clock=self.clock, random=Random(1))  # noqa: S311
-        self.recorder = EventRecorder(client, "kohort.dev/manager", "manager-1", EventLimits(buffer=40))
+        self.client = Client(self.network, clock=self.clock, random=Random(1))  # noqa: S311
+        self.recorder = EventRecorder(self.client, "kohort.dev/manager", "manager-1", EventLimits(buffer=40))
         self.task = asyncio.create_task(self.recorder.run())
 
     @property
@@ -139,3 +139,12 @@ async def test_the_end_does_not_wait_for_a_server_that_is_away(desk: Desk) -> No
     flushing = asyncio.create_task(desk.recorder.flush())
     await desk.clock.advance(6)
     await asyncio.wait_for(flushing, 1)
+
+
+async def test_only_so_many_events_and_objects_are_remembered() -> None:
+    desk = Desk()
+    desk.recorder = EventRecorder(desk.client, "kohort.dev/manager", "manager-1", EventLimits(buffer=5, remembered=7))
+    for number in range(100):
+        desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
+    assert (len(desk.recorder._series), len(desk.recorder._talk)) == (7, 7)
+    desk.task.cancel()

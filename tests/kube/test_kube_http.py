@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from aiohttp import web
 
 from kohort.api.core.settings import ConfigMap
 from kohort.kube.client import Client
@@ -321,3 +322,21 @@ def test_the_proxy_is_the_configured_one_or_the_environments(
 def test_a_socks_proxy_is_refused_with_a_remedy() -> None:
     with pytest.raises(ConfigError, match="socks5 is not supported: use an http"):
         proxy_for(SERVER, "socks5://user:secret@p:1", {})
+
+
+async def test_requests_go_through_the_proxy() -> None:
+    seen = list[tuple[str, str]]()
+
+    async def answer(asked: web.BaseRequest) -> web.Response:
+        seen.append((asked.raw_path, asked.headers.get("Proxy-Authorization", "")))
+        return web.Response(body=b'{"major":"1"}')
+
+    runner = web.ServerRunner(web.Server(answer), shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    proxy = f"http://user:pass@127.0.0.1:{runner.addresses[0][1]}"
+    transport = HttpTransport(Access("http://k8s.invalid", StaticCredentials(), proxy=proxy), SETTINGS)
+    assert await Client(transport).get_json("/version") == {"major": "1"}
+    assert seen == [("http://k8s.invalid/version", "Basic dXNlcjpwYXNz")]
+    await transport.close()
+    await runner.cleanup()

@@ -177,3 +177,8 @@ def test_whatever_happens_the_cache_ends_equal_to_a_fresh_list(
     story: list[tuple[Any, ...]], in_stream: bool, piece: int, seed: int
 ) -> None:
     asyncio.run(asyncio.wait_for(play(story, in_stream=in_stream, piece=piece, seed=seed), 60))
+
+
+def test_a_server_that_comes_back_with_another_history_is_listed_anew_before_any_silence_is_noticed() -> None:
+    story: list[tuple[Any, ...]] = [("put", 0, 0), ("advance", 20.0), ("restart_anew",), ("advance", 20.0)]
+    asyncio.run(asyncio.wait_for(play(story, in_stream=False, piece=0, seed=0), 60))
