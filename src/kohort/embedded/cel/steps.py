@@ -6,7 +6,7 @@ from typing import Any
 
 from kohort.embedded.cel.errors import EvaluationError, no_such_key, no_such_overload
 from kohort.embedded.cel.overloads import Overloads
-from kohort.embedded.cel.values import NONE, NUMBERS, Duration, Optional, Timestamp, UInt, equal
+from kohort.embedded.cel.values import NONE, NUMBERS, Duration, KeyedList, Optional, SetList, Timestamp, UInt, equal
 
 Frame = list[Any]
 """The budget, the variables, and the variables of loops."""
@@ -238,9 +238,12 @@ def _content(value: Any) -> tuple[Any, ...]:
 # Calls
 
 
+_SIZED = frozenset({str, bytes, list, dict, SetList, KeyedList})
+
+
 def size_of(value: Any) -> int:
     """Items or characters, for what it costs to look at them."""
-    return len(value) if isinstance(value, str | list | dict | bytes) else 0
+    return len(value) if type(value) in _SIZED else 0
 
 
 def calling(overloads: Overloads, arguments: Sequence[Step]) -> Step:

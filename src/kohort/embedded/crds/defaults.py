@@ -15,7 +15,9 @@ def default_crd(crd: Mapping[str, Any]) -> dict[str, Json]:
     filled = {**spec, "names": names, "conversion": _conversion(spec.get("conversion"))}
     status = dict(crd.get("status") or {})
     if not status.get("storedVersions"):
-        status["storedVersions"] = [each["name"] for each in spec.get("versions") or () if each.get("storage")][:1]
+        status["storedVersions"] = [each.get("name", "") for each in spec.get("versions") or () if each.get("storage")][
+            :1
+        ]
     return {**crd, "spec": filled, "status": status}
 
 
