@@ -16,13 +16,22 @@ Json = Any
 
 
 def hashed(thing: Workload, priority: int = 0, allowed_flavors: list[str] | None = None) -> str:
-    asked = demands(thing, RequestRules(), environment(), DEFAULT_GATES)
-    return equivalence(thing, priority, asked, allowed_flavors)
+    surroundings = environment()
+    asked = demands(thing, RequestRules(), surroundings, DEFAULT_GATES)
+    return equivalence(thing, priority, asked, surroundings, allowed_flavors)
 
 
 def of(**spec: Json) -> str:
     """The text of a workload whose only pod set has this template."""
     return hashed(workload({"name": "main", "count": 2, "template": template(container({"cpu": "1"}), **spec)}))
+
+
+def test_a_limit_that_stands_for_a_request_is_as_good_as_one() -> None:
+    """SCH-122: pods count as they would be created."""
+    limited = {"name": "c", "image": "i", "resources": {"limits": {"cpu": "1"}}}
+    asking = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}
+    texts = {hashed(workload({"name": "main", "template": template(each)})) for each in (limited, asking)}
+    assert len(texts) == 1
 
 
 def test_it_is_sixteen_hexadecimal_digits() -> None:

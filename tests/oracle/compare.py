@@ -7,10 +7,12 @@ import argparse
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from oracle.differences import Difference, differences
+from oracle.generator import has_circles
 from oracle.generator import scenario as generate
 from oracle.kueue import GoIsMissingError, Kueue, NoAnswerError
 from oracle.shrinking import shrink
@@ -38,15 +40,21 @@ def is_different(kueue: Kueue, scenario: Json) -> bool:
 
 
 def is_whole(scenario: Json) -> bool:
-    """Whether every workload finds its queues when it comes."""
-    queues: set[str] = set()
+    """Whether every workload finds its queue and namespace when it comes."""
+    if has_circles(scenario):
+        return False
+    there: set[tuple[str, str]] = set()
     for manifest in [*scenario["objects"], *(step["put"] for step in scenario["steps"] if "put" in step)]:
-        kind, name = manifest["kind"], manifest["metadata"]["name"]
-        if kind == "Workload" and manifest["spec"]["queueName"] not in queues:
+        there.add((manifest["kind"], manifest["metadata"]["name"]))
+        if not set(_named(manifest)) <= there:
             return False
-        if kind == "ClusterQueue":
-            queues.add(name)
     return True
+
+
+def _named(manifest: Json) -> Iterator[tuple[str, str]]:
+    if manifest["kind"] == "Workload":
+        yield "ClusterQueue", manifest["spec"]["queueName"]
+        yield "Namespace", manifest["metadata"]["namespace"]
 
 
 def save(kueue: Kueue, name: str, scenario: Json) -> None:

@@ -5,6 +5,7 @@ import random
 from typing import Any
 
 from engine.scenario_strategies import Author, write_scenario
+from oracle.dressing import dress
 
 Json = Any
 
@@ -22,8 +23,9 @@ def scenario(seed: str) -> Json:
     made = write_scenario(lambda options: chance.choice(list(options)), [Author()], chance.randint(1, MOST_STEPS))
     made = json.loads(json.dumps(made).replace('"memory"', f'"{PLAIN_RESOURCE}"'))
     made = {**made, "steps": _cycle_by_cycle(_answerable(made), chance)}
+    dressed = dress(made, chance)
     _avoid_quirks(made)
-    return made
+    return {"dressing": dressed, **made}
 
 
 def _cycle_by_cycle(steps: list[Json], chance: random.Random) -> list[Json]:
@@ -69,6 +71,11 @@ def _answerable(scenario: Json) -> list[Json]:
             continue
         kept.append(step)
     return kept
+
+
+def has_circles(scenario: Json) -> bool:
+    """Whether parents of cohorts run in a circle at any time."""
+    return len(_answerable(scenario)) < len(scenario["steps"])
 
 
 def _note_parent(parents: dict[str, str], manifest: Json) -> None:

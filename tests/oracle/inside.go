@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
-	_ "unsafe" // for go:linkname
+	"reflect"
+	"unsafe" // for go:linkname too
 
+	"k8s.io/utils/clock"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	"sigs.k8s.io/kueue/pkg/cache/queue"
+	"sigs.k8s.io/kueue/pkg/controller/core"
 	"sigs.k8s.io/kueue/pkg/scheduler"
 	"sigs.k8s.io/kueue/pkg/util/routine"
 	"sigs.k8s.io/kueue/pkg/util/wait"
@@ -22,6 +25,12 @@ func wrapAdmissions(s *scheduler.Scheduler, wrapper routine.Wrapper)
 
 //go:linkname queueOf sigs.k8s.io/kueue/pkg/cache/queue.(*Manager).getClusterQueue
 func queueOf(m *queue.Manager, name kueue.ClusterQueueReference) *queue.ClusterQueue
+
+// setClock lets a controller read the scenario's clock.
+func setClock(controller *core.WorkloadReconciler, clock clock.Clock) {
+	field := reflect.ValueOf(controller).Elem().FieldByName("clock")
+	reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().Set(reflect.ValueOf(clock))
+}
 
 // atOnce runs what it is given before it returns.
 type atOnce struct{}

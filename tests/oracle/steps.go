@@ -6,9 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 	qcache "sigs.k8s.io/kueue/pkg/cache/queue"
@@ -38,6 +42,8 @@ func (w *world) perform(step Step) map[string]Standing {
 			w.settle()
 		case "finish":
 			w.finish(keyOf(argument))
+		case "reclaim":
+			w.reclaim(argument)
 		case "conflict":
 			w.conflicts.Insert(keyOf(argument))
 		case "wait":
@@ -69,6 +75,7 @@ func keyOf(raw json.RawMessage) types.NamespacedName {
 // cycle runs one cycle, if there is a head to look at, and lets the controllers see what it wrote.
 func (w *world) cycle() {
 	w.requeuer.ProcessRequeues(w.ctx)
+	w.sampleUsage()
 	if w.hasHeads() {
 		start := time.Now()
 		runCycle(w.scheduler, w.ctx)
@@ -76,6 +83,33 @@ func (w *world) cycle() {
 		w.cycles++
 	}
 	w.deliver()
+}
+
+// sampleUsage brings the accounts of LocalQueues up to date where it is time, and puts those who used least first. The real
+// one does so whenever it next comes round to a LocalQueue; here, as with ours, that is before every cycle.
+func (w *world) sampleUsage() {
+	if !w.ordersByUsage {
+		return
+	}
+	var queues kueue.LocalQueueList
+	must(w.client.List(w.ctx, &queues))
+	for _, each := range queues.Items {
+		var queue kueue.ClusterQueue
+		if w.client.Get(w.ctx, types.NamespacedName{Name: string(each.Spec.ClusterQueue)}, &queue) != nil {
+			continue
+		}
+		active := metav1.ConditionFalse
+		if w.cache.ClusterQueueActive(each.Spec.ClusterQueue) {
+			active = metav1.ConditionTrue
+		}
+		condition := metav1.Condition{Type: kueue.ClusterQueueActive, Status: active, Reason: "Ready"}
+		if apimeta.SetStatusCondition(&queue.Status.Conditions, condition) {
+			must(w.client.Update(w.ctx, &queue))
+		}
+		_, err := w.localQueues.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&each)})
+		must(err)
+		_ = w.queues.RebuildClusterQueue(&queue, each.Name)
+	}
 }
 
 // hasHeads tells whether a cycle would not wait.
@@ -149,6 +183,25 @@ func (w *world) finish(key types.NamespacedName) {
 	var wl kueue.Workload
 	must(w.client.Get(w.ctx, key, &wl))
 	must(workloadfinish.Finish(w.ctx, w.client, &wl, "Succeeded", "Job finished successfully", w.clock))
+	w.deliver()
+}
+
+// reclaim lets so many pods of each pod set be done.
+func (w *world) reclaim(raw json.RawMessage) {
+	what := read[struct {
+		Workload json.RawMessage
+		Pods     map[kueue.PodSetReference]int32
+	}](raw)
+	var wl kueue.Workload
+	must(w.client.Get(w.ctx, keyOf(what.Workload), &wl))
+	var pods []kueue.ReclaimablePod
+	for _, set := range wl.Spec.PodSets {
+		pods = append(pods, kueue.ReclaimablePod{Name: set.Name, Count: what.Pods[set.Name]})
+	}
+	if !equality.Semantic.DeepEqual(wl.Status.ReclaimablePods, pods) {
+		wl.Status.ReclaimablePods = pods
+		must(w.client.Status().Update(w.ctx, &wl))
+	}
 	w.deliver()
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -47,6 +48,7 @@ type world struct {
 	clusterQueues *core.ClusterQueueReconciler
 	localQueues   *core.LocalQueueReconciler
 	cohorts       *core.CohortReconciler
+	checks        *core.AdmissionCheckReconciler
 	flavors       *core.ResourceFlavorReconciler
 
 	// seen holds workloads as the controllers last saw them.
@@ -58,6 +60,9 @@ type world struct {
 
 	spent  time.Duration
 	cycles int
+
+	// ordersByUsage tells whether past usage of LocalQueues counts.
+	ordersByUsage bool
 }
 
 func newWorld(configuration config.Configuration) *world {
@@ -79,22 +84,40 @@ func emptyWorld() *world {
 
 // equip makes the parts of Kueue that read and write by the world's client.
 func (w *world) equip(configuration config.Configuration) {
-	sharing := configuration.FairSharing
+	sharing, history := configuration.FairSharing, configuration.AdmissionFairSharing
+	w.ordersByUsage = history != nil
+	counted := ptr.Deref(configuration.Resources, config.Resources{})
 	preemptions := expectations.NewStore("preemptions")
 	recorder := &events.FakeRecorder{}
-	w.cache = schdcache.New(w.client, schdcache.WithFairSharing(sharing != nil))
+	w.cache = schdcache.New(w.client,
+		schdcache.WithFairSharing(sharing != nil),
+		schdcache.WithAdmissionFairSharing(history),
+		schdcache.WithExcludedResourcePrefixes(counted.ExcludeResourcePrefixes),
+		schdcache.WithResourceTransformations(counted.Transformations),
+	)
 	w.queues, w.requeuer = qcache.NewManagerForUnitTestsWithRequeuer(
 		w.client, w.cache, qcache.WithClock(w.clock), qcache.WithPreemptionExpectations(preemptions),
+		qcache.WithAdmissionFairSharing(history),
+		qcache.WithExcludedResourcePrefixes(counted.ExcludeResourcePrefixes),
+		qcache.WithResourceTransformations(counted.Transformations),
 	)
 	w.scheduler = scheduler.New(w.queues, w.cache, w.client, recorder,
 		scheduler.WithClock(nil, w.clock),
 		scheduler.WithFairSharing(sharing),
+		scheduler.WithAdmissionFairSharing(history),
+		scheduler.WithQuotaCheckStrategy(ptr.Deref(counted.QuotaCheckStrategy, config.QuotaCheckBlockUndeclared)),
 		scheduler.WithPreemptionExpectations(preemptions),
 	)
 	wrapAdmissions(w.scheduler, atOnce{})
-	w.workloads = core.NewWorkloadReconciler(w.client, w.queues, w.cache, recorder, core.WithPreemptionExpectations(preemptions))
+	w.workloads = core.NewWorkloadReconciler(w.client, w.queues, w.cache, recorder,
+		core.WithPreemptionExpectations(preemptions), core.WithAdmissionFairSharing(history),
+	)
+	setClock(w.workloads, w.clock)
 	w.clusterQueues = core.NewClusterQueueReconciler(w.client, w.queues, w.cache)
-	w.localQueues = core.NewLocalQueueReconciler(w.client, w.queues, w.cache)
+	w.localQueues = core.NewLocalQueueReconciler(w.client, w.queues, w.cache,
+		core.WithAdmissionFairSharingConfig(history), core.WithClock(w.clock),
+	)
+	w.checks = core.NewAdmissionCheckReconciler(w.client, w.queues, w.cache, nil)
 	w.cohorts = core.NewCohortReconciler(w.client, w.cache, w.queues)
 	w.flavors = core.NewResourceFlavorReconciler(w.client, w.queues, w.cache, nil)
 }
@@ -120,7 +143,7 @@ func (w *world) newClient() client.Client {
 		WithScheme(scheme).
 		WithRESTMapper(mapper).
 		WithObjectTracker(testing.NewObjectTracker(scheme, codecs.UniversalDecoder())).
-		WithStatusSubresource(&kueue.Workload{}, &kueue.Cohort{}).
+		WithStatusSubresource(&kueue.Workload{}, &kueue.Cohort{}, &kueue.LocalQueue{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: w.patchStatus})
 	must(indexer.Setup(w.ctx, builderIndexer{builder}))
 	return builder.Build()

@@ -120,7 +120,7 @@ class Engine(State):
 
     def _retry_pools(self, now: datetime) -> None:
         """SCH-260: the pools of every tree where room may have appeared become active again."""
-        retries, self._retries = self._retries, set()
+        retries: set[str] = set()
         loosened, self._loosened = self._loosened, set()
         for top in loosened:
             retries.update(self._names_in_tree(top))

@@ -15,7 +15,9 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.api.markers import RawQuantity
 from kohort.api.quantity import canonical
+from kohort.engine.requests.adjustment import adjusted
 from kohort.engine.requests.demand import PodSetDemand
+from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.reading import REMEMBERED_TEMPLATES
 
 DIGITS = 16
@@ -25,18 +27,21 @@ def equivalence(
     workload: v1beta2.Workload,
     priority: int,
     demands: Iterable[PodSetDemand],
+    environment: Environment,
     allowed_flavors: Iterable[str] | None = None,
 ) -> str:
     """The same text for workloads of equal priority, demand and constraints (SCH-250).
 
-    `demands` are those of the pod sets, in their order; `allowed_flavors` those of a variant of concurrent admission.
+    `demands` are those of the pod sets, in their order; pods count as they would be created in the `environment`;
+    `allowed_flavors` are those of a variant of concurrent admission.
     """
     pod_sets = zip(workload.spec.pod_sets, demands, strict=True)
     flavors = None if allowed_flavors is None else sorted(allowed_flavors)
-    return _digest(encode([priority, flavors, [_pod_set(pod_set, demand) for pod_set, demand in pod_sets]]))
+    asked = [_pod_set(pod_set, demand, environment) for pod_set, demand in pod_sets]
+    return _digest(encode([priority, flavors, asked]))
 
 
-def _pod_set(pod_set: PodSet, demand: PodSetDemand) -> list[object]:
+def _pod_set(pod_set: PodSet, demand: PodSetDemand, environment: Environment) -> list[object]:
     """Lists and structs only, whose order is fixed: what is written is canonical as it is."""
     return [
         demand.name,
@@ -44,13 +49,13 @@ def _pod_set(pod_set: PodSet, demand: PodSetDemand) -> list[object]:
         sorted(demand.per_pod.items()),
         demand.min_count,
         pod_set.topology_request,
-        _template_digest(bytes(pod_set.template)),
+        _template_digest(bytes(pod_set.template), environment),
     ]
 
 
 @lru_cache(maxsize=REMEMBERED_TEMPLATES)
-def _template_digest(template: bytes) -> str:
-    constraints = _constraints(decode(template, PodTemplateSpec).spec)
+def _template_digest(template: bytes, environment: Environment) -> str:
+    constraints = _constraints(adjusted(decode(template, PodTemplateSpec).spec, environment))
     return _digest(json.dumps(to_json(constraints), sort_keys=True).encode())
 
 

@@ -9,11 +9,12 @@ scenario is `{"objects": [manifest …], "steps": [step …]}`; a step is one of
     {"schedule": {}}                       run cycles until nothing moves
     {"settle": {}}                         jobs of evicted workloads stop: their quota is released
     {"finish": "namespace/name"}           a job ends
+    {"reclaim": {"workload": "namespace/name", "pods": {"set": 1}}}  so many pods of it are done
     {"conflict": "namespace/name"}         the next admission or eviction of that workload can't be written
     {"wait": seconds}                      time passes
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -22,11 +23,11 @@ import msgspec
 
 from kohort.api.codec import Json, from_json
 from kohort.api.conditions import find, is_true
-from kohort.api.core.namespaces import Namespace
+from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.errors import ApiError
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.kueue.v1beta2.workload import WorkloadStatus
+from kohort.api.kueue.v1beta2.workload import ReclaimablePod, WorkloadStatus
 from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
@@ -37,6 +38,7 @@ from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
 from kohort.engine.records import Key
 from kohort.engine.settings import Settings
 
+_CORE_KINDS: Final[Mapping[str, type]] = {"Namespace": Namespace, "LimitRange": LimitRange}
 DAWN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -77,10 +79,7 @@ class Stage:
 
     def put(self, manifest: Json) -> None:
         """Create or change an object."""
-        if manifest["kind"] == "Namespace":
-            self.engine.apply(Put(from_json(manifest, Namespace)), self.now)
-            return
-        kind = kind_of(manifest["apiVersion"], manifest["kind"])
+        kind = _CORE_KINDS.get(manifest["kind"]) or kind_of(manifest["apiVersion"], manifest["kind"])
         if kind is None:
             raise ApiError(f"scenarios know no {manifest['apiVersion']} {manifest['kind']}")
         thing: Any = from_json(manifest, kind)
@@ -116,6 +115,14 @@ class Stage:
     def finish(self, name: str) -> None:
         """A job has ended."""
         self.show(finish(self.workloads[_key_of(name)], "Succeeded", "Job finished successfully", self.now))
+
+    def reclaim(self, what: Json) -> None:
+        """Pods of a job have ended early, so many of each pod set (SCH-133)."""
+        workload = self.workloads[_key_of(what["workload"])]
+        pods = tuple(ReclaimablePod(name=name, count=count) for name, count in what["pods"].items())
+        status = msgspec.structs.replace(workload.status, reclaimable_pods=pods)
+        if status != workload.status:
+            self.show(msgspec.structs.replace(workload, status=status))
 
     def conflict(self, name: str) -> None:
         """Somebody else will have written the workload first."""
@@ -206,6 +213,7 @@ _ACTIONS: dict[str, Callable[[Stage, Any], Any]] = {
     "schedule": Stage.schedule,
     "settle": Stage.settle,
     "finish": Stage.finish,
+    "reclaim": Stage.reclaim,
     "conflict": Stage.conflict,
     "wait": Stage.wait,
 }

@@ -59,8 +59,6 @@ class Facts:
         """Tops of the trees where room may have appeared (SCH-261)."""
         self._sleeping: set[str] = set()
         """Queues where somebody may wait for the end of a backoff (SCH-223)."""
-        self._retries: set[str] = set()
-        """Queues whose tree may have room again (SCH-260)."""
         self.second_passes = SecondPasses()
         """Who has quota and looks for places."""
         self._surroundings = Surroundings()

@@ -1,5 +1,6 @@
 """ClusterQueues, Cohorts, LocalQueues, and what wakes or stops them: flavors and checks."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from kohort.api.core.namespaces import Namespace
@@ -16,10 +17,13 @@ class Queues(Workloads):
     """Takes in everything that makes up queues."""
 
     def _put_namespace(self, thing: Namespace) -> None:
-        """SCH-261."""
-        if self.namespaces.get(thing.metadata.name) != thing.metadata.labels:
-            self.namespaces[thing.metadata.name] = thing.metadata.labels
-            self._retries.update(self.queues)
+        """Queues that a namespace did not match before get another look (SCH-261)."""
+        name, labels = thing.metadata.name, thing.metadata.labels
+        before = self.namespaces.get(name)
+        self.namespaces[name] = labels
+        for queue in self.queues.values():
+            if _admits(queue, labels) and not _admits(queue, before):
+                self._stir_tree_of(queue.node)
 
     def _put_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
         name, spec = thing.metadata.name, thing.spec
@@ -103,18 +107,24 @@ class Queues(Workloads):
             self._refresh_activity(queue)
 
     def _put_flavor(self, flavor: Flavor) -> None:
-        if self.flavors.get(flavor.name) != flavor:
-            self.flavors[flavor.name] = flavor
-            self._revisit_queues(flavor=flavor.name)
+        """A change of what pods must bear and match gives those who failed another look (SCH-261)."""
+        before = self.flavors.get(flavor.name)
+        if before == flavor:
+            return
+        self.flavors[flavor.name] = flavor
+        for queue in self._revisit_queues(flavor=flavor.name):
+            if before is not None:
+                self._stir_tree_of(queue.node)
 
-    def _revisit_queues(self, flavor: str = "", check: str = "") -> None:
+    def _revisit_queues(self, flavor: str = "", check: str = "") -> list[Queue]:
         """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""
-        for name, thing in self._specs.items():
-            uses_flavor = any(each.name == flavor for group in thing.spec.resource_groups for each in group.flavors)
-            uses_check = check in _check_names(thing)
-            if uses_flavor or uses_check:
-                self._refresh_activity(self.queues[name])
-                self._stir_tree_of(self.queues[name].node)
+        concerned = [self.queues[name] for name, thing in self._specs.items() if _names(thing, flavor, check)]
+        for queue in concerned:
+            was_active = queue.is_active
+            self._refresh_activity(queue)
+            if queue.is_active and not was_active:
+                self._stir_tree_of(queue.node)
+        return concerned
 
     def _refresh_activity(self, queue: Queue) -> None:
         """SCH-1051, SCH-402."""
@@ -152,9 +162,19 @@ class Queues(Workloads):
             self.history.forget(key)
 
 
+def _admits(queue: Queue, labels: Mapping[str, str] | None) -> bool:
+    """Whether a queue takes workloads of a namespace with these labels; None is for one that is not there."""
+    return labels is not None and queue.namespaces is not None and queue.namespaces.matches(labels)
+
+
 def _decide_alike(before: v1beta2.ClusterQueue, after: v1beta2.ClusterQueue) -> bool:
     """Whether nothing changed that decisions depend on, as after a write of the status (SCH-261)."""
     return (before.spec, before.metadata.deletion_timestamp) == (after.spec, after.metadata.deletion_timestamp)
+
+
+def _names(thing: v1beta2.ClusterQueue, flavor: str, check: str) -> bool:
+    uses_flavor = any(each.name == flavor for group in thing.spec.resource_groups for each in group.flavors)
+    return uses_flavor or check in _check_names(thing)
 
 
 def _check_names(thing: v1beta2.ClusterQueue) -> list[str]:

@@ -151,7 +151,9 @@ class Workloads(Holding):
         # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
         is_comparable = gates.enabled(Gate.SchedulingEquivalenceHashing) and workload.replaces is None
         workload.equivalence = (
-            equivalence(thing, workload.priority, asked, workload.allowed_flavors) if is_comparable else ""
+            equivalence(thing, workload.priority, asked, workload.environment, workload.allowed_flavors)
+            if is_comparable
+            else ""
         )
 
     def _reread(self, namespace: str, now: datetime) -> None:
