@@ -31,7 +31,7 @@ async def test_conditions_keep_the_wrong_one_from_going(cluster: Cluster) -> Non
     other = {"preconditions": {"uid": "another"}}
     reply = await cluster.ask("DELETE", f"{MAPS}/a", other)
     assert reply.reason == "Conflict"
-    assert "UID in precondition: another" in reply.message
+    assert "the UID in the precondition (another) does not match the UID in record" in reply.message
     version = {"preconditions": {"resourceVersion": created["metadata"]["resourceVersion"]}}
     assert (await cluster.ask("DELETE", f"{MAPS}/a", version)).status == 200
 

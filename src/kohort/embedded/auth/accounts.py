@@ -7,7 +7,7 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.auth.jwt import Signer, TokenError
-from kohort.embedded.auth.users import User, account_user
+from kohort.embedded.auth.users import CREDENTIAL, User, account_user
 from kohort.embedded.store import Key, Store
 
 DEFAULT_AUDIENCE = "https://kubernetes.default.svc"
@@ -62,9 +62,7 @@ class Accounts:
         found = self._store.get(Key("serviceaccounts", namespace, account["name"]))
         if found is None or found.object["metadata"]["uid"] != account["uid"]:
             raise TokenError("the service account of the token is gone")
-        extra: dict[str, tuple[str, ...]] = {
-            "authentication.kubernetes.io/credential-id": (f"JTI={claims.get('jti', '')}",)
-        }
+        extra: dict[str, tuple[str, ...]] = {CREDENTIAL: (f"JTI={claims.get('jti', '')}",)}
         for kind, resource in _BOUND.items():
             if kind.lower() in identity:
                 extra |= self._bound(resource, "" if kind == "Node" else namespace, identity[kind.lower()], kind)

@@ -35,10 +35,10 @@ class Authenticator:
 
     def user(self, peer: User | None, headers: CIMultiDictProxy[str]) -> User:
         """Who asks; raises 401 for a token that proves nothing."""
+        if peer is not None and peer is not ANONYMOUS:
+            return peer
         token = _bearer(headers)
-        if token:
-            return self._by_token(token)
-        return peer if peer is not None else ANONYMOUS
+        return self._by_token(token) if token else ANONYMOUS
 
     def _by_token(self, token: str) -> User:
         if len(token) > MAX_TOKEN:

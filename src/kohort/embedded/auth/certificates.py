@@ -7,6 +7,8 @@ import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 from cryptography import x509
@@ -15,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kohort.embedded.auth.files import write_private
-from kohort.embedded.auth.users import AUTHENTICATED, User
+from kohort.embedded.auth.users import AUTHENTICATED, CREDENTIAL, User
 
 _AUTHORITY_LIFE = timedelta(days=3650)
 _LIFE = timedelta(days=365)
@@ -174,8 +176,13 @@ def _host(text: str) -> x509.GeneralName:
         return x509.DNSName(text)
 
 
-def certificate_user(peer: dict[str, object]) -> User | None:
-    """The user that a verified client certificate names, in the form that the ssl module tells it."""
+@lru_cache(maxsize=1024)
+def _credential(certificate: bytes) -> str:
+    return f"X509SHA256={sha256(certificate).hexdigest()}"
+
+
+def certificate_user(peer: dict[str, object], certificate: bytes = b"") -> User | None:
+    """The user that a verified client certificate names, in the form that the ssl module tells it, and its bytes."""
     names: list[str] = []
     groups: list[str] = []
     subject = peer.get("subject")
@@ -187,4 +194,5 @@ def certificate_user(peer: dict[str, object]) -> User | None:
                 groups.append(value)
     if not names:
         return None
-    return User(names[-1], tuple(dict.fromkeys((*groups, AUTHENTICATED))))
+    extra = {CREDENTIAL: (_credential(certificate),)} if certificate else {}
+    return User(names[-1], tuple(dict.fromkeys((*groups, AUTHENTICATED))), extra=extra)

@@ -5,14 +5,18 @@ from datetime import datetime
 from typing import Any
 
 from kohort.api.codec import Json
+from kohort.api.fields import ROOT
+from kohort.api.fields import invalid as field_invalid
+from kohort.api.times import format_time
 from kohort.embedded.auth.accounts import Accounts
 from kohort.embedded.auth.attributes import Attributes
 from kohort.embedded.auth.jwt import TokenError
 from kohort.embedded.auth.rbac import Authorizer
 from kohort.embedded.auth.users import User
-from kohort.kube.errors import bad_request
+from kohort.kube.errors import Named, bad_request, invalid
 
 Object = dict[str, Json]
+_EXACTLY_ONE = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
 _Answer = Callable[[Object, User, str], Object]
 
 
@@ -39,8 +43,10 @@ class Reviews:
     def answer(self, review: Object, user: User, namespace: str) -> Object:
         """The review with its status."""
         status = self._answers[review["kind"]](review, user, namespace)
-        metadata = {name: value for name, value in (review.get("metadata") or {}).items() if name != "managedFields"}
-        return {**review, "metadata": {"creationTimestamp": None, **metadata}, "status": status}
+        metadata = {name: value for name, value in (review.get("metadata") or {}).items() if value is not None}
+        if review["kind"] == "SelfSubjectReview":
+            metadata["creationTimestamp"] = format_time(self._now())
+        return {**review, "metadata": metadata, "status": status}
 
     def _own_access(self, review: Object, user: User, _: str) -> Object:
         return self._decided(user, _attributes(review.get("spec") or {}))
@@ -85,14 +91,15 @@ class Reviews:
         try:
             user, common = self._accounts.authenticate(str(spec.get("token") or ""), self._now(), audiences)
         except TokenError as error:
-            return {"user": {}, "error": f"[invalid bearer token, {error}]"}
+            return {"user": {}, "error": f"invalid bearer token: {error}"}
         return {"authenticated": True, "user": user.to_user_info(), "audiences": list(common)}
 
 
 def _attributes(spec: Mapping[str, Any]) -> Attributes:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if (resource is None) == (path is None):
-        raise bad_request("spec: exactly one of nonResourceAttributes or resourceAttributes must be specified")
+        problem = field_invalid(ROOT / "spec", None, _EXACTLY_ONE)
+        raise invalid(Named("", "authorization.k8s.io"), [problem])
     if path is not None:
         return Attributes(str(path.get("verb") or ""), path=str(path.get("path") or ""))
     resource = resource or {}

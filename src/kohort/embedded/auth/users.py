@@ -10,6 +10,7 @@ AUTHENTICATED = "system:authenticated"
 UNAUTHENTICATED = "system:unauthenticated"
 MASTERS = "system:masters"
 SERVICE_ACCOUNTS = "system:serviceaccounts"
+CREDENTIAL = "authentication.kubernetes.io/credential-id"
 _ACCOUNT_PREFIX = "system:serviceaccount:"
 
 

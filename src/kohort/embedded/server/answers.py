@@ -12,6 +12,8 @@ JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 _UNPRINTABLE = {ord(sign): " " for sign in "\r\n\t"}
 _MAX_WARNING = 1024
+_WITH_DETAILS = ("Forbidden", "Invalid", "MethodNotAllowed", "NotAcceptable", "NotFound", "UnsupportedMediaType")
+"""Refusals that always have details, if empty ones: clients compare answers with those of a real server."""
 
 encode = msgspec.json.Encoder().encode
 """JSON bytes of plain dicts and lists."""
@@ -45,7 +47,10 @@ def text_answer(text: str, status: int = 200) -> Answer:
 
 def status_answer(error: StatusError) -> Answer:
     """A refusal as a `Status`."""
-    answer = json_answer(error.to_status(), error.code)
+    status = error.to_status()
+    if error.reason in _WITH_DETAILS:
+        status.setdefault("details", {})
+    answer = json_answer(status, error.code)
     if error.retry_after is not None:
         return answer.with_headers([("Retry-After", str(max(1, round(error.retry_after))))])
     return answer

@@ -52,7 +52,7 @@ class Catalogue:
 
     def has_group(self, group: str) -> bool:
         """Whether anything is served in the group."""
-        return any(group == known for known, _ in self._versions)
+        return any(group == one.group for one in self.discoverable)
 
     def has_version(self, group: str, version: str) -> bool:
         """Whether anything is served in the group at that version."""

@@ -7,9 +7,12 @@ from typing import Any
 from kohort.api.codec import Json, decode_json
 from kohort.api.documents import read_documents
 from kohort.api.errors import ApiError, DecodeError
+from kohort.api.fields import ROOT
+from kohort.api.fields import invalid as field_invalid
 from kohort.embedded.protobuf import decode as decode_protobuf
+from kohort.embedded.resources import Resource
 from kohort.embedded.server.requests import Inbound
-from kohort.kube.errors import bad_request, unsupported_media_type
+from kohort.kube.errors import Named, StatusError, bad_request, invalid, unsupported_media_type
 
 JSON_TYPES = ("", "application/json", "*/*")
 YAML_TYPE = "application/yaml"
@@ -19,11 +22,31 @@ _OFFERED = "application/json, application/yaml, application/vnd.kubernetes.proto
 Object = dict[str, Json]
 
 
-def read_body(request: Inbound) -> Object:
-    """The object that a request carries."""
+def read_body(request: Inbound, kind: str = "") -> Object:
+    """The object that a request carries; `kind` is what it should be, for errors."""
     if request.content_type == PROTOBUF_TYPE:
         return _protobuf(request.body)
-    return as_object(read_value(request))
+    try:
+        return as_object(read_value(request))
+    except StatusError as error:
+        if not kind or error.reason != "BadRequest":
+            raise
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {error}") from None
+
+
+def check_head(request: Inbound, resource: Resource, found: Object) -> None:
+    """A custom object must say what it is; built-in ones may leave it out."""
+    for name, word in (("kind", "Kind"), ("apiVersion", "apiVersion")):
+        if not found.get(name):
+            text = request.body[:256].decode(errors="replace")
+            raise bad_request(
+                f"the object provided is unrecognized (must be of type {resource.kind}): "
+                f"Object '{word}' is missing in '{text}'"
+            )
+    if found["kind"] != resource.kind:
+        name = str((found.get("metadata") or {}).get("name") or "")
+        problem = field_invalid(ROOT / "kind", found["kind"], f"must be {resource.kind}")
+        raise invalid(Named("", resource.group, name, str(found["kind"])), [problem])
 
 
 def as_object(value: Json) -> Object:
@@ -54,7 +77,7 @@ def read_value(request: Inbound) -> Json:
 
 def _json(body: bytes) -> Json:
     if not body.strip():
-        raise bad_request("the request has no body: send the object as JSON")
+        raise bad_request("couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)")
     try:
         return decode_json(body)
     except DecodeError as error:

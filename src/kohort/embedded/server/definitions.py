@@ -12,7 +12,7 @@ from kohort.embedded.auth.users import LOOPBACK
 from kohort.embedded.crds import ConversionError, convert, default_crd, establish
 from kohort.embedded.server.catalogue import CRDS, Catalogue
 from kohort.embedded.server.commits import Commits
-from kohort.embedded.server.deleting import Deleter
+from kohort.embedded.server.deleting import CRD_CLEANUP, Deleter
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.options import DeleteOptions
 from kohort.embedded.server.versions import Object
@@ -21,7 +21,6 @@ from kohort.embedded.store import Change, Changed, Key, Kind, Store
 from kohort.kube.clock import Clock
 from kohort.kube.errors import StatusError, internal
 
-CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 _CONVERSION_SECONDS = 30.0
 
 
@@ -43,16 +42,12 @@ class Definitions:
             if entry.object["metadata"].get("deletionTimestamp"):
                 self._clear_soon(entry.key.name)
 
-    def complete(self, new: Object, old: Object | None, operation: Operation) -> Object:
-        """A definition with its defaults, the status that its names earn it, and the hold on its deletion."""
-        complete = default_crd(new)
+    def complete(self, new: Object, _: Object | None, operation: Operation) -> Object:
+        """A definition with the status that its names earn it."""
+        if not _is_whole(new):
+            return new
         others = [entry.object for entry in self._store.list(CRDS).entries]
-        if _is_whole(complete):
-            complete["status"] = establish(complete, others, format_time(operation.now))
-        finalizers = complete["metadata"].get("finalizers") or []
-        if old is None and CLEANUP not in finalizers:
-            complete["metadata"] = {**complete["metadata"], "finalizers": [*finalizers, CLEANUP]}
-        return complete
+        return {**new, "status": establish(default_crd(new), others, format_time(operation.now))}
 
     async def on_change(self, change: Change) -> None:
         """Serve what is there now; begin to clear away what is to go."""
@@ -61,7 +56,7 @@ class Definitions:
             self._catalogue.forget(change.entry.key.name)
             return
         self._catalogue.define(crd)
-        if crd["metadata"].get("deletionTimestamp") and CLEANUP in (crd["metadata"].get("finalizers") or ()):
+        if crd["metadata"].get("deletionTimestamp") and CRD_CLEANUP in (crd["metadata"].get("finalizers") or ()):
             self._clear_soon(change.entry.key.name)
 
     def _clear_soon(self, name: str) -> None:
@@ -95,7 +90,7 @@ class Definitions:
     async def _let_go(self, name: str) -> None:
         while (entry := self._store.get(Key(CRDS, "", name))) is not None:
             metadata = entry.object["metadata"]
-            finalizers = [each for each in metadata.get("finalizers") or () if each != CLEANUP]
+            finalizers = [each for each in metadata.get("finalizers") or () if each != CRD_CLEANUP]
             freed = {**entry.object, "metadata": {**metadata, "finalizers": finalizers}}
             try:
                 if is_released(freed):

@@ -8,13 +8,14 @@ from kohort.api.codec import Json
 from kohort.api.times import format_time, parse_time
 from kohort.embedded.admission.attributes import Attributes
 from kohort.embedded.admission.chain import Chain
+from kohort.embedded.server.catalogue import CRDS
 from kohort.embedded.server.commits import Commits
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.options import DeleteOptions
 from kohort.embedded.server.versions import Object, Shown, Versions, rendered
 from kohort.embedded.server.writing import MAX_ATTEMPTS, is_released
 from kohort.embedded.store import Changed, Entry, Store
-from kohort.kube.errors import MODIFIED, StatusError, conflict, not_found
+from kohort.kube.errors import MODIFIED, Named, conflict, not_found
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _ORPHANED_BY_DEFAULT = frozenset(("jobs.batch", "replicationcontrollers"))
@@ -22,6 +23,8 @@ _JOB_WARNING = (
     "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "
     "propagationPolicy=Orphan to suppress this warning"
 )
+CRD_CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""Holds a definition until its objects are gone."""
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
@@ -91,6 +94,8 @@ def leaving_state(operation: Operation, options: DeleteOptions, found: Object) -
     """The object on its way out: when it is to be gone, and who has to let go of it first."""
     metadata = dict(found["metadata"])
     finalizers = _finalizers(operation, options, metadata.get("finalizers") or ())
+    if operation.resource.key == CRDS and not metadata.get("deletionTimestamp"):
+        finalizers.append(CRD_CLEANUP)
     if finalizers:
         metadata["finalizers"] = finalizers
     else:
@@ -104,7 +109,8 @@ def _set_deadline(operation: Operation, metadata: Object, grace: int) -> None:
     """A second delete may shorten the time that is left, never lengthen it."""
     if not metadata.get("deletionTimestamp"):
         metadata["deletionTimestamp"] = format_time(operation.now + timedelta(seconds=grace))
-        metadata["deletionGracePeriodSeconds"] = grace
+        if operation.resource.key != "namespaces":
+            metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):
             metadata["generation"] += 1
         return
@@ -152,17 +158,20 @@ def _grace_period(operation: Operation, options: DeleteOptions, found: Object) -
 
 
 def _check_preconditions(operation: Operation, options: DeleteOptions, found: Object) -> None:
-    metadata = found["metadata"]
+    metadata, resource = found["metadata"], operation.resource
+    about = Named(resource.kind, resource.group, operation.name)
     if options.uid and options.uid != metadata["uid"]:
-        raise _failed(operation, "UID", options.uid, metadata["uid"])
+        raise conflict(
+            about,
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({metadata['uid']}). "
+            "The object might have been deleted and then recreated",
+        )
     if options.resource_version and options.resource_version != metadata["resourceVersion"]:
-        raise _failed(operation, "ResourceVersion", options.resource_version, metadata["resourceVersion"])
-
-
-def _failed(operation: Operation, what: str, asked: str, found: str) -> StatusError:
-    return conflict(
-        operation.about, f"Precondition failed: {what} in precondition: {asked}, {what} in object meta: {found}"
-    )
+        raise conflict(
+            about,
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({metadata['resourceVersion']}). The object might have been modified",
+        )
 
 
 def _warn_of_orphans(operation: Operation, options: DeleteOptions) -> None:

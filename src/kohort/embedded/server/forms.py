@@ -12,7 +12,7 @@ from kohort.embedded.resources import Resource
 from kohort.embedded.server.answers import Answer, encode
 from kohort.embedded.server.negotiation import Form, Shape, chosen_form
 from kohort.embedded.server.requests import Inbound
-from kohort.embedded.server.versions import Object, Shown
+from kohort.embedded.server.versions import Object, Shown, head_bytes
 from kohort.embedded.tables import Include, table
 from kohort.kube.errors import bad_request
 
@@ -45,7 +45,7 @@ class Presentation:
     def many(self, resource: Resource, items: Sequence[Shown], metadata: Mapping[str, Json]) -> bytes:
         """A list."""
         if self.is_plain:
-            return self._text(plain_list(list_kind(resource), resource.api_version, items, metadata))
+            return self._text(plain_list(resource, items, metadata))
         if self.form.shape is Shape.TABLE:
             return self._text(encode(self.rows(resource, [each.object for each in items], metadata)))
         partial = [self._partial(each.object) for each in items]
@@ -80,7 +80,7 @@ class Presentation:
 
     def answer(self, body: bytes, status: int = 200) -> Answer:
         """Bytes in this form, with their media type."""
-        return Answer(status, body, self.form.content_type)
+        return Answer(status, body, self.form.media_type)
 
 
 def presentation(request: Inbound, now: Clock) -> Presentation:
@@ -88,7 +88,10 @@ def presentation(request: Inbound, now: Clock) -> Presentation:
     wanted = request.parameter("includeObject") or "Metadata"
     include = next((each for each in _INCLUDES if each == wanted), None)
     if include is None:
-        raise bad_request(f'unrecognized includeObject value: "{wanted[:64]}"')
+        raise bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{wanted[:64]}": '
+            "must be 'Metadata', 'Object', 'None', or empty"
+        )
     return Presentation(chosen_form(request.headers.get("Accept", "")), include, now)
 
 
@@ -97,7 +100,13 @@ def list_kind(resource: Resource) -> str:
     return resource.list_kind or f"{resource.kind}List"
 
 
-def plain_list(kind: str, api_version: str, items: Sequence[Shown], metadata: Mapping[str, Json]) -> bytes:
-    """A list made of the bytes that its items already have."""
-    head = b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[' % (encode(kind), encode(api_version), encode(metadata))
-    return b"%b%b]}" % (head, b",".join([each.data for each in items]))
+def plain_list(resource: Resource, items: Sequence[Shown], metadata: Mapping[str, Json]) -> bytes:
+    """A list made of the bytes that its items already have; items of built-in kinds leave out what the list says."""
+    if resource.is_custom:
+        bodies = [each.data for each in items]
+        metadata = {"continue": "", **metadata}
+    else:
+        start = len(head_bytes(resource)) + 1
+        bodies = [b"{" + each.data[start:] for each in items]
+    names = encode(list_kind(resource)), encode(resource.api_version), encode(metadata)
+    return b'{"kind":%b,"apiVersion":%b,"metadata":%b,"items":[%b]}' % (*names, b",".join(bodies))

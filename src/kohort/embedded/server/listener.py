@@ -130,8 +130,11 @@ async def _body(request: web.BaseRequest) -> bytes:
 
 
 def _peer(request: web.BaseRequest) -> User | None:
-    certificate = request.get_extra_info("peercert")
-    return certificate_user(certificate) if certificate else None
+    told = request.get_extra_info("peercert")
+    if not told:
+        return None
+    connection: ssl.SSLObject = request.get_extra_info("ssl_object")
+    return certificate_user(told, connection.getpeercert(binary_form=True) or b"")
 
 
 def _headers(answer: Answer) -> CIMultiDict[str]:

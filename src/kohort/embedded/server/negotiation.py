@@ -34,13 +34,6 @@ class Form:
     version: TableVersion = "v1"
     media_type: str = "application/json"
 
-    @property
-    def content_type(self) -> str:
-        """The media type with the parameters that tell the form."""
-        if self.shape is Shape.OBJECT:
-            return self.media_type
-        return f"{self.media_type};as={self.shape.value};v={self.version};g={_META_GROUP}"
-
 
 PLAIN = Form()
 

@@ -1,12 +1,14 @@
 """The verbs on objects themselves: get, list, watch, create, update, patch, delete."""
 
 from kohort.api.codec import Json
+from kohort.api.fields import ROOT
+from kohort.api.fields import invalid as field_invalid
 from kohort.embedded.patches import PatchKind, apply_patch
 from kohort.embedded.patches.kinds import CUSTOM_RESOURCE_PATCHES
-from kohort.embedded.server.answers import Answer
+from kohort.embedded.server.answers import Answer, encode
 from kohort.embedded.server.applying import Applier
 from kohort.embedded.server.calls import Call
-from kohort.embedded.server.decoding import as_object, duplicate_fields, read_body, read_value
+from kohort.embedded.server.decoding import as_object, check_head, duplicate_fields, read_body, read_value
 from kohort.embedded.server.deleting import Deleted, Deleter
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.options import DeleteOptions, WriteOptions, delete_options, list_options, named
@@ -15,12 +17,13 @@ from kohort.embedded.server.semantics import Semantics
 from kohort.embedded.server.versions import Object
 from kohort.embedded.server.watching import Watcher
 from kohort.embedded.server.writing import Writer
-from kohort.kube.errors import StatusError, bad_request
+from kohort.kube.errors import Named, StatusError, bad_request, invalid
 
 
 def success(details: dict[str, Json]) -> Object:
     """The `Status` of a thing done, when there is no object to show."""
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    done: Object = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return {**done, "details": details} if details else done
 
 
 def write_defaults(options: DeleteOptions) -> WriteOptions:
@@ -79,10 +82,21 @@ class Objects:
         patch = read_value(call.request)
 
         async def patched(old: Object) -> Object:
-            return self._semantics.read(operation, apply_patch(kind, old, patch, call.resource.schema))
+            return self._read_patched(operation, apply_patch(kind, old, patch, call.resource.schema))
 
         written = await self.writer.update(operation, patched)
         return call.shown(written.shown)
+
+    def _read_patched(self, operation: Operation, found: Object) -> Object:
+        """The patched object, read by its kind; what it does not take is the patch's fault, not the body's."""
+        try:
+            return self._semantics.read(operation, found)
+        except StatusError as error:
+            if error.reason != "BadRequest":
+                raise
+            why = error.message.partition(f" cannot be handled as a {operation.resource.kind}: ")[2] or error.message
+            problem = field_invalid(ROOT / "patch", encode(found).decode(), why)
+            raise invalid(Named("", kind=""), [problem]) from None
 
     async def delete(self, call: Call) -> Answer:
         """The end of an object, or its beginning."""
@@ -139,4 +153,7 @@ class Objects:
     def body(self, call: Call, operation: Operation) -> Object:
         """The object that the request carries, read by its kind."""
         duplicates = duplicate_fields(call.request) if operation.options.field_validation == "Strict" else []
-        return self._semantics.read(operation, read_body(call.request), duplicates)
+        found = read_body(call.request, call.resource.kind)
+        if call.resource.is_custom:
+            check_head(call.request, call.resource, found)
+        return self._semantics.read(operation, found, duplicates)

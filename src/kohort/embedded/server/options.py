@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kohort.api.codec import Json
-from kohort.api.fields import ROOT, FieldError, forbidden, not_supported, required
+from kohort.api.fields import ROOT, ErrorKind, FieldError, forbidden, not_supported, required
 from kohort.api.selector_text import FieldRequirement, FieldSelector, parse_field_selector, parse_label_selector
 from kohort.api.selectors import EVERYTHING, Selector, SelectorError
 from kohort.embedded.ownership import manager_of, validate_manager
@@ -14,9 +14,19 @@ from kohort.kube.errors import Named, StatusError, bad_request, invalid
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 _FIELD_VALIDATIONS: tuple[FieldValidation, ...] = ("Ignore", "Strict", "Warn")
-_PROPAGATIONS = ("Background", "Foreground", "Orphan")
+_PROPAGATIONS = ("Foreground", "Background", "Orphan")
 _MATCHES = ("Exact", "NotOlderThan")
 ALL_FIELDS = FieldSelector(())
+
+
+class _Shown:
+    """A value that errors show as it is, without quotes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +56,9 @@ class ListOptions:
 
 def list_options(request: Inbound) -> ListOptions:
     """The options of a list, watch or deletecollection."""
-    try:
-        labels = parse_label_selector(request.parameter("labelSelector"))
-        fields = parse_field_selector(request.parameter("fieldSelector"))
-    except SelectorError as error:
-        raise bad_request(f"unable to parse requirement: {error}") from None
     options = ListOptions(
-        labels,
-        fields,
+        _labels(request.parameter("labelSelector")),
+        _fields(request.parameter("fieldSelector")),
         limit=max(0, _number(request, "limit") or 0),
         continue_token=request.parameter("continue"),
         resource_version=_resource_version(request),
@@ -66,6 +71,20 @@ def list_options(request: Inbound) -> ListOptions:
     if problems:
         raise invalid(Named("", "meta.k8s.io", kind="ListOptions"), problems)
     return options
+
+
+def _labels(text: str) -> Selector:
+    try:
+        return parse_label_selector(text)
+    except SelectorError as error:
+        raise bad_request(f"unable to parse requirement: {error}") from None
+
+
+def _fields(text: str) -> FieldSelector:
+    try:
+        return parse_field_selector(text)
+    except SelectorError:
+        raise bad_request(f"invalid selector: '{text[:256]}'; can't understand '{text[:256]}'") from None
 
 
 def named(options: ListOptions, name: str) -> ListOptions:
@@ -87,13 +106,13 @@ def _list_problems(options: ListOptions, request: Inbound) -> list[FieldError]:
     if watching and options.initial_events is None:
         return [forbidden(match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")]
     if options.version_match not in _MATCHES:
-        return [not_supported(match, options.version_match, _MATCHES)]
+        return [not_supported(match, options.version_match, (*_MATCHES, ""))]
     if options.continue_token:
         return [forbidden(match, "resourceVersionMatch is forbidden when continue is provided")]
     if not options.resource_version and not watching:
         return [forbidden(match, "resourceVersionMatch is forbidden unless resourceVersion is provided")]
     if options.version_match == "Exact" and options.resource_version == "0":
-        return [forbidden(match, 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')]
+        return [forbidden(match, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')]
     return []
 
 
@@ -102,7 +121,7 @@ def _number(request: Inbound, name: str) -> int | None:
     if not text:
         return None
     if not text.lstrip("+-").isascii() or not text.lstrip("+-").isdigit() or len(text) > 19:
-        raise bad_request(f'{name}: strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
+        raise bad_request(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
     return int(text)
 
 
@@ -110,7 +129,8 @@ def _resource_version(request: Inbound) -> str:
     text = request.parameter("resourceVersion")
     if text and (not text.isascii() or not text.isdigit() or len(text) > 19):
         raise bad_request(
-            f'resourceVersion: Invalid value: "{text[:64]}": strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
+            f'invalid resource version: resourceVersion: Invalid value: "{text[:64]}": '
+            f'strconv.ParseUint: parsing "{text[:64]}": invalid syntax'
         )
     return text
 
@@ -130,7 +150,7 @@ def write_options(request: Inbound, kind: str) -> WriteOptions:
     problems = _dry_run_problems(request.parameters("dryRun"))
     validation = request.parameter("fieldValidation") or "Warn"
     if validation not in _FIELD_VALIDATIONS:
-        problems.append(not_supported(ROOT / "fieldValidation", validation, _FIELD_VALIDATIONS))
+        problems.append(not_supported(ROOT / "fieldValidation", validation, ("", *_FIELD_VALIDATIONS)))
     manager = request.parameter("fieldManager")
     problems += validate_manager(manager, ROOT / "fieldManager")
     problems += _force_problems(request, kind)
@@ -160,7 +180,10 @@ def _force_problems(request: Inbound, kind: str) -> list[FieldError]:
 
 
 def _dry_run_problems(values: list[str]) -> list[FieldError]:
-    return [not_supported(ROOT / "dryRun", value, ("All",)) for value in values if value != "All"]
+    if all(value == "All" for value in values):
+        return []
+    shown = "[" + " ".join(f'"{value}"' for value in values) + "]"
+    return [FieldError(ROOT / "dryRun", ErrorKind.NOT_SUPPORTED, 'supported values: "All"', _Shown(shown))]
 
 
 def _invalid_options(kind: str, problems: list[FieldError]) -> StatusError:
@@ -183,7 +206,7 @@ def delete_options(request: Inbound, body: Mapping[str, Json]) -> DeleteOptions:
     options = _delete_body(body) if body else _delete_query(request)
     problems = _dry_run_problems(_texts(body.get("dryRun")) or request.parameters("dryRun"))
     if options.propagation and options.propagation not in _PROPAGATIONS:
-        problems.append(not_supported(ROOT / "propagationPolicy", options.propagation, _PROPAGATIONS))
+        problems.append(not_supported(ROOT / "propagationPolicy", options.propagation, (*_PROPAGATIONS, "nil")))
     if body.get("orphanDependents") is not None and options.propagation and body.get("propagationPolicy"):
         problems.append(forbidden(ROOT / "orphanDependents", "give propagationPolicy or this, not both"))
     if problems:

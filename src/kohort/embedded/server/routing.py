@@ -12,7 +12,7 @@ from kohort.embedded.auth.rbac import Authorizer
 from kohort.embedded.auth.reviews import Reviews
 from kohort.embedded.auth.users import ANONYMOUS, User
 from kohort.embedded.server.aggregation import Aggregator
-from kohort.embedded.server.answers import Answer, status_answer
+from kohort.embedded.server.answers import Answer, status_answer, text_answer
 from kohort.embedded.server.calls import Call
 from kohort.embedded.server.catalogue import Catalogue
 from kohort.embedded.server.decoding import read_body
@@ -24,6 +24,7 @@ from kohort.embedded.server.subresources import Handler, Subresources
 from kohort.kube.errors import StatusError, internal, unauthorized
 
 _log = logging.getLogger(__name__)
+_ROOTS = ("", "api", "openapi", *HEALTH_PATHS, "version")
 _PUBLIC = (*HEALTH_PATHS, "version")
 _CREATED_WITHOUT_NAME = ("create", "list", "watch", "deletecollection")
 _ACROSS_NAMESPACES = ("list", "watch", "deletecollection")
@@ -106,7 +107,16 @@ class Router:
             )
         if target.parts == ("metrics",):
             return self._metrics.answer()
+        if not self._is_known(target):
+            return text_answer("404 page not found\n", 404)
         return self._documents.answer(request, target)
+
+    def _is_known(self, target: Target) -> bool:
+        """Whether there is anything at the root of the path; elsewhere not even a Status is spoken."""
+        root, group = (*target.parts, "", "")[:2]
+        if root == "apis":
+            return not group or self._catalogue.has_group(group)
+        return root in _ROOTS
 
     async def _resource(self, request: Inbound, target: Target, user: User) -> Answer:
         resource = self._catalogue.find(target.group, target.version, target.resource)

@@ -36,11 +36,17 @@ def _field_questions(resource: Resource, options: ListOptions) -> list[Predicate
     known = selectable(resource)
     for label in labels:
         if label not in known:
-            raise bad_request(f"field label not supported: {label}")
+            raise bad_request(_unknown(resource, label))
     matches = options.fields.matches
     if resource.stored_as:
         return [lambda found: matches(field_values(resource, from_stored(resource, found), labels))]
     return [lambda found: matches(field_values(resource, found, labels))]
+
+
+def _unknown(resource: Resource, label: str) -> str:
+    if resource.selectable_fields:
+        return f"field label not supported: {label}"
+    return f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
 
 def wanted_name(options: ListOptions) -> str | None:

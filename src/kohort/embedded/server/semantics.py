@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from kohort.api.fields import FieldError
 from kohort.embedded.admission.policies import POLICIES
-from kohort.embedded.crds import validate_crd
+from kohort.embedded.crds import default_crd, validate_crd
 from kohort.embedded.kinds.defaults import apply_defaults
 from kohort.embedded.kinds.reading import read_object, strict_error
 from kohort.embedded.kinds.validation import validate
@@ -63,7 +63,8 @@ class Semantics:
         """The object with the defaults of its kind."""
         if resource.is_custom:
             return default_custom(resource, found)
-        return apply_defaults(resource, found)
+        filled = apply_defaults(resource, found)
+        return default_crd(filled) if resource.key == CRDS and found.get("spec") else filled
 
     def completed(self, new: Object, old: Object | None, operation: Operation) -> Object:
         """The object with what only the server can add."""

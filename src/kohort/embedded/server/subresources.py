@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from kohort.api.codec import Json
+from kohort.api.fields import ROOT
+from kohort.api.fields import invalid as field_invalid
 from kohort.api.times import format_time
 from kohort.embedded.auth.accounts import DEFAULT_AUDIENCE, Accounts
 from kohort.embedded.patches import PatchKind, apply_patch
@@ -16,10 +18,11 @@ from kohort.embedded.server.options import delete_options
 from kohort.embedded.server.pods import Evictions, bound
 from kohort.embedded.server.scaling import scale_of, with_replicas
 from kohort.embedded.server.versions import Object, Versions
-from kohort.kube.errors import Named, StatusError, bad_request, not_found
+from kohort.kube.errors import Named, StatusError, bad_request, invalid, not_found
 
 Handler = Callable[[Call], Awaitable[Answer]]
 _SCALE_PATCHES = (PatchKind.JSON, PatchKind.MERGE, PatchKind.STRATEGIC)
+_TOO_SHORT = "may not specify a duration less than 10 minutes"
 _BOUND_KINDS = ("Pod", "Secret", "Node")
 
 
@@ -101,7 +104,9 @@ class Subresources:
     async def bind(self, call: Call) -> Answer:
         """Put a pod on a node."""
         binding = read_body(call.request)
-        name = call.target.name or str((binding.get("metadata") or {}).get("name") or "")
+        name = str((binding.get("metadata") or {}).get("name") or "")
+        if call.target.name and name != call.target.name:
+            raise bad_request("name in URL does not match name in Binding object")
         operation = replace(call.operation("create", "binding"), method="patch", name=name)
         await self._objects.writer.update(operation, bound(operation, binding))
         return call.plain({**success({}), "code": 201}, 201)
@@ -129,7 +134,8 @@ class Subresources:
         account = await self._current(call)
         seconds = spec.get("expirationSeconds", 3600)
         if type(seconds) is not int or seconds < 600:
-            raise bad_request("TokenRequest: spec.expirationSeconds: may not specify a duration less than 10 minutes")
+            problem = field_invalid(ROOT / "spec" / "expirationSeconds", seconds, _TOO_SHORT)
+            raise invalid(Named("", "authentication.k8s.io", kind="TokenRequest"), [problem])
         audiences = tuple(map(str, spec.get("audiences") or ()))
         bound_to = self._bound_object(call, spec.get("boundObjectRef"))
         token, end = self._accounts.issue(account, call.clock(), seconds, audiences, bound_to)

@@ -44,7 +44,7 @@ class Watcher:
         # The beginning is settled now: what is committed before the first line is read must not be missed.
         start = current if _wants_state(options) else options.revision or current
         stream = self._stream(resource, namespace, start, options, shape, chosen)
-        return Answer(200, stream, shape.form.content_type)
+        return Answer(200, stream, shape.form.media_type)
 
     async def _stream(
         self,
@@ -144,7 +144,7 @@ def _seen(change: Change, chosen: Predicate | None) -> Iterator[_Event]:
 
 def _bookmark(resource: Resource, revision: int, shape: Presentation, more: dict[str, Json]) -> bytes:
     """How far the watch is, in the form of an object without content."""
-    metadata = {"resourceVersion": str(revision), "creationTimestamp": None, **more}
+    metadata = {"resourceVersion": str(revision), **more}
     found = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
     return shape.bookmark(resource, rendered(found))
 

@@ -4,6 +4,7 @@ An update is always a function of the state it found, so that a patch that lost 
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from kohort.api.fields import ROOT, FieldError, invalid, required
@@ -159,7 +160,8 @@ class Writer:
             raise conflict(operation.about, MODIFIED)
         if not version and not self._may_be_unconditional(operation):
             path = ROOT / "metadata" / "resourceVersion"
-            raise invalid_object(operation.named(operation.name), [invalid(path, 0, "must be specified for an update")])
+            about_it = replace(operation.about, kind=operation.resource.plural)
+            raise invalid_object(about_it, [invalid(path, 0, "must be specified for an update")])
 
     def _may_be_unconditional(self, operation: Operation) -> bool:
         if operation.method != "update":
