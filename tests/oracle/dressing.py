@@ -123,7 +123,8 @@ def _ask_otherwise(workload: Json) -> None:
     way = _number(workload) % 4
     for pod_set in workload["spec"]["podSets"]:
         resources = pod_set["template"]["spec"]["containers"][0]["resources"]
-        if "requests" not in resources or "cpu" not in resources["requests"] or way == 0:
+        asked = resources.get("requests", {})
+        if "cpu" not in asked or way == 0 or "0" in asked.values():
             continue
         amount = resources["requests"].pop("cpu")
         if way == 1:

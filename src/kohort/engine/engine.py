@@ -4,7 +4,7 @@ Holds all state, changes it in place and asks nobody for the time. A turn of the
 until nothing more can move, so that the depth of a queue costs no waiting.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final, NamedTuple
@@ -29,7 +29,7 @@ from kohort.engine.laps import Clock, Laps, stopped
 from kohort.engine.pending import Place
 from kohort.engine.placement import Anywhere, Placement
 from kohort.engine.preemption import Needs, Requests, Target, find_targets
-from kohort.engine.quota import FlavorResource, Usage
+from kohort.engine.quota import Usage
 from kohort.engine.records import Key, Queue, Workload
 from kohort.engine.settings import Settings
 from kohort.engine.shares import share_of
@@ -282,7 +282,7 @@ class Engine(State):
         self.pending[queue.name].assume(workload)
         self._assumed[workload.key] = None
         if self.history is not None and queue.orders_by_usage:
-            self.history.charge(workload.local_queue, workload.key, _by_resource(usage), now)
+            self.history.charge(workload.local_queue, workload.key, _total_requests(workload, queue), now)
         workload.usage, workload.admission, workload.reserved_at, workload.progress = usage, admission, now, None
         workload.evicted = False
         workload.pods_ready = False
@@ -343,8 +343,11 @@ def _leads_on(scan: Scan, before: set[Scan]) -> bool:
     return True
 
 
-def _by_resource(usage: Mapping[FlavorResource, int]) -> dict[str, int]:
+def _total_requests(workload: Workload, queue: Queue) -> dict[str, int]:
+    """What a workload asks for at full size of what its queue covers; `pods` are counted, not asked for (SCH-805)."""
     totals: dict[str, int] = {}
-    for fr, amount in usage.items():
-        totals[fr.resource] = totals.get(fr.resource, 0) + amount
+    for pod_set in workload.pod_sets:
+        for resource, amount in pod_set.total.items():
+            if resource in queue.group_of:
+                totals[resource] = totals.get(resource, 0) + amount
     return totals

@@ -22,8 +22,11 @@ class Queues(Workloads):
         before = self.namespaces.get(name)
         self.namespaces[name] = labels
         for queue in self.queues.values():
-            if _admits(queue, labels) and not _admits(queue, before):
+            admits, admitted = _admits(queue, labels), _admits(queue, before)
+            if admits and not admitted:
                 self._stir_tree_of(queue.node)
+            elif admits != admitted:
+                self._stirred.add(queue.name)
 
     def _put_queue(self, thing: v1beta2.ClusterQueue, now: datetime) -> None:
         name, spec = thing.metadata.name, thing.spec
