@@ -35,6 +35,22 @@ class Attributes:
         """What errors call the object."""
         return Named(self.resource.plural, self.resource.group, self.name)
 
+    def changed(self, found: Object) -> "Attributes":
+        """The same write of a changed object; spelled out, since every plugin may do this to every write."""
+        return Attributes(
+            self.verb,
+            self.resource,
+            self.namespace,
+            self.name,
+            self.user,
+            self.subresource,
+            found,
+            self.old,
+            self.dry_run,
+            self.options,
+            self.warnings,
+        )
+
 
 class Plugin(Protocol):
     """One admission plugin; both questions have an answer that changes and refuses nothing."""

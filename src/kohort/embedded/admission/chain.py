@@ -1,7 +1,6 @@
 """The admission chain: every plugin may change a write, then every plugin may refuse it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from kohort.embedded.admission.attributes import Attributes, Object, Plugin
 
@@ -17,7 +16,7 @@ class Chain:
         for plugin in self._plugins:
             changed = await plugin.mutate(attributes)
             if changed is not None:
-                attributes = replace(attributes, object=changed)
+                attributes = attributes.changed(changed)
         return attributes.object
 
     async def validate(self, attributes: Attributes) -> None:

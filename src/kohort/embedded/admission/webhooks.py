@@ -5,7 +5,6 @@ import uuid
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -173,7 +172,7 @@ class MutatingWebhooks(Silent):
         if not response.get("patch") or attributes.object is None:
             return attributes
         patched = _patched(await self._webhooks.seen(concerned, attributes), response, concerned)
-        return replace(attributes, object=await self._webhooks.back(patched, attributes, concerned))
+        return attributes.changed(await self._webhooks.back(patched, attributes, concerned))
 
 
 def _patched(found: Object, response: Mapping[str, Json], concerned: _Concerned) -> Object:

@@ -12,7 +12,7 @@ JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
 _UNPRINTABLE = {ord(sign): " " for sign in "\r\n\t"}
 _MAX_WARNING = 1024
-_WITH_DETAILS = ("Forbidden", "Invalid", "MethodNotAllowed", "NotAcceptable", "NotFound", "UnsupportedMediaType")
+_WITH_DETAILS = ("Forbidden", "Invalid", "MethodNotAllowed", "NotAcceptable", "NotFound")
 """Refusals that always have details, if empty ones: clients compare answers with those of a real server."""
 
 encode = msgspec.json.Encoder().encode

@@ -3,7 +3,7 @@
 Paths are read as Kubernetes reads them: the same path names the same thing for authorization and for serving.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -86,16 +86,31 @@ class Target:
 
 def read_target(request: Inbound) -> Target:
     """The verb and the object of a request."""
-    parts = tuple(unquote(part) for part in request.path.split("/") if part)
-    plain = Target(request.method.lower(), request.path, parts)
+    path = request.path
+    parts = tuple([unquote(part) if "%" in part else part for part in path.split("/") if part])
     prefix = _group_prefix(parts)
     if prefix is None:
-        return plain
+        return Target(request.method.lower(), path, parts)
     group, version, rest = prefix
-    known = replace(plain, group=group, version=version)
     if not rest:
-        return known
-    return _collection_verb(request, _read_resource(request, known, rest))
+        return Target(request.method.lower(), path, parts, group=group, version=version)
+    namespace = ""
+    if rest[0] == "namespaces" and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in _OF_NAMESPACE_ITSELF:
+            rest = rest[2:]
+    resource, name, subresource = (*rest[:3], "", "")[:3]
+    verb = _verb(request, name, subresource)
+    name = name or _selected_name(request, verb)
+    return Target(verb, path, parts, True, group, version, namespace, resource, name, subresource, rest[3:])  # noqa: FBT003
+
+
+def _verb(request: Inbound, name: str, subresource: str) -> str:
+    """What is to be done: to one object where it is named, else to the collection."""
+    verb = _VERBS.get(request.method, request.method.lower())
+    if verb == "get" and not subresource and request.flag("watch"):
+        return "watch"
+    return verb if name else _COLLECTION_VERBS.get(verb, verb)
 
 
 def _group_prefix(parts: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]] | None:
@@ -104,33 +119,6 @@ def _group_prefix(parts: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]] | 
     if len(parts) >= 3 and parts[0] == "apis":
         return parts[1], parts[2], parts[3:]
     return None
-
-
-def _read_resource(request: Inbound, known: Target, rest: tuple[str, ...]) -> Target:
-    namespace = ""
-    if rest[0] == "namespaces" and len(rest) > 1:
-        namespace = rest[1]
-        if len(rest) > 2 and rest[2] not in _OF_NAMESPACE_ITSELF:
-            rest = rest[2:]
-    return replace(
-        known,
-        is_resource=True,
-        verb=_VERBS.get(request.method, request.method.lower()),
-        namespace=namespace,
-        resource=rest[0],
-        name=rest[1] if len(rest) > 1 else "",
-        subresource=rest[2] if len(rest) > 2 else "",
-        rest=rest[3:],
-    )
-
-
-def _collection_verb(request: Inbound, target: Target) -> Target:
-    if target.name and not (target.verb == "get" and not target.subresource and request.flag("watch")):
-        return target
-    verb = _COLLECTION_VERBS.get(target.verb, target.verb)
-    if target.verb == "get" and request.flag("watch"):
-        verb = "watch"
-    return replace(target, verb=verb, name=target.name or _selected_name(request, verb))
 
 
 def _selected_name(request: Inbound, verb: str) -> str:
