@@ -1,11 +1,14 @@
 """The real peers stay out of the way: nothing needs Go unless it is asked for, and what did not run is said."""
 
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from cluster import binaries
 
 ROOT = Path(__file__).parent.parent
 
@@ -45,3 +48,28 @@ def test_tests_on_a_cluster_are_collected_only_when_named(named: str, collected:
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "--ignore-glob=tests/[!c]*", "-p", "no:randomly"]
     done = subprocess.run([*command, named], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ("tests/cluster/test_" in done.stdout) == collected, done.stdout + done.stderr
+
+
+def test_every_part_of_kubernetes_has_the_same_version() -> None:
+    text = (binaries.MODULE / "go.mod").read_text()
+    parts = re.findall(r"^\s+k8s\.io/\S+ => k8s\.io/\S+ (v\S+)$", text, re.M)
+    assert len(parts) > 20
+    assert set(parts) == {binaries.versions().kubernetes.replace("v1.", "v0.", 1)}
+
+
+def test_without_go_a_missing_program_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(binaries, "CACHE", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    assert binaries.main() == 1
+    assert capsys.readouterr().err == (
+        "cluster-binaries: go is not on PATH: install Go (https://go.dev/dl) and run `make cluster-binaries` again\n"
+    )
+
+
+def test_what_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(binaries, "CACHE", tmp_path)
+    monkeypatch.setenv("PATH", "")
+    binaries.versions().folder.mkdir(parents=True)
+    assert binaries.build() == binaries.built()

@@ -1,3 +1,6 @@
+// The real control plane that tests run on. This file alone says which versions; there is no code of ours to build.
+// k8s.io/kubernetes refers to its staging modules by a version that does not exist, hence the replace lines.
+
 module kohort.dev/cluster
 
 go 1.26.0
