@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from aiohttp import web
@@ -24,6 +25,10 @@ _WRITE_TIMEOUT = 60.0
 _STOP_TIMEOUT = 5.0
 _KEEPALIVE = 120.0
 _MAX_LINE = 64 * 1024
+_PIECE = 64 * 1024
+"""A longer body goes out in pieces of this size: TLS keeps a buffer as large as the largest piece, per connection."""
+_TLS_READS = 16 * 1024
+"""Bytes that a connection reads at once: a TLS record. asyncio sets aside 256 KiB for each, also for silent watches."""
 
 _log = logging.getLogger(__name__)
 Handle = Callable[[Inbound], Awaitable[Answer]]
@@ -43,6 +48,7 @@ class Listener:
     async def start(self, host: str, port: int) -> int:
         """Listen; gives the port, which the system chooses when 0 is asked for."""
         loop = asyncio.get_running_loop()
+        SSLProtocol.max_size = _TLS_READS
         self._http = web.Server(
             self._serve,
             handler_cancellation=True,
@@ -76,9 +82,11 @@ class Listener:
         except StatusError as error:
             return _response(status_answer(error), close=True)
         answer = await self._handle(inbound)
-        if isinstance(answer.body, bytes):
-            return _response(answer, close=self._stopping)
-        return await self._stream(request, answer, answer.body)
+        if not isinstance(answer.body, bytes):
+            return await self._stream(request, answer, answer.body)
+        if len(answer.body) > _PIECE:
+            return await _send_in_pieces(request, answer, answer.body)
+        return _response(answer, close=self._stopping)
 
     async def _inbound(self, request: web.BaseRequest) -> Inbound:
         body = await _body(request) if request.body_exists else b""
@@ -98,9 +106,7 @@ class Listener:
                     await response.write(chunk)
             await response.write_eof()
         except (TimeoutError, ConnectionError):
-            # A client that takes nothing for so long is gone for all we know.
-            if request.transport is not None:
-                request.transport.abort()
+            _hang_up(request)
         finally:
             self._streams.discard(task)
             close = getattr(body, "aclose", None)
@@ -108,6 +114,26 @@ class Listener:
                 with contextlib.suppress(RuntimeError):
                     await close()
         return response
+
+
+async def _send_in_pieces(request: web.BaseRequest, answer: Answer, body: bytes) -> web.StreamResponse:
+    response = web.StreamResponse(status=answer.status, headers=_headers(answer))
+    response.content_length = len(body)
+    try:
+        await response.prepare(request)
+        for start in range(0, len(body), _PIECE):
+            async with asyncio.timeout(_WRITE_TIMEOUT):
+                await response.write(body[start : start + _PIECE])
+        await response.write_eof()
+    except (TimeoutError, ConnectionError):
+        _hang_up(request)
+    return response
+
+
+def _hang_up(request: web.BaseRequest) -> None:
+    """A client that takes nothing for so long is gone for all we know."""
+    if request.transport is not None:
+        request.transport.abort()
 
 
 async def _body(request: web.BaseRequest) -> bytes:
