@@ -1,4 +1,4 @@
-"""`python -m kohort.embedded`: the API server alone, for trying things out; prints where its kubeconfig is."""
+"""`python -m kohort.embedded`: the API server and its collector, to try things out; prints where the kubeconfig is."""
 
 import argparse
 import asyncio
@@ -6,8 +6,13 @@ import signal
 import sys
 from pathlib import Path
 
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.collector.collector import collecting
 from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings
+from kohort.kube.client import Client
+
+CONTROLLERS = User("system:kube-controller-manager", (MASTERS, AUTHENTICATED))
 
 
 def _settings(arguments: list[str]) -> Settings:
@@ -28,7 +33,7 @@ async def serve(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings) as server:
+    async with running(settings) as server, collecting(Client(server.core.transport(CONTROLLERS))):
         sys.stdout.write(f"{server.url}\nKUBECONFIG={server.kubeconfig}\n")
         sys.stdout.flush()
         await stop.wait()
