@@ -109,3 +109,19 @@ async def test_a_server_that_is_not_there_is_told(cluster: Cluster, other: Other
     reply = await cluster.ask("GET", f"{GROUP}/namespaces/default/views/a")
     assert (reply.status, reply.reason) == (503, "ServiceUnavailable")
     assert 'service "default/views" has no endpoints' in reply.message
+
+
+async def test_no_server_takes_over_what_is_served_here(cluster: Cluster, other: Other) -> None:
+    await register(cluster, other)
+    hijacked = api_service(other.bundle)
+    hijacked["metadata"] = {"name": "v1.batch"}
+    hijacked["spec"]["group"] = "batch"
+    await cluster.create(hijacked)
+    assert (await cluster.get("/apis/batch/v1"))["kind"] == "APIResourceList"
+
+
+async def test_an_api_service_is_named_after_what_it_serves(cluster: Cluster) -> None:
+    for change in ({"version": ""}, {"group": "other.example"}, {"service": {"name": "x"}}):
+        found = api_service(b"")
+        found["spec"] |= change
+        assert (await cluster.try_create(found)).status == 422

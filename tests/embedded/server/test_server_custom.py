@@ -2,7 +2,7 @@
 
 import asyncio
 
-from embedded.server.clusters import Cluster, Watching, version, widget, widget_definition
+from embedded.server.clusters import Cluster, Object, Watching, version, widget, widget_definition
 from kohort.kube.clock import settle
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
@@ -120,3 +120,17 @@ async def test_definitions_are_back_after_a_restart(cluster: Cluster) -> None:
     cluster.core.catalogue.forget("widgets.example.com")
     cluster.core.definitions.load()
     assert (await cluster.ask("GET", WIDGETS)).status == 200
+
+
+async def test_metadata_has_types_that_no_definition_changes(cluster: Cluster) -> None:
+    await cluster.create(widget_definition())
+    wrongs: tuple[Object, ...] = ({"name": 1.5}, {"finalizers": [7]}, {"labels": []})
+    for wrong in wrongs:
+        found = widget("w")
+        found["metadata"] |= wrong
+        reply = await cluster.try_create(found)
+        assert (reply.status, reply.reason) == (400, "BadRequest"), reply
+    odd = widget("w")
+    odd["metadata"]["lables"] = {}
+    strict = await cluster.try_create(odd, fieldValidation="Strict")
+    assert 'unknown field "metadata.lables"' in strict.message

@@ -5,7 +5,7 @@ The caller is told to the other server in headers that only this server, with it
 
 import ssl
 from base64 import b64decode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from io import BytesIO
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +15,7 @@ from multidict import CIMultiDict
 
 from kohort.api.codec import Json, decode_json
 from kohort.api.errors import DecodeError
+from kohort.api.fields import ROOT, FieldError, invalid, required
 from kohort.embedded.auth.users import User
 from kohort.embedded.server.answers import Answer
 from kohort.embedded.server.endpoints import Endpoints
@@ -32,8 +33,9 @@ _DROPPED = frozenset(
 class Aggregator:
     """Passes requests for other servers' groups on."""
 
-    def __init__(self, store: Store, endpoints: Endpoints) -> None:
+    def __init__(self, store: Store, endpoints: Endpoints, is_local: Callable[[str, str], bool]) -> None:
         self._store = store
+        self._is_local = is_local
         self._endpoints = endpoints
         self._session: aiohttp.ClientSession | None = None
         self._services: dict[tuple[str, str], Mapping[str, Any]] | None = None
@@ -47,12 +49,13 @@ class Aggregator:
         """The APIServices that others serve, by group and version."""
         if self._services is None:
             specs = [entry.object.get("spec") or {} for entry in self._store.list(API_SERVICES).entries]
-            self._services = {(spec["group"], spec["version"]): spec for spec in specs if spec.get("service")}
+            self._services = {(spec["group"], spec["version"]): spec for spec in specs if _is_foreign(spec)}
         return self._services
 
     def serves(self, target: Target) -> bool:
         """Whether the request is for another server."""
-        return bool(target.version) and (target.group, target.version) in self.services
+        place = (target.group, target.version)
+        return place in self.services and not self._is_local(*place)
 
     async def proxy(self, request: Inbound, target: Target, user: User) -> Answer:
         """The other server's answer."""
@@ -108,6 +111,29 @@ class Aggregator:
         """End all connections."""
         if self._session is not None:
             await self._session.close()
+
+
+def _is_foreign(spec: Mapping[str, Any]) -> bool:
+    """Whether the APIService names a server, and a group and version to ask it for."""
+    service = spec.get("service") or {}
+    return bool(spec.get("group") and spec.get("version") and service.get("namespace") and service.get("name"))
+
+
+def api_service_problems(new: Mapping[str, Any], _: Mapping[str, Any] | None = None) -> list[FieldError]:
+    """What is wrong with an APIService: its name says what it serves."""
+    spec, name = new.get("spec") or {}, new["metadata"].get("name", "")
+    group, version = spec.get("group") or "", spec.get("version") or ""
+    if not version:
+        return [required(ROOT / "spec" / "version", "")]
+    if name != f"{version}.{group}":
+        return [
+            invalid(ROOT / "metadata" / "name", name, f'must be `spec.version+"."+spec.group`: "{version}.{group}"')
+        ]
+    service = spec.get("service")
+    if service is None:
+        return []
+    parts = (part for part in ("namespace", "name") if not service.get(part))
+    return [required(ROOT / "spec" / "service" / part, "") for part in parts]
 
 
 def _unavailable(why: str) -> StatusError:

@@ -66,7 +66,7 @@ class Availability:
             await self._report(entry, verdict)
 
     async def _look(self, spec: Mapping[str, Any]) -> tuple[list[Resource], _Verdict]:
-        if not spec.get("service"):
+        if (spec.get("group"), spec.get("version")) not in self._aggregator.services:
             return [], _Verdict("True", "Local", "Local APIServices are always available")
         try:
             async with asyncio.timeout(_PATIENCE):

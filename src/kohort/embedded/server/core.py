@@ -83,7 +83,7 @@ class Core:
         self.authorizer = Authorizer(store)
         endpoints = Endpoints(store)
         self.remote = Remote(endpoints.resolve)
-        self.aggregator = Aggregator(store, endpoints)
+        self.aggregator = Aggregator(store, endpoints, self.catalogue.has_version)
         self.versions = Versions(Conversion(self.remote).convert, self.catalogue.definition)
         self.semantics = Semantics()
         self.quota = QuotaAdmission(store, self.commits, self._counted)

@@ -1,19 +1,29 @@
 """Custom objects by the schema of their definition, behind the same door as the built-in kinds."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kohort.api.fields import ROOT, FieldError
 from kohort.embedded.crds.objects import Verdict, shape, validate, validate_status
+from kohort.embedded.kinds.definitions import DEFINITIONS, meta_name
+from kohort.embedded.kinds.reading import read_object
 from kohort.embedded.kinds.validation.metadata import metadata_problems, name_problems
+from kohort.embedded.openapi import Node
 from kohort.embedded.resources import Resource
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.versions import Object
 
+_METADATA = {"$ref": f"#/$defs/{meta_name('ObjectMeta')}"}
+_HEAD = Node({"type": "object", "properties": {"metadata": _METADATA}}, DEFINITIONS)
+"""The part of every object whose types no definition can change."""
+
 
 def read_custom(resource: Resource, found: Object) -> tuple[Object, tuple[str, ...]]:
     """The object without what its schema does not know, and what that was."""
-    shaped = shape(resource, found)
-    return shaped.object, tuple(f'unknown field "{path}"' for path in shaped.unknown)
+    head = read_object(replace(resource, schema=_HEAD), {"metadata": found.get("metadata") or {}})
+    shaped = shape(resource, {**found, **head.object})
+    unknown = (f'unknown field "{path}"' for path in shaped.unknown)
+    return shaped.object, (*head.unknown, *unknown)
 
 
 def default_custom(resource: Resource, found: Object) -> Object:

@@ -110,8 +110,10 @@ class Definitions:
 
 def _is_whole(crd: Mapping[str, Any]) -> bool:
     """Whether there is enough of a definition to judge its names; validation tells what is missing otherwise."""
-    spec = crd.get("spec") or {}
-    return bool(spec.get("group") and (spec.get("names") or {}).get("plural") and spec.get("versions"))
+    spec, name = crd.get("spec") or {}, (crd.get("metadata") or {}).get("name")
+    versions = spec.get("versions") or ()
+    named = bool(versions) and all(each.get("name") for each in versions)
+    return bool(name and spec.get("group") and (spec.get("names") or {}).get("plural") and named)
 
 
 class Conversion:

@@ -1,11 +1,11 @@
 """What can be asked of pods besides themselves: to be bound to a node, and to be evicted without breaking a budget."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from kohort.api.codec import Json, from_json
-from kohort.api.meta import LabelSelector
-from kohort.api.selectors import compile_selector
+from kohort.api.codec import Json
+from kohort.api.selectors import SelectorError
 from kohort.api.times import format_time
+from kohort.embedded.matching import read_selector
 from kohort.embedded.server.calls import Call
 from kohort.embedded.server.commits import Commits
 from kohort.embedded.server.operations import Operation
@@ -89,8 +89,15 @@ class Evictions:
         labels = pod["metadata"].get("labels") or {}
         for entry in self._store.list(BUDGETS, pod["metadata"]["namespace"]).entries:
             selector = (entry.object.get("spec") or {}).get("selector")
-            if selector is not None and compile_selector(from_json(selector, LabelSelector)).matches(labels):
+            if selector is not None and _selects(selector, labels):
                 yield entry
+
+
+def _selects(selector: Object, labels: Mapping[str, str]) -> bool:
+    try:
+        return read_selector(selector).matches(labels)
+    except SelectorError:
+        return False
 
 
 def _spent(budget: Object, pod: str, now: str) -> Object:

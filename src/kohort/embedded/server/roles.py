@@ -1,6 +1,10 @@
 """ClusterRoles that are made of others: their rules follow at once when a part changes."""
 
+import contextlib
+from collections.abc import Iterable
+
 from kohort.api.codec import Json
+from kohort.api.selectors import Selector, SelectorError
 from kohort.embedded.auth.rbac import CLUSTER_ROLES
 from kohort.embedded.matching import labels_of, read_selector
 from kohort.embedded.server.commits import Commits
@@ -31,12 +35,21 @@ class RoleAggregation:
         aggregation = role.object.get("aggregationRule")
         if aggregation is None:
             return None
-        selectors = [read_selector(each) for each in aggregation.get("clusterRoleSelectors") or ()]
+        selectors = _selectors(aggregation.get("clusterRoleSelectors") or ())
         rules: list[Json] = []
         for entry in self._store.list(CLUSTER_ROLES).entries:
             if entry.key != role.key and any(each.matches(labels_of(entry.object)) for each in selectors):
                 rules += [rule for rule in _rules_of(entry.object) if rule not in rules]
         return rules
+
+
+def _selectors(raw: Iterable[Object]) -> list[Selector]:
+    """The selectors that can be understood; one that can't selects nothing."""
+    found = []
+    for each in raw:
+        with contextlib.suppress(SelectorError):
+            found.append(read_selector(each))
+    return found
 
 
 def _rules_of(role: Object) -> list[Json]:

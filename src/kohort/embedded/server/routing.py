@@ -15,11 +15,11 @@ from kohort.embedded.server.aggregation import Aggregator
 from kohort.embedded.server.answers import Answer, status_answer, text_answer
 from kohort.embedded.server.calls import Call
 from kohort.embedded.server.catalogue import Catalogue
-from kohort.embedded.server.decoding import read_body
 from kohort.embedded.server.documents import HEALTH_PATHS, Documents, unknown_path
 from kohort.embedded.server.metrics import Metrics
 from kohort.embedded.server.objects import Objects
 from kohort.embedded.server.requests import Inbound, Target, read_target
+from kohort.embedded.server.sidekicks import read_sidekick
 from kohort.embedded.server.subresources import Handler, Subresources
 from kohort.kube.errors import StatusError, internal, unauthorized
 
@@ -143,7 +143,9 @@ class Router:
         return self._subresources.handler(sub.name, call.target.verb)
 
     def _review(self, call: Call) -> Answer:
-        review = {**read_body(call.request), "kind": call.resource.kind, "apiVersion": call.resource.api_version}
+        resource = call.resource
+        body = read_sidekick(call.request, resource.group, resource.version, resource.kind)
+        review = {**body, "kind": resource.kind, "apiVersion": resource.api_version}
         return call.plain(self._reviews.answer(review, call.user, call.namespace), 201)
 
     async def _bind(self, call: Call) -> Answer:

@@ -10,6 +10,7 @@ from kohort.embedded.kinds.reading import read_object, strict_error
 from kohort.embedded.kinds.validation import validate
 from kohort.embedded.policies import policy_problems
 from kohort.embedded.resources import Resource
+from kohort.embedded.server.aggregation import API_SERVICES, api_service_problems
 from kohort.embedded.server.catalogue import CRDS
 from kohort.embedded.server.custom import custom_problems, default_custom, read_custom
 from kohort.embedded.server.operations import Operation
@@ -26,7 +27,11 @@ class Semantics:
 
     def __init__(self) -> None:
         self._completions: dict[str, Completion] = {}
-        self._checks: dict[str, Check] = {CRDS: validate_crd, POLICIES: _policy_problems}
+        self._checks: dict[str, Check] = {
+            API_SERVICES: api_service_problems,
+            CRDS: validate_crd,
+            POLICIES: _policy_problems,
+        }
 
     def complete_with(self, resource: str, completion: Completion) -> None:
         """Have objects of a resource completed so."""

@@ -11,18 +11,20 @@ from kohort.embedded.auth.accounts import DEFAULT_AUDIENCE, Accounts
 from kohort.embedded.patches import PatchKind, apply_patch
 from kohort.embedded.server.answers import TEXT, Answer
 from kohort.embedded.server.calls import Call
-from kohort.embedded.server.decoding import read_body, read_value
+from kohort.embedded.server.decoding import read_value
 from kohort.embedded.server.logs import LogSource, log_options
 from kohort.embedded.server.objects import Objects, success, write_defaults
 from kohort.embedded.server.options import delete_options
 from kohort.embedded.server.pods import Evictions, bound
 from kohort.embedded.server.scaling import scale_of, with_replicas
+from kohort.embedded.server.sidekicks import checked_sidekick, read_sidekick
 from kohort.embedded.server.versions import Object, Versions
 from kohort.kube.errors import Named, StatusError, bad_request, invalid, not_found
 
 Handler = Callable[[Call], Awaitable[Answer]]
 _SCALE_PATCHES = (PatchKind.JSON, PatchKind.MERGE, PatchKind.STRATEGIC)
 _TOO_SHORT = "may not specify a duration less than 10 minutes"
+_SCALE = ("autoscaling", "v1", "Scale")
 _BOUND_KINDS = ("Pod", "Secret", "Node")
 
 
@@ -72,7 +74,7 @@ class Subresources:
         return call.plain(scale_of(call.resource, await self._current(call)))
 
     async def _update_scale(self, call: Call) -> Answer:
-        scale = read_body(call.request)
+        scale = read_sidekick(call.request, *_SCALE)
 
         async def wanted(_: Object) -> Object:
             return scale
@@ -85,7 +87,7 @@ class Subresources:
         patch = read_value(call.request)
 
         async def wanted(current: Object) -> Object:
-            patched = apply_patch(kind, current, patch, None)
+            patched = checked_sidekick(apply_patch(kind, current, patch, None), *_SCALE)
             if patched.get("metadata") == current["metadata"]:
                 patched = {**patched, "metadata": {**patched["metadata"], "resourceVersion": ""}}
             return patched
@@ -103,7 +105,7 @@ class Subresources:
 
     async def bind(self, call: Call) -> Answer:
         """Put a pod on a node."""
-        binding = read_body(call.request)
+        binding = read_sidekick(call.request, "", "v1", "Binding")
         name = str((binding.get("metadata") or {}).get("name") or "")
         if call.target.name and name != call.target.name:
             raise bad_request("name in URL does not match name in Binding object")
@@ -112,7 +114,7 @@ class Subresources:
         return call.plain({**success({}), "code": 201}, 201)
 
     async def _evict(self, call: Call) -> Answer:
-        eviction = read_body(call.request)
+        eviction = read_sidekick(call.request, "policy", "v1", "Eviction")
         options = delete_options(call.request, eviction.get("deleteOptions") or {})
         pod = await self._current(call)
         await self._evictions.admit(call, pod, dry_run=options.dry_run)
@@ -129,8 +131,7 @@ class Subresources:
     # serviceaccounts
 
     async def _token(self, call: Call) -> Answer:
-        request = read_body(call.request)
-        spec = request.get("spec") or {}
+        spec = read_sidekick(call.request, "authentication.k8s.io", "v1", "TokenRequest").get("spec") or {}
         account = await self._current(call)
         seconds = spec.get("expirationSeconds", 3600)
         if type(seconds) is not int or seconds < 600:
