@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from oracle.coverage import Coverage
 from oracle.differences import Difference, differences
 from oracle.generator import has_circles
 from oracle.generator import scenario as generate
@@ -66,6 +67,12 @@ def save(kueue: Kueue, name: str, scenario: Json) -> None:
 
 def main() -> int:
     arguments = _arguments()
+    if arguments.coverage:
+        coverage = Coverage()
+        for index in range(arguments.number):
+            coverage.note(generate(f"{arguments.seed}-{index}"))
+        print(coverage.table())
+        return 0
     counts: Counter[str] = Counter()
     with Kueue() as kueue:
         for index in range(arguments.number):
@@ -99,6 +106,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", default="1")
     parser.add_argument("--show", type=int, default=5, help="how many differences to shrink and print")
     parser.add_argument("--save", action="store_true", help="keep the printed ones among the cases")
+    parser.add_argument("--coverage", action="store_true", help="only tell what the scenarios hold; needs no Go")
     return parser.parse_args()
 
 
