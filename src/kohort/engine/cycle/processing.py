@@ -44,6 +44,8 @@ class _Cycle:
         self.outcome = Outcome()
         self.victims: dict[Key, Target] = {}
         """Targets of entries accepted so far (P of SCH-331)."""
+        self.admitted: list[Workload] = []
+        """Who got quota so far."""
         self.held: list[tuple[Cell, int]] = []
         """What is counted for the length of this cycle only."""
 
@@ -118,17 +120,21 @@ class _Cycle:
 
     @contextmanager
     def _victims_away(self) -> Iterator[None]:
-        """As if the victims of this cycle had left already: neither in use nor there to be taken again."""
+        """As if the victims of this cycle had left already: neither in use nor there to be taken again.
+
+        Those admitted in this cycle are in use, but nobody's victims before it is over (SCH-301).
+        """
         victims = [target.workload for target in self.victims.values()]
         for workload in victims:
             workload.release()
-            if workload.queue is not None:
-                del workload.queue.holders[workload.key]
+        hidden = [(each.queue, each) for each in (*victims, *self.admitted) if each.queue is not None]
+        for queue, workload in hidden:
+            del queue.holders[workload.key]
         yield
         for workload in victims:
             workload.hold()
-            if workload.queue is not None:
-                workload.queue.holders[workload.key] = workload
+        for queue, workload in hidden:
+            queue.holders[workload.key] = workload
 
     def _fits(self, entry: Entry) -> bool:
         """Whether its use fits once all victims so far and its own are gone; who fits at once does so all the more."""
@@ -235,6 +241,7 @@ class _Cycle:
         assignment = entry.assignment
         admission = admission_of(entry.queue, assignment)
         self.world.reserve(entry.workload, assignment.full_usage, admission, self.now)
+        self.admitted.append(entry.workload)
         self.outcome.progressed = True
         self.outcome.decisions.append(Reserve(entry.workload.key, admission, assignment.considered, assignment.borrow))
 
