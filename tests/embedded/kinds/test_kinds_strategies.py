@@ -154,3 +154,14 @@ def test_field_selectors_see_texts() -> None:
     }
     assert field_values(JOBS, {"status": {}}, ["status.successful"]) == {"status.successful": "0"}
     assert "metadata.namespace" not in selectable(NAMESPACES)
+
+
+def test_annotations_count_as_a_change_of_a_deployment_only() -> None:
+    noted = {"name": "t", "generation": 3, "annotations": {"why": "x"}}
+    assert prepare_update(DEPLOYMENTS, {"metadata": noted}, thing())["metadata"]["generation"] == 4
+    assert prepare_update(JOBS, {"metadata": noted}, thing())["metadata"]["generation"] == 3
+
+
+def test_an_autoscaler_counts_its_changes() -> None:
+    autoscaler = find("horizontalpodautoscalers.autoscaling")
+    assert prepare_create(autoscaler, {"metadata": {"name": "a"}})["metadata"]["generation"] == 1

@@ -137,3 +137,9 @@ def test_subresources_have_paths_and_kinds() -> None:
 def test_reviews_can_only_be_created() -> None:
     (path,) = (one for one in document("apis/authorization.k8s.io/v1")["paths"] if "selfsubjectaccess" in one)
     assert set(document("apis/authorization.k8s.io/v1")["paths"][path]) == {"post", "parameters"}
+
+
+def test_kind_and_version_are_any_text_in_a_published_schema() -> None:
+    head = document("apis/batch/v1")["components"]["schemas"]["io.k8s.api.batch.v1.Job"]["properties"]
+    assert head["kind"]["type"] == head["apiVersion"]["type"] == "string"
+    assert "enum" not in head["kind"] | head["apiVersion"]

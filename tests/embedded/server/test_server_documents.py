@@ -118,3 +118,9 @@ def test_any_accept_header_has_an_answer(accept: str) -> None:
 )
 def test_tables_are_asked_for_in_any_order(accept: str) -> None:
     assert chosen_form(accept).shape is Shape.TABLE
+
+
+async def test_the_old_openapi_document_is_there_and_empty(cluster: Cluster) -> None:
+    response = await cluster.open("GET", "/openapi/v2")
+    assert response.headers["Content-Type"] == "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+    assert await response.read() == b"\n\x032.0\x12\x1c\n\nKubernetes\x12\x0ev1.37.0+kohort"

@@ -74,6 +74,7 @@ async def test_an_eviction_respects_the_budget(cluster: Cluster) -> None:
 async def test_a_token_stands_for_its_account(cluster: Cluster) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     answer = await cluster.ask("POST", path, {"spec": {"expirationSeconds": 3600}})
+    assert {"name", "namespace", "uid", "creationTimestamp"} == set(answer.body["metadata"])
     token = answer.body["status"]["token"]
     assert answer.body["status"]["expirationTimestamp"] == "2026-01-01T01:00:00Z"
     headers = {"Authorization": f"Bearer {token}"}

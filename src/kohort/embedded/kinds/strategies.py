@@ -27,6 +27,7 @@ _COUNTED = frozenset(
         "deployments.apps",
         "deviceclasses.resource.k8s.io",
         "endpointslices.discovery.k8s.io",
+        "horizontalpodautoscalers.autoscaling",
         "ingressclasses.networking.k8s.io",
         "ingresses.networking.k8s.io",
         "jobs.batch",
@@ -46,6 +47,9 @@ _COUNTED = frozenset(
     }
 )
 """Built-in kinds whose objects count the changes of what is wanted of them."""
+
+_ANNOTATIONS_COUNT = frozenset({"deployments.apps"})
+"""A rollout is also told by annotations, so that a change of them is one of what is wanted."""
 
 _STATUS_MAY_COME_WITH_CREATE = frozenset({"nodes"})
 _LABELS_STAY_ON_STATUS_WRITES = frozenset(
@@ -172,7 +176,10 @@ def _take(target: Object, source: Object, name: str) -> None:
 def _wants(resource: Resource, obj: Object) -> Object:
     """Everything but identity and, where it has an endpoint of its own, status."""
     beside = (*_IDENTITY, "status") if resource.subresource("status") else _IDENTITY
-    return {name: value for name, value in obj.items() if name not in beside}
+    wanted = {name: value for name, value in obj.items() if name not in beside}
+    if resource.key in _ANNOTATIONS_COUNT:
+        wanted["annotations"] = (obj.get("metadata") or {}).get("annotations") or {}
+    return wanted
 
 
 def _update_status(resource: Resource, new: Object, old: Object) -> Object:

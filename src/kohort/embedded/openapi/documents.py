@@ -13,6 +13,7 @@ from kohort.embedded.openapi.documents_paths import paths
 from kohort.embedded.openapi.documents_schemas import PREFIX, components
 from kohort.embedded.resources import Resource
 
+V2_TYPE = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 _SECURITY = {"BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}}
 
 
@@ -51,6 +52,19 @@ class Documents:
         if known is None or known.hash != digest:
             known = self._rendered[path] = Document(encode(render(served)), digest)
         return known
+
+
+def empty_v2(version: str) -> bytes:
+    """A document of OpenAPI v2 without any path, in protobuf: kubectl reads one before it creates a `List`.
+
+    What it does not find there it leaves to the server to check.
+    """
+    info = _text(1, "Kubernetes") + _text(2, version)
+    return _text(1, "2.0") + bytes([2 << 3 | 2, len(info)]) + info
+
+
+def _text(field: int, value: str) -> bytes:
+    return bytes([field << 3 | 2, len(value)]) + value.encode()
 
 
 def _by_path(resources: Iterable[Resource]) -> dict[str, list[Resource]]:

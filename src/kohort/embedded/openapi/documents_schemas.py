@@ -75,7 +75,18 @@ def _custom(resource: Resource) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _spelled_as(name: str, raw: Mapping[str, Any]) -> dict[str, Json]:
     special = _SPECIAL.get(name)
-    return {"description": raw.get("description", ""), **special} if special else spelled(raw)
+    return {"description": raw.get("description", ""), **special} if special else _open_head(spelled(raw))
+
+
+def _open_head(schema: dict[str, Json]) -> dict[str, Json]:
+    """A kind's schema as a server publishes it: `apiVersion` and `kind` are any text, not the one right value."""
+    if "x-kubernetes-group-version-kind" not in schema:
+        return schema
+    properties = dict(schema.get("properties") or {})
+    for name in ("apiVersion", "kind"):
+        if name in properties:
+            properties[name] = {key: value for key, value in properties[name].items() if key != "enum"}
+    return {**schema, "properties": properties}
 
 
 def spelled(raw: Mapping[str, Any]) -> dict[str, Json]:

@@ -45,9 +45,10 @@ def unknown_path() -> StatusError:
 class Documents:
     """Answers what is not about any object."""
 
-    def __init__(self, catalogue: Catalogue, address: str, checks: Mapping[str, Check]) -> None:
+    def __init__(self, catalogue: Catalogue, checks: Mapping[str, Check]) -> None:
         self._catalogue = catalogue
-        self._address = address
+        self.address = "127.0.0.1"
+        """Where clients find the server; known once it listens."""
         self._checks = dict(checks)
         self._schemas = openapi.Documents()
         self._kept: dict[tuple[str, ...], Answer] = {}
@@ -71,6 +72,8 @@ class Documents:
                 return self._group(group)
             case ("apis", group, version):
                 return self._resources(group, version)
+            case ("openapi", "v2"):
+                return Answer(200, openapi.empty_v2(str(VERSION["gitVersion"])), openapi.V2_TYPE)
             case ("openapi", "v3", *rest):
                 return self._openapi(request, tuple(rest))
         raise unknown_path()
@@ -94,7 +97,7 @@ class Documents:
 
     def _legacy(self, root: str) -> Answer:
         if root == "api":
-            return json_answer(discovery.api_versions(self._address))
+            return json_answer(discovery.api_versions(self.address))
         return json_answer(discovery.api_groups(self._catalogue.discoverable))
 
     def _aggregated(self, root: str, version: AggregatedVersion) -> Answer:

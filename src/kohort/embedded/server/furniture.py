@@ -16,6 +16,11 @@ from kohort.kube.errors import StatusError
 Object = dict[str, Json]
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 _MANAGER = WriteOptions(manager="kube-apiserver")
+_TRUST = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
+    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
+    "clusters."
+)
 
 
 def _namespace(name: str) -> Object:
@@ -76,7 +81,7 @@ class Furniture:
         trust: Object = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": "kube-root-ca.crt"},
+            "metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": _TRUST}},
             "data": {"ca.crt": self._authority.decode()},
         }
         for found in (account, trust):

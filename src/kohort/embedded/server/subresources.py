@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from uuid import uuid4
 
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT
@@ -145,6 +146,7 @@ class Subresources:
         metadata = {
             "name": call.target.name,
             "namespace": call.namespace,
+            "uid": str(uuid4()),
             "creationTimestamp": format_time(call.clock()),
         }
         head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata}
