@@ -37,6 +37,10 @@ class Meddler:
         """Let the next such requests fail."""
         self._refusals.extend((method, end, Refusal(code)) for code in codes)
 
+    def answer(self, method: str, end: str, body: bytes) -> None:
+        """Answer the next such request in the server's place."""
+        self._refusals.append((method, end, Refusal(200, body=body)))
+
     def hold(self, plural: str) -> None:
         """Let watches of a resource say nothing until `release`."""
         self._gates[plural] = asyncio.Event()

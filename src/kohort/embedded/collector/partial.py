@@ -5,7 +5,7 @@ Servers send nothing else when asked so, and nothing else is kept: the collector
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -105,17 +105,20 @@ class PartialKind(Kind[Metadata]):
 class MetadataTransport:
     """Another transport that asks for metadata in every list and watch."""
 
-    HEADER: ClassVar[str] = "Accept"
     inner: Transport
 
     async def send(self, request: Request, timeout: float) -> Response:
         """Ask for less."""
         form = _ONE if ("watch", "1") in request.query else _MANY
-        return await self.inner.send(replace(request, headers={**request.headers, self.HEADER: form}), timeout)
+        return await self.inner.send(replace(request, headers={**request.headers, "Accept": form}), timeout)
 
     async def close(self) -> None:
         """Close the other one."""
         await self.inner.close()
+
+
+def _nobody_minds(_: str) -> None:
+    """That a kind is deprecated is said to whoever chose it; the collector lists them all."""
 
 
 class Partials:
@@ -123,7 +126,7 @@ class Partials:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self.listing = replace(client, transport=MetadataTransport(client.transport))
+        self.listing = replace(client, transport=MetadataTransport(client.transport), on_warning=_nobody_minds)
         """The same client, for lists and watches."""
 
     async def get(self, place: Place) -> Metadata | None:

@@ -1,0 +1,76 @@
+"""What discovery tells: each resource once, in the preferred version, and which groups did not answer."""
+
+from typing import Any
+
+from embedded.collector.worlds import World
+from embedded.server.clusters import config_map, widget_definition
+from kohort.api.resource import Resource
+from kohort.embedded.collector.surface import read_surface
+
+Json = Any
+
+
+def entry(plural: str, kind: str, *verbs: str) -> Json:
+    return {"resource": plural, "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": list(verbs)}
+
+
+def version(name: str, *resources: Json, freshness: str = "Current") -> Json:
+    return {"version": name, "resources": list(resources), "freshness": freshness}
+
+
+def group(name: str, *versions: Json) -> Json:
+    return {"metadata": {"name": name}, "versions": list(versions)}
+
+
+def test_a_resource_is_followed_in_its_preferred_version_and_known_in_all() -> None:
+    queues, flavors = entry("queues", "Queue", "list"), entry("flavors", "Flavor", "list")
+    surface = read_surface([group("k.io", version("v2", queues), version("v1", queues, flavors))])
+    preferred = {served.resource.plural: served.resource.version for served in surface.preferred}
+    assert preferred == {"queues": "v2", "flavors": "v1"}
+    assert surface.by_kind["k.io/v1", "Queue"] == Resource("k.io", "v1", "Queue", "queues", namespaced=True)
+
+
+def test_only_resources_with_all_the_verbs_are_chosen() -> None:
+    both = [entry("one", "One", "list", "delete"), entry("two", "Two", "list")]
+    chosen = read_surface([group("k.io", version("v1", *both))]).with_verbs("list", "delete")
+    assert [served.resource.plural for served in chosen] == ["one"]
+
+
+def test_a_group_that_did_not_answer_is_told() -> None:
+    surface = read_surface([group("far.io", version("v1", freshness="Stale")), group("k.io", version("v1"))])
+    assert surface.failed == ("far.io/v1",)
+
+
+async def test_every_deletable_kind_but_events_is_followed(world: World) -> None:
+    plurals = {resource.plural for resource in world.collector.monitors.followed}
+    assert {"pods", "configmaps", "namespaces", "jobs", "leases", "customresourcedefinitions"} <= plurals
+    assert plurals.isdisjoint({"events", "bindings", "tokenreviews"})
+
+
+async def test_kinds_come_and_go_with_their_definitions(world: World) -> None:
+    definition = await world.create(widget_definition())
+    await world.calm()
+    assert "widgets" in {resource.plural for resource in world.collector.monitors.followed}
+    await world.delete(definition)
+    await world.calm()
+    assert "widgets" not in {resource.plural for resource in world.collector.monitors.followed}
+
+
+async def test_a_group_that_does_not_answer_is_followed_still(world: World) -> None:
+    await world.create(widget_definition())
+    await world.calm()
+    stale = b'{"items":[{"metadata":{"name":"example.com"},"versions":[{"version":"v1","freshness":"Stale"}]}]}'
+    for _ in range(10):
+        world.meddler.answer("GET", "/apis", stale)
+    await world.cluster.clock.advance(31)
+    assert world.collector.monitors.surface.failed == ("example.com/v1",)
+    followed = [resource.plural for resource in world.collector.monitors.followed if resource.group]
+    assert followed == ["widgets"]
+
+
+async def test_lists_and_watches_ask_for_metadata_alone(world: World) -> None:
+    await world.create(config_map("one"))
+    await world.calm()
+    lists = [each for each in world.meddler.sent if each.path.endswith("/configmaps")]
+    assert lists
+    assert all("PartialObjectMetadata" in each.headers["Accept"] for each in lists)
