@@ -30,7 +30,7 @@ class Workloads(Holding):
         if workload is None:
             workload = self.workloads[key] = Workload(key, thing.metadata.uid)
         conditions = intake.conditions_of(thing)
-        is_new = workload.object is None
+        before = workload.object
         if key in self._assumed and not self._confirms(workload, thing, conditions):
             self._assumed[key] = thing
             return
@@ -42,10 +42,12 @@ class Workloads(Holding):
             self._note_second_pass(workload, conditions, now)
             if workload.is_admitted and not was_admitted:
                 self._settle_penalty(workload, now)
+            elif before is not None and workload.is_admitted:
+                self._note_reclaims(workload, before, thing)
             return
         if intake.is_over(thing, conditions):
             self._drop_penalty(workload)
-            if not is_new:
+            if before is not None:
                 self._stir_home_of(workload)
         self._release(workload)
         self._evicting.discard(workload.uid)
@@ -56,6 +58,11 @@ class Workloads(Holding):
         else:
             self.pending[workload.queue.name].update(workload, now, changed=False)
             self._note_backoff(workload, workload.queue)
+
+    def _note_reclaims(self, workload: Workload, before: v1beta2.Workload, thing: v1beta2.Workload) -> None:
+        """Pods that are done give others another look, whether or not that frees anything (SCH-261)."""
+        if before.status.reclaimable_pods != thing.status.reclaimable_pods and workload.queue is not None:
+            self._stir_tree_of(workload.queue.node)
 
     def _confirms(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
         """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
