@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal
 
+import msgspec
+
 MAX_SHOWN_VALUE = 120
 
 Source = Literal["schema", "cel", "webhook"]
@@ -15,7 +17,7 @@ Source = Literal["schema", "cel", "webhook"]
 
 
 class ErrorKind(Enum):
-    """The kinds of field errors; the value is the text people know, `cause` the reason in a Status."""
+    """The kinds of field errors; `text` is what people know, `cause` the reason in a Status."""
 
     INVALID = "Invalid value"
     TYPE_INVALID = "Invalid type"
@@ -26,6 +28,11 @@ class ErrorKind(Enum):
     FORBIDDEN = "Forbidden"
     TOO_LONG = "Too long"
     TOO_MANY = "Too many"
+
+    @property
+    def text(self) -> str:
+        """The kind in an error line; a value of the wrong type is called invalid like any other."""
+        return ErrorKind.INVALID.value if self is ErrorKind.TYPE_INVALID else self.value
 
     @property
     def cause(self) -> str:
@@ -82,14 +89,22 @@ class FieldError:
 
     def __str__(self) -> str:
         shown = "" if self.value is NO_VALUE else f": {shown_value(self.value)}"
-        return f"{self.path}: {self.kind.value}{shown}: {self.detail}"
+        detail = f": {self.detail}" if self.detail else ""
+        return f"{self.path}: {self.kind.text}{shown}{detail}"
 
 
 def shown_value(value: Any) -> str:
-    """A bad value as it appears in an error line: JSON-like, on one line, cut to a bearable length."""
-    text = f'"{value}"' if isinstance(value, str) else str(value)
+    """A bad value as it appears in an error line: as JSON, on one line, cut to a bearable length."""
+    text = f'"{value}"' if isinstance(value, str) else _as_json(value)
     text = " ".join(text.split())
     return text if len(text) <= MAX_SHOWN_VALUE else text[: MAX_SHOWN_VALUE - 4] + " ..."
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return str(value)
 
 
 def invalid(path: Path, value: Any, detail: str, rule: str = "") -> FieldError:

@@ -50,7 +50,7 @@ def test_our_own_definitions_are_accepted() -> None:
         (crd(version("V1")), 'spec.versions[0].name: Invalid value: "V1"'),
         (crd(version(schema=None)), "spec.versions[0].schema.openAPIV3Schema: Required value"),
         (crd(version(deprecationWarning="old")), "can only be set for deprecated versions"),
-        (crd(preserveUnknownFields=True), "spec.preserveUnknownFields: Invalid value: True: cannot set to true"),
+        (crd(preserveUnknownFields=True), "spec.preserveUnknownFields: Invalid value: true: cannot set to true"),
         (crd(conversion={"strategy": "Magic"}), 'supported values: "None", "Webhook"'),
         (crd(conversion={"strategy": "Webhook"}), "spec.conversion.webhook.clientConfig: Required value"),
         (crd(conversion={"strategy": "None", "webhook": {}}), "spec.conversion.webhook: Forbidden"),
@@ -114,7 +114,7 @@ def test_columns_subresources_and_selectable_fields_are_checked(fields: Json, ex
         (obj(a={**TEXT, "default": 1}), ".properties[a].default: "),
         (
             obj(a={**obj(b=TEXT), "default": {"c": 1}}),
-            ".properties[a].default: Invalid value: {'c': 1}: must not have unknown",
+            '.properties[a].default: Invalid value: {"c":1}: must not have unknown',
         ),
         (
             obj(a={"type": "object", "x-kubernetes-embedded-resource": True}),

@@ -3,57 +3,32 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from kohort.api.codec import Json, encode
-from kohort.api.fields import ErrorKind, FieldError, Path, invalid
+from kohort.api.codec import Json
+from kohort.api.fields import FieldError, Path, duplicate, invalid, not_found, required
 from kohort.embedded.kinds.validation.words import IMMUTABLE, NOT_NEGATIVE, PORT_RANGE, Check
 
 Object = Mapping[str, Any]
 Problems = Iterator[FieldError]
 
 
-class AsJson:
-    """A bad value that is shown as JSON, as all but plain ones are."""
-
-    def __init__(self, value: Json) -> None:
-        self._value = value
-
-    def __str__(self) -> str:
-        return encode(self._value).decode()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AsJson) and str(self) == str(other)
-
-    def __hash__(self) -> int:
-        return hash(str(self))
-
-
-class _TerseError(FieldError):
-    """An error that says no more than its kind and value."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return super().__str__().removesuffix(": ")
-
-
 def bad(path: Path, value: Json, detail: str) -> FieldError:
     """A value of the right type that is not allowed."""
-    return invalid(path, value if isinstance(value, str) else AsJson(value), detail)
+    return invalid(path, value, detail)
 
 
 def missing(path: Path, detail: str = "") -> FieldError:
     """A value that has to be there; Kubernetes mostly says no more than that."""
-    return _TerseError(path, ErrorKind.REQUIRED, detail)
+    return required(path, detail)
 
 
 def doubled(path: Path, value: Json) -> FieldError:
     """A value that stands elsewhere already."""
-    return _TerseError(path, ErrorKind.DUPLICATE, "", value)
+    return duplicate(path, value, "")
 
 
 def unknown_name(path: Path, value: Json) -> FieldError:
     """A name of nothing that is there."""
-    return _TerseError(path, ErrorKind.NOT_FOUND, "", value)
+    return not_found(path, value, "")
 
 
 def worded(path: Path, value: Json, check: Check) -> Problems:
