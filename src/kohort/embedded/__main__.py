@@ -2,8 +2,11 @@
 
 import argparse
 import asyncio
+import importlib
+import importlib.util
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
@@ -39,5 +42,14 @@ async def serve(settings: Settings) -> None:
         await stop.wait()
 
 
+def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed: a quarter faster; asyncio's own loop does just as well otherwise."""
+    if importlib.util.find_spec("uvloop") is None:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
+    return factory
+
+
 if __name__ == "__main__":
-    asyncio.run(serve(_settings(sys.argv[1:])))
+    with asyncio.Runner(loop_factory=_loop()) as runner:
+        runner.run(serve(_settings(sys.argv[1:])))

@@ -65,7 +65,6 @@ class Parts:
     signer: Signer
     authority: bytes = b""
     """The certificate by which clients know the server."""
-    address: str = "127.0.0.1"
     tokens: Mapping[str, User] = field(default_factory=dict, repr=False)
     logs: LogSource | None = None
     plugins: Sequence[Plugin] = ()
@@ -94,6 +93,7 @@ class Core:
         self.furniture = Furniture(store, self.catalogue, self.writer, clock, parts.authority)
         self.availability = Availability(store, self.commits, self.catalogue, self.aggregator, clock)
         self.sweeper = EventSweeper(store, self.commits, clock)
+        self.documents = Documents(self.catalogue, {"ping": lambda: "", "store": self._store_trouble})
         self.router = self._router(parts)
         self._listen()
 
@@ -141,7 +141,7 @@ class Core:
             Authenticator(accounts, parts.tokens, wall),
             self.authorizer,
             Reviews(self.authorizer, accounts, wall),
-            Documents(self.catalogue, parts.address, {"ping": lambda: "", "store": self._store_trouble}),
+            self.documents,
             objects,
             Subresources(objects, self.versions, evictions, accounts, parts.logs),
             self.aggregator,

@@ -1,21 +1,19 @@
 """The API server as a whole: a core behind HTTPS, with its keys and its kubeconfig; started and stopped as one."""
 
-import asyncio
 import contextlib
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 from kohort.embedded.auth.keyring import Keyring
-from kohort.embedded.auth.kubeconfig import write_kubeconfig
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.core import Core, Parts
+from kohort.embedded.server.freshness import Freshness, Kubeconfig
 from kohort.embedded.server.listener import Listener, server_context
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import Store
 from kohort.kube.clock import Clock, SystemClock
 
-ADMINISTRATOR = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 _LOCAL = ("127.0.0.1", "::1", "localhost")
 _ANY = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 
@@ -39,7 +37,8 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         if folder is None:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kohort-")))
         keyring = Keyring(folder / "keys", moment.wall())
-        keyring.serve([*_LOCAL, *settings.names, *_bound_name(settings.host)], moment.wall())
+        hosts = (*_LOCAL, *settings.names, *_bound_name(settings.host))
+        keyring.serve(hosts, moment.wall())
         store = await Store.open(None if settings.data is None else folder / "store.db")
         stack.push_async_callback(store.close)
         core = Core(_parts(settings, keyring, store, moment))
@@ -51,8 +50,10 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         stack.push_async_callback(listener.stop)
         url = f"https://{_reachable(settings.host)}:{port}"
         kubeconfig = settings.kubeconfig or folder / "kubeconfig"
-        client = keyring.client(ADMINISTRATOR, moment.wall())
-        await asyncio.to_thread(write_kubeconfig, kubeconfig, url, keyring.authority.pem, client)
+        core.documents.address = url.removeprefix("https://")
+        freshness = Freshness(keyring, hosts, context, Kubeconfig(kubeconfig, url), moment)
+        await freshness.start()
+        stack.push_async_callback(freshness.stop)
         yield ApiServer(core, listener, url, kubeconfig)
 
 
@@ -62,7 +63,6 @@ def _parts(settings: Settings, keyring: Keyring, store: Store, clock: Clock) -> 
         clock=clock,
         signer=keyring.signer(),
         authority=keyring.authority.pem,
-        address=f"{_reachable(settings.host)}:{settings.port}",
         tokens={token: User(name, (MASTERS, AUTHENTICATED)) for token, name in settings.tokens.items()},
         logs=settings.logs,
         plugins=settings.plugins,

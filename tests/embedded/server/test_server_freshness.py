@@ -1,0 +1,39 @@
+"""A server that runs for years renews what would expire."""
+
+import ssl
+from datetime import timedelta
+from pathlib import Path
+
+from kohort.embedded.auth.keyring import Keyring
+from kohort.embedded.server.freshness import Freshness, Kubeconfig
+from kohort.kube.clock import VirtualClock
+
+HOSTS = ("127.0.0.1",)
+
+
+async def test_certificates_are_renewed_before_they_expire(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    keyring = Keyring(tmp_path, clock.wall())
+    kubeconfig = Kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
+    freshness = Freshness(keyring, HOSTS, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), kubeconfig, clock)
+
+    async def after(days: int) -> list[bytes]:
+        await clock.advance(timedelta(days=days).total_seconds())
+        await freshness.renew()
+        return [keyring.certificate.read_bytes(), kubeconfig.path.read_bytes()]
+
+    first, later, last = await after(0), await after(200), await after(120)
+    assert later == first
+    assert all(new != old for new, old in zip(last, first, strict=True))
+
+
+async def test_it_looks_now_and_then(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    keyring = Keyring(tmp_path, clock.wall())
+    kubeconfig = Kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
+    freshness = Freshness(keyring, HOSTS, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), kubeconfig, clock)
+    await freshness.start()
+    assert kubeconfig.path.exists()
+    await clock.advance(1)
+    assert clock.sleepers == 1
+    await freshness.stop()
