@@ -212,6 +212,21 @@ class Plant(Struct, kw_only=True):
     status: Leaf | None = None
 
 
+class Pot(Struct, kw_only=True):
+    size: int = 1
+    lid: Annotated[Leaf | None, Rule("API-75", "false", "no lid fits", lambda _new, _old: False)] = None
+
+    schema_rules: ClassVar[tuple[Rule, ...]] = (
+        Rule("API-75", "self.size < 2", "too large", lambda new, _old: new["size"] < 2),
+    )
+
+
+def test_a_broken_rule_of_the_whole_object_is_told_even_if_nothing_changed() -> None:
+    """API-75."""
+    value = {"size": 2, "lid": {}}
+    assert [error.detail for error in validate(value, schema_of(Pot), value)] == ["too large"]
+
+
 class TestStatusWrites:
     """API-4."""
 

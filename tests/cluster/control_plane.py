@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -66,7 +67,7 @@ class ControlPlane:
         """The administrator's."""
         return self._site.kubeconfig(ADMIN)
 
-    @property
+    @cached_property
     def admin(self) -> Access:
         """A user who may do everything."""
         return self.user(ADMIN, ADMINS)

@@ -60,13 +60,15 @@ async def hollow_nodes(access: Access, nodes: Sequence[HollowNode]) -> AsyncIter
     connector = aiohttp.TCPConnector(ssl=access.tls())
     async with aiohttp.ClientSession(f"https://{access.address}", connector=connector) as session:
         fleet = _Fleet(session, nodes)
-        await fleet.register()
-        async with asyncio.TaskGroup() as tasks:
-            running = [tasks.create_task(fleet.keep_alive()), tasks.create_task(fleet.run_pods())]
-            yield
-            for task in running:
-                task.cancel()
-        await fleet.leave()
+        try:
+            await fleet.register()
+            async with asyncio.TaskGroup() as tasks:
+                running = [tasks.create_task(fleet.keep_alive()), tasks.create_task(fleet.run_pods())]
+                yield
+                for task in running:
+                    task.cancel()
+        finally:
+            await fleet.leave()
 
 
 class _Fleet:

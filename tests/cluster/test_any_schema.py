@@ -4,12 +4,13 @@ Objects are stored through a version without a schema and changed through one th
 as wrong as it likes, and what a real server still lets pass is seen (API-75).
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from api.schema_strategies import json_for
@@ -29,6 +30,13 @@ Json = Any
 
 GROUP = "tests.kohort.dev"
 NAME = "one"
+
+
+def of(kind: type, value: Json) -> Json:
+    """The value, if it has the type that CEL expects there; a rule that can't be evaluated is broken."""
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
 
 
 class Leaf(Struct, kw_only=True):
@@ -63,10 +71,13 @@ class Tree(Struct, kw_only=True):
             "API-75",
             "!has(oldSelf.sort) || self.sort == oldSelf.sort",
             "the sort is fixed",
-            lambda new, old: "sort" not in old or new["sort"] == old["sort"],
+            lambda new, old: "sort" not in old or of(str, new["sort"]) == of(str, old["sort"]),
         ),
         Rule(
-            "API-75", "!has(self.tags) || self.tags.size() < 3", "too many", lambda new, _: len(new.get("tags", ())) < 3
+            "API-75",
+            "!has(self.tags) || self.tags.size() < 3",
+            "too many tags",
+            lambda new, _: len(of(list, new.get("tags", []))) < 3,
         ),
     )
 
@@ -111,9 +122,9 @@ def manifest(version: str, tree: Json, **metadata: str) -> Json:
 
 
 def ours(new: Json, old: Json) -> Counter[tuple[str, str]]:
-    """What we refuse in the change, by field and reason."""
-    written = default(prune(new, SCHEMA)[0], SCHEMA)
-    return Counter((field_of(error, "<nil>"), error.kind.cause) for error in validate(written, SCHEMA, old))
+    """What we refuse in the change, by field and reason; what was stored in another version gets no defaults."""
+    written, stored = default(prune(new, SCHEMA)[0], SCHEMA), prune(old, SCHEMA)[0]
+    return Counter((field_of(error, "<nil>"), error.kind.cause) for error in validate(written, SCHEMA, stored))
 
 
 def theirs(admin: Client, new: Json, old: Json) -> Counter[tuple[str, str]]:
@@ -134,6 +145,7 @@ def theirs(admin: Client, new: Json, old: Json) -> Counter[tuple[str, str]]:
 def test_a_change_of_a_wrong_object_gets_the_same_answer(admin: Client, trees: None, data: st.DataObject) -> None:
     good = data.draw(json_for(SCHEMA))
     old = data.draw(st.one_of(st.just(good), spoiled(good)), "stored")
+    assume(not any(text in json.dumps(old) for text in ("null", ".0")))  # storing drops nulls, and makes 3 of 3.0
     new = data.draw(st.one_of(st.just(old), spoiled(old)), "written")
     assert ours(new, old) == theirs(admin, new, old)
 

@@ -199,16 +199,17 @@ def _repeated_values(value: list[Json], identities: list[Json], trail: Trail) ->
 
 def _broken_rules(value: Json, schema: Schema, old: Json, trail: Trail) -> Iterator[FieldError]:
     for rule in schema.rules:
-        if not _holds(rule, value, old) and (rule.is_transition or not _is_former(value, old, schema)):
+        if not _holds(rule, value, old) and (rule.is_transition or not _is_former(value, old, schema, trail)):
             yield FieldError(path_of(trail), ErrorKind.INVALID, rule.message, NO_VALUE, rule.spec, source="cel")
-    if isinstance(value, list) and not is_keyed(schema) and _is_former(value, old, schema):
+    if isinstance(value, list) and not is_keyed(schema) and _is_former(value, old, schema, trail):
         return  # the items themselves can't tell that they are old
     for below, member, former, step in _children(value, schema, old):
         yield from _broken_rules(member, below, former, (trail, step))
 
 
-def _is_former(value: Json, old: Json, schema: Schema) -> bool:
-    return old is not MISSING and is_unchanged(value, old, schema)
+def _is_former(value: Json, old: Json, schema: Schema, trail: Trail) -> bool:
+    """Whether the value is the former one; the object as a whole never is."""
+    return trail is not START and old is not MISSING and is_unchanged(value, old, schema)
 
 
 def _holds(rule: Rule, value: Json, old: Json) -> bool:
