@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from embedded.server.clusters import Cluster, config_map, deployment, pod
+from kohort.embedded.store import Change
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
@@ -221,3 +222,12 @@ async def test_only_what_can_be_done_is_done(cluster: Cluster) -> None:
     assert (await cluster.ask("DELETE", "/api/v1/namespaces")).status == 405
     assert (await cluster.ask("POST", "/version", {})).status == 405
     assert (await cluster.ask("BREW", MAPS)).status == 405
+
+
+async def test_a_write_that_is_done_is_told_as_done(cluster: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(_: Change) -> None:
+        raise RuntimeError("can't follow")
+
+    cluster.core.commits.listen("configmaps", fail)
+    assert (await cluster.try_create(config_map("a"))).status == 201
+    assert [record.getMessage() for record in caplog.records] == ["a change was not followed up"]

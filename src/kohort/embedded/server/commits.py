@@ -3,6 +3,7 @@
 Authorization, the catalogue of kinds and the like must never lag behind what a client has seen acknowledged.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 
@@ -10,6 +11,7 @@ from kohort.embedded.server.versions import Object
 from kohort.embedded.store import Busy, Change, Closed, Entry, Key, Kind, Store, WriteFailed
 from kohort.kube.errors import StatusError, too_many_requests
 
+_log = logging.getLogger(__name__)
 EVERYTHING = "*"
 Listener = Callable[[Change], Awaitable[None]]
 
@@ -52,5 +54,10 @@ class Commits:
             raise StatusError(503, "ServiceUnavailable", f"the store takes no writes: {error}") from None
 
     async def _tell(self, change: Change) -> None:
-        for listener in (*self._listeners.get(EVERYTHING, ()), *self._listeners.get(change.entry.key.resource, ())):
-            await listener(change)
+        """Tell everybody; the write is done, so whoever fails to follow is a matter for the log, not for the client."""
+        key = change.entry.key
+        for listener in (*self._listeners.get(EVERYTHING, ()), *self._listeners.get(key.resource, ())):
+            try:
+                await listener(change)
+            except Exception:
+                _log.exception("a change was not followed up", extra={"resource": key.resource, "object": key.name})

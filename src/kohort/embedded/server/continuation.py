@@ -39,11 +39,13 @@ def write_token(continuation: Continuation) -> str:
 def read_token(token: str) -> Continuation:
     """The place that a token tells."""
     if len(token) > _MAX_TOKEN:
-        raise bad_request("continue key is not valid: it is too long")
+        raise bad_request("invalid continue token: continue key is not valid: it is too long")
     try:
         return _decode(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
     except (Base64Error, ValueError, msgspec.DecodeError, UnicodeError):
-        raise bad_request("continue key is not valid: illegal base64 data or encoding") from None
+        raise bad_request(
+            "invalid continue token: continue key is not valid: illegal base64 data or encoding"
+        ) from None
 
 
 def token_expired() -> StatusError:
