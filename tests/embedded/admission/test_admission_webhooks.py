@@ -187,3 +187,9 @@ async def test_versions_are_converted_by_the_definitions_webhook(cluster: Cluste
     await cluster.create(widget("w", 1))
     found = await cluster.get("/apis/example.com/v2/namespaces/default/widgets/w")
     assert (found["apiVersion"], found["spec"]["size"]) == ("example.com/v2", 7)
+    asked = len(hook.asked)
+    assert await cluster.get("/apis/example.com/v2/namespaces/default/widgets/w") == found
+    assert len(hook.asked) == asked
+    await cluster.merge("/apis/example.com/v1/namespaces/default/widgets/w", {"spec": {"size": 2}})
+    await cluster.get("/apis/example.com/v2/namespaces/default/widgets/w")
+    assert len(hook.asked) > asked

@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from kohort.api.fields import ROOT, FieldError, forbidden
 from kohort.api.times import format_time
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.versions import Object
@@ -45,6 +46,19 @@ def check_place(operation: Operation, found: Mapping[str, Any]) -> None:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if operation.name and name and name != operation.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({operation.name})")
+
+
+def update_problems(new: Object, old: Object) -> list[FieldError]:
+    """What is to go can't be held by anybody new."""
+    if not old["metadata"].get("deletionTimestamp"):
+        return []
+    held = old["metadata"].get("finalizers") or ()
+    added = sorted({each for each in new["metadata"].get("finalizers") or () if each not in held})
+    if not added:
+        return []
+    listed = ", ".join(f'"{each}"' for each in added)
+    why = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
+    return [forbidden(ROOT / "metadata" / "finalizers", why)]
 
 
 def carry_over(old: Object, new: Object) -> Object:

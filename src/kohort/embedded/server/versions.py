@@ -18,6 +18,8 @@ Convert = Callable[[Mapping[str, Any], Sequence[Object], str], Awaitable[list[Ob
 """Custom objects by their definition to another apiVersion."""
 
 _encode = msgspec.json.Encoder().encode
+_MAX_KNOWN = 1024
+"""Converted states kept per version, so that a thousand watchers cost one conversion per change."""
 
 
 class Shown(Protocol):
@@ -66,15 +68,37 @@ class Versions:
     def __init__(self, convert: Convert, definition: Callable[[str], Mapping[str, Any] | None]) -> None:
         self._convert = convert
         self._definition = definition
+        self._known: dict[tuple[str, str], tuple[str, dict[bytes, Rendered]]] = {}
 
     async def served(self, resource: Resource, stored: Sequence[Shown]) -> Sequence[Shown]:
         """Stored objects in the version of the resource."""
         head = head_bytes(resource)
-        others = [each.object for each in stored if not each.data.startswith(head)]
+        others = [each for each in stored if not each.data.startswith(head)]
         if not others:
             return stored
-        converted = iter(await self.converted(resource, others))
-        return [each if each.data.startswith(head) else rendered(next(converted)) for each in stored]
+        converted = iter(await self._rendered(resource, others))
+        return [each if each.data.startswith(head) else next(converted) for each in stored]
+
+    async def _rendered(self, resource: Resource, others: Sequence[Shown]) -> list[Rendered]:
+        """Objects in the version of the resource; each state is converted once for all who watch it."""
+        known = self._conversions(resource)
+        missing = [each for each in others if each.data not in known]
+        for each, found in zip(missing, await self.converted(resource, [one.object for one in missing]), strict=True):
+            known[each.data] = rendered(found)
+        shown = [known[each.data] for each in others]
+        if len(known) > _MAX_KNOWN:
+            known.clear()
+        return shown
+
+    def _conversions(self, resource: Resource) -> dict[bytes, Rendered]:
+        """What was converted to this version; nothing, once the definition changed: it may convert otherwise now."""
+        definition = self._definition(resource.key)
+        state = str(definition["metadata"].get("resourceVersion")) if definition else ""
+        place = (resource.qualified, resource.version)
+        known = self._known.get(place)
+        if known is None or known[0] != state:
+            known = self._known[place] = (state, {})
+        return known[1]
 
     async def served_object(self, resource: Resource, stored: Object) -> Object:
         """One stored object in the version of the resource."""

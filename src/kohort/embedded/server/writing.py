@@ -11,6 +11,7 @@ from kohort.api.fields import ROOT, FieldError, invalid, required
 from kohort.embedded.admission.attributes import Attributes, Verb
 from kohort.embedded.admission.chain import Chain
 from kohort.embedded.kinds.strategies import prepare_create, prepare_update
+from kohort.embedded.kinds.validation.words import IMMUTABLE
 from kohort.embedded.ownership import reset_fields, track_update
 from kohort.embedded.server import metadata
 from kohort.embedded.server.commits import Commits
@@ -153,6 +154,8 @@ class Writer:
         given, kept = wanted.get("metadata") or {}, old["metadata"]
         metadata.check_place(operation, wanted)
         if given.get("uid") and given["uid"] != kept["uid"]:
+            if operation.method == "patch":
+                raise invalid_object(operation.about, [invalid(ROOT / "metadata" / "uid", given["uid"], IMMUTABLE)])
             why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {kept['uid']}"
             raise conflict(operation.about, why)
         version = given.get("resourceVersion") or ""
@@ -229,7 +232,8 @@ class Writer:
         )
 
     def _check(self, operation: Operation, new: Object, old: Object | None) -> None:
-        problems = self._semantics.problems(operation, new, old)
+        problems = metadata.update_problems(new, old) if old else []
+        problems += self._semantics.problems(operation, new, old)
         if problems:
             raise invalid_object(operation.named(new["metadata"].get("name", "")), problems)
 
