@@ -86,7 +86,9 @@ async def test_a_deleted_name_can_be_created_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "obj"), [("a", pod(spec=object())), ("a", {"spec": "\ud800"}), ("\ud800", pod())], ids=repr
+    ("name", "obj"),
+    [("a", pod(spec=object())), ("a", {"spec": "\ud800"}), ("\ud800", pod())],
+    ids=["no JSON", "half a character", "half a character in the name"],
 )
 async def test_what_is_not_json_is_refused_and_takes_no_revision(name: str, obj: dict[str, Any]) -> None:
     store = await opened()
