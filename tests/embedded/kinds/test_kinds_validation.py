@@ -423,3 +423,33 @@ def test_an_object_with_nothing_but_a_name_is_judged_without_a_stumble(resource:
     empty: Object = {"metadata": {}}
     for obj in (named(), empty):
         problems(resource, obj)
+
+
+@pytest.mark.parametrize(
+    ("key", "obj", "said"),
+    [
+        (
+            "configmaps",
+            {"metadata": {"name": "x", "finalizers": ["nonsense"]}},
+            'metadata.finalizers[0]: Invalid value: "nonsense": name is neither a standard finalizer name nor is it fully qualified',
+        ),
+        (
+            "configmaps",
+            named(data={"a": "x"}, binaryData={"a": "eA=="}),
+            'data[a]: Invalid value: "a": duplicate of key present in binaryData',
+        ),
+        ("secrets", named(type="kubernetes.io/tls", data={"tls.key": ""}), "data[tls.crt]: Required value"),
+        (
+            "services",
+            named(spec={"ports": [{"port": 1, "targetPort": 70000}]}),
+            "spec.ports[0].targetPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+        ),
+        (
+            "configmaps",
+            {"metadata": {"name": "x", "ownerReferences": [{"kind": "Job", "apiVersion": "batch/v1", "name": "j"}]}},
+            "metadata.ownerReferences[0].uid: Required value: must not be empty",
+        ),
+    ],
+)
+def test_what_the_parts_of_an_object_say_must_fit_together(key: str, obj: Object, said: str) -> None:
+    assert problems(find(key), obj) == [said]

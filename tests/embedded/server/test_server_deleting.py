@@ -96,3 +96,16 @@ async def test_events_go_after_an_hour(cluster: Cluster) -> None:
     assert (await cluster.ask("GET", "/api/v1/namespaces/default/events/e")).status == 200
     await cluster.clock.advance(200)
     assert (await cluster.ask("GET", "/api/v1/namespaces/default/events/e")).status == 404
+
+
+async def test_nobody_new_holds_what_is_to_go(cluster: Cluster) -> None:
+    held = config_map("a")
+    held["metadata"]["finalizers"] = ["x.example/one"]
+    await cluster.create(held)
+    await cluster.ask("DELETE", f"{MAPS}/a")
+    reply = await cluster.merge(f"{MAPS}/a", {"metadata": {"finalizers": ["x.example/one", "x.example/two"]}})
+    assert (reply.status, reply.message) == (
+        422,
+        'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being '
+        'deleted, found new finalizers []string{"x.example/two"}',
+    )

@@ -231,3 +231,16 @@ async def test_a_write_that_is_done_is_told_as_done(cluster: Cluster, caplog: py
     cluster.core.commits.listen("configmaps", fail)
     assert (await cluster.try_create(config_map("a"))).status == 201
     assert [record.getMessage() for record in caplog.records] == ["a change was not followed up"]
+
+
+async def test_a_patch_can_not_change_the_identity(cluster: Cluster) -> None:
+    await cluster.create(config_map("a"))
+    reply = await cluster.merge(f"{MAPS}/a", {"metadata": {"uid": "other"}})
+    assert reply.message == 'ConfigMap "a" is invalid: metadata.uid: Invalid value: "other": field is immutable'
+
+
+async def test_whoever_scales_owns_the_count_without_a_time(cluster: Cluster) -> None:
+    await cluster.create(deployment("d"))
+    await cluster.merge(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 4}})
+    owners = (await cluster.get(f"{DEPLOYMENTS}/d"))["metadata"]["managedFields"]
+    assert [("time" in each, each.get("subresource")) for each in owners] == [(False, "scale"), (True, None)]

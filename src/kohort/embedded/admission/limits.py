@@ -134,7 +134,7 @@ def _too_little(name: str, bound: Any, kind: str, requests: Amounts, limits: Amo
         yield f"minimum {name} usage per {kind} is {bound}.  No request is specified"
     elif _quantity(requests[name]) < least:
         yield f"minimum {name} usage per {kind} is {bound}, but request is {_quantity(requests[name])}"
-    if name in limits and _quantity(limits[name]) < least:
+    elif name in limits and _quantity(limits[name]) < least:
         yield f"minimum {name} usage per {kind} is {bound}, but limit is {_quantity(limits[name])}"
 
 
@@ -144,7 +144,7 @@ def _too_much(name: str, bound: Any, kind: str, requests: Amounts, limits: Amoun
         yield f"maximum {name} usage per {kind} is {bound}.  No limit is specified"
     elif _quantity(limits[name]) > most:
         yield f"maximum {name} usage per {kind} is {bound}, but limit is {_quantity(limits[name])}"
-    if name in requests and _quantity(requests[name]) > most:
+    elif name in requests and _quantity(requests[name]) > most:
         yield f"maximum {name} usage per {kind} is {bound}, but request is {_quantity(requests[name])}"
 
 

@@ -65,7 +65,9 @@ def track_update(
     if not changes and managers is live:
         return with_entries(new, entries_of(old) if old else [])
     who = manager_id(manager, operation, api_version, subresource)
-    return with_entries(new, encoded(capped(_updated(managers, who, changes, format_time(now)))))
+    # Whoever scales owns the count without a time, on servers of all versions.
+    time = "" if subresource == "scale" else format_time(now)
+    return with_entries(new, encoded(capped(_updated(managers, who, changes, time))))
 
 
 def _starting(live: Managers, old: Object | None, new: Object, subresource: str) -> Managers:

@@ -155,7 +155,8 @@ class Writer:
         metadata.check_place(operation, wanted)
         if given.get("uid") and given["uid"] != kept["uid"]:
             if operation.method == "patch":
-                raise invalid_object(operation.about, [invalid(ROOT / "metadata" / "uid", given["uid"], IMMUTABLE)])
+                problem = invalid(ROOT / "metadata" / "uid", given["uid"], IMMUTABLE)
+                raise invalid_object(operation.named(operation.name), [problem])
             why = f"Precondition failed: UID in precondition: {given['uid']}, UID in object meta: {kept['uid']}"
             raise conflict(operation.about, why)
         version = given.get("resourceVersion") or ""

@@ -19,6 +19,7 @@ _NAMES: dict[str, words.Check] = {
     f"roles.{_RBAC}": words.path_segment,
 }
 _PATH = ROOT / "metadata"
+_STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
 
 
 def name_problems(resource: Resource, obj: Object) -> Problems:
@@ -48,8 +49,13 @@ def metadata_problems(metadata: Object, path: Path) -> Iterator[FieldError]:
     for index, owner in enumerate(metadata.get("ownerReferences") or ()):
         yield from _owner_problems(owner, (path / "ownerReferences")[index])
     yield from _controllers(metadata.get("ownerReferences") or (), path / "ownerReferences")
-    for finalizer in metadata.get("finalizers") or ():
+    finalizers = metadata.get("finalizers") or ()
+    for finalizer in finalizers:
         yield from (bad(path / "finalizers", finalizer, text) for text in words.qualified_name(finalizer))
+    for index, finalizer in enumerate(finalizers):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            why = "name is neither a standard finalizer name nor is it fully qualified"
+            yield bad((path / "finalizers")[index], finalizer, why)
 
 
 def label_problems(labels: Object, path: Path) -> Problems:
@@ -62,9 +68,7 @@ def label_problems(labels: Object, path: Path) -> Problems:
 def _owner_problems(owner: Object, path: Path) -> Problems:
     for name in ("apiVersion", "kind", "name", "uid"):
         if not owner.get(name):
-            yield bad(
-                path / name, owner.get(name) or "", f"{'version' if name == 'apiVersion' else name} must not be empty"
-            )
+            yield missing(path / name, "must not be empty")
 
 
 def _controllers(owners: Any, path: Path) -> Problems:

@@ -16,6 +16,12 @@ from kohort.embedded.kinds.validation.problems import (
 _HIGHEST_USER_PRIORITY = 1_000_000_000
 _SYSTEM = "system-"
 _MAX_SECRET = 1024 * 1024
+_KEYS_OF_TYPE = {
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+}
 
 
 def service_spec(spec: Object, path: Path) -> Problems:
@@ -29,6 +35,8 @@ def service_spec(spec: Object, path: Path) -> Problems:
             yield missing(place / "name")
         yield from worded(place / "name", one.get("name"), words.label)
         yield from port(one, place, "port")
+        if isinstance(one.get("targetPort"), int):
+            yield from port(one, place, "targetPort")
     yield from duplicates(ports, path / "ports", "name")
 
 
@@ -102,6 +110,21 @@ def _called(client: Object, path: Path) -> Problems:
         yield bad(
             path / "url", client["url"], "'https' is the only allowed URL scheme; desired format: https://host[/path]"
         )
+
+
+def config_map(obj: Object, path: Path) -> Problems:
+    """Keys, each in one form only, and the size."""
+    for key in sorted({*(obj.get("data") or {})} & {*(obj.get("binaryData") or {})}):
+        yield bad((path / "data")[key], key, "duplicate of key present in binaryData")
+    yield from keyed_data(obj, path)
+
+
+def secret(obj: Object, path: Path) -> Problems:
+    """Keys, those that the type asks for among them, and the size."""
+    yield from keyed_data(obj, path)
+    for key in _KEYS_OF_TYPE.get(obj.get("type") or "", ()):
+        if key not in (obj.get("data") or {}):
+            yield missing((path / "data")[key])
 
 
 def keyed_data(obj: Object, path: Path) -> Problems:
