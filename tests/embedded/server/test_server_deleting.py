@@ -106,6 +106,6 @@ async def test_nobody_new_holds_what_is_to_go(cluster: Cluster) -> None:
     reply = await cluster.merge(f"{MAPS}/a", {"metadata": {"finalizers": ["x.example/one", "x.example/two"]}})
     assert (reply.status, reply.message) == (
         422,
-        'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is being '
-        'deleted, found new finalizers []string{"x.example/two"}',
+        'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is '
+        'being deleted, found new finalizers []string{"x.example/two"}',
     )
