@@ -69,6 +69,9 @@ class Workloads(Holding):
         settled = intake.holds_quota(thing, conditions) or intake.is_over(thing, conditions)
         if settled:
             del self._assumed[workload.key]
+            if workload.queue is not None:
+                # Only now it can't come back to be first again as the one that preempted (SCH-240).
+                self.pending[workload.queue.name].remove(workload)
         return settled
 
     def _read(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
