@@ -1,0 +1,71 @@
+"""The two ends of the wire together: Kohort's own client and informer on the embedded server, without a socket."""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from embedded.server.clusters import ADMIN, Cluster, config_map, namespace
+from kohort.api.core.settings import ConfigMap
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.informer import Informer, Informers
+
+MAPS = "/api/v1/configmaps"
+
+
+def client_of(cluster: Cluster) -> Client:
+    return Client(cluster.core.transport(ADMIN), clock=cluster.clock, random=Random(1))  # noqa: S311 - no secret
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0)
+
+
+def versions(informer: Informer[ConfigMap]) -> set[str]:
+    return {each.metadata.resource_version for each in informer.cache}
+
+
+async def stored(cluster: Cluster) -> set[str]:
+    return {each["metadata"]["resourceVersion"] for each in (await cluster.get(MAPS))["items"]}
+
+
+async def test_an_informer_ends_equal_to_a_list(cluster: Cluster) -> None:
+    await cluster.create(namespace("team"))
+    informers = Informers(client_of(cluster))
+    informer = informers.of(ConfigMap)
+    informers.start()
+    await informers.wait_live()
+    for index in range(30):
+        place = "team" if index % 2 else "default"
+        await cluster.create(config_map(f"m{index}", namespace=place))
+        if index % 3 == 0:
+            await cluster.ask("DELETE", f"/api/v1/namespaces/{place}/configmaps/m{index}")
+        else:
+            await cluster.merge(f"/api/v1/namespaces/{place}/configmaps/m{index}", {"data": {"x": "1"}})
+    expected = await stored(cluster)
+    await until(lambda: versions(informer) == expected)
+    await informers.stop()
+
+
+async def test_an_informer_finds_its_way_after_compaction(cluster: Cluster) -> None:
+    informers = Informers(client_of(cluster))
+    informer = informers.of(ConfigMap)
+    informers.start()
+    await informers.wait_live()
+    await cluster.create(config_map("a"))
+    await cluster.core.store.compact(cluster.core.store.revision)
+    await cluster.create(config_map("b"))
+    expected = await stored(cluster)
+    await until(lambda: versions(informer) == expected)
+    await informers.stop()
+
+
+async def test_a_refusal_arrives_as_it_was_raised(cluster: Cluster) -> None:
+    objects = client_of(cluster).of(ConfigMap)
+    with pytest.raises(StatusError) as refused:
+        await objects.get(("default", "nope"))
+    assert (refused.value.is_not_found, str(refused.value)) == (True, 'configmaps "nope" not found')
