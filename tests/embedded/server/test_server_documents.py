@@ -49,6 +49,15 @@ async def test_schemas_can_be_kept_by_their_tag(cluster: Cluster) -> None:
     assert (await cluster.open("GET", "/openapi/v3/apis/batch/v1", None, tag)).status == 304
 
 
+async def test_others_can_verify_its_tokens(cluster: Cluster) -> None:
+    issuer = await cluster.get("/.well-known/openid-configuration")
+    assert issuer["id_token_signing_alg_values_supported"] == ["ES256"]
+    keys = (await cluster.get("/openid/v1/jwks"))["keys"]
+    account = cluster.acting_as("system:serviceaccount:default:default", "system:serviceaccounts")
+    assert (await account.get("/openid/v1/jwks"))["keys"] == keys
+    assert (await cluster.acting_as("jane").ask("GET", "/openid/v1/jwks")).status == 403
+
+
 async def test_numbers_are_there(cluster: Cluster) -> None:
     await cluster.get("/api")
     assert 'apiserver_request_total{verb="GET",code="200"}' in (await cluster.ask("GET", "/metrics")).body

@@ -31,7 +31,7 @@ async def test_what_is_not_there_is_a_404_that_names_it(cluster: Cluster) -> Non
     assert reply.body["details"] == {"name": "nope", "kind": "configmaps"}
 
 
-@pytest.mark.parametrize("path", ["/api/v1/nonsense", "/apis/foo.example/v1/bars", f"{MAPS}/a/b/c"])
+@pytest.mark.parametrize("path", ["/api/v1/nonsense", "/api/v1/configmaps/a", f"{MAPS}/a/b/c"])
 async def test_a_resource_that_nobody_serves_is_a_404(cluster: Cluster, path: str) -> None:
     reply = await cluster.ask("GET", path)
     assert (reply.status, reply.message) == (404, "the server could not find the requested resource")
@@ -198,3 +198,8 @@ async def test_events_are_one_store_with_two_shapes(cluster: Cluster) -> None:
     path = "/apis/events.k8s.io/v1/events"
     assert names(await cluster.get(path, fieldSelector="regarding.name=p")) == ["e"]
     assert names(await cluster.get("/api/v1/events", fieldSelector="involvedObject.name=q")) == []
+
+
+async def test_of_a_group_that_nobody_serves_not_even_a_status_is_spoken(cluster: Cluster) -> None:
+    reply = await cluster.ask("GET", "/apis/foo.example/v1/bars")
+    assert (reply.status, reply.body) == (404, "404 page not found\n")

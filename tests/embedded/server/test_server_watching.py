@@ -103,3 +103,8 @@ async def test_a_closed_watch_leaves_nothing_behind(cluster: Cluster) -> None:
     await response.close()
     await settle()
     assert len(asyncio.all_tasks()) == before
+
+
+async def test_a_watch_takes_no_exact_version(cluster: Cluster) -> None:
+    reply = await cluster.ask("GET", "/api/v1/configmaps", watch="true", resourceVersionMatch="Exact")
+    assert [cause["reason"] for cause in reply.body["details"]["causes"]] == ["FieldValueForbidden", "FieldValueNotSupported"]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kohort.api.codec import Json
 from kohort.embedded.auth.rbac import GROUP
-from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, UNAUTHENTICATED
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, SERVICE_ACCOUNTS, UNAUTHENTICATED
 
 _LABEL = {"kubernetes.io/bootstrapping": "rbac-defaults"}
 _AUTO_UPDATE = {"rbac.authorization.kubernetes.io/autoupdate": "true"}
@@ -13,6 +13,7 @@ _WRITE = ("create", "delete", "deletecollection", "patch", "update")
 _AGGREGATE = "rbac.authorization.k8s.io/aggregate-to-"
 
 _DISCOVERY_PATHS = ("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz")
+_ISSUER_PATHS = ("/.well-known/openid-configuration", "/.well-known/openid-configuration/", "/openid/v1/jwks")
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 
 Object = dict[str, Json]
@@ -129,6 +130,7 @@ def bootstrap_objects() -> Iterator[Object]:
     yield _role("system:basic-user", [asking, _rule("authentication.k8s.io", "selfsubjectreviews", "create")])
     yield _role("system:public-info-viewer", [_paths(_PUBLIC_PATHS)])
     yield _role("system:monitoring", [_paths((*_PUBLIC_PATHS, "/metrics", "/metrics/*", "/livez/*", "/readyz/*"))])
+    yield _role("system:service-account-issuer-discovery", [_paths(_ISSUER_PATHS)])
     yield _part("view", _view_rules())
     yield _part("edit", _edit_rules())
     yield _part("admin", _admin_rules())
@@ -138,4 +140,6 @@ def bootstrap_objects() -> Iterator[Object]:
     yield _binding("cluster-admin", "cluster-admin", MASTERS)
     yield _binding("system:discovery", "system:discovery", AUTHENTICATED)
     yield _binding("system:basic-user", "system:basic-user", AUTHENTICATED)
+    issuer = "system:service-account-issuer-discovery"
+    yield _binding(issuer, issuer, SERVICE_ACCOUNTS)
     yield _binding("system:public-info-viewer", "system:public-info-viewer", AUTHENTICATED, UNAUTHENTICATED)

@@ -34,7 +34,7 @@ from kohort.embedded.server.catalogue import CRDS, Catalogue
 from kohort.embedded.server.commits import EVERYTHING, Commits
 from kohort.embedded.server.definitions import Conversion, Definitions
 from kohort.embedded.server.deleting import Deleter
-from kohort.embedded.server.documents import Documents
+from kohort.embedded.server.documents import Check, Documents
 from kohort.embedded.server.endpoints import Endpoints
 from kohort.embedded.server.furniture import Furniture
 from kohort.embedded.server.inprocess import InProcessTransport
@@ -93,7 +93,7 @@ class Core:
         self.furniture = Furniture(store, self.catalogue, self.writer, clock, parts.authority)
         self.availability = Availability(store, self.commits, self.catalogue, self.aggregator, clock)
         self.sweeper = EventSweeper(store, self.commits, clock)
-        self.documents = Documents(self.catalogue, {"ping": lambda: "", "store": self._store_trouble})
+        self.documents = Documents(self.catalogue, self._checks(), parts.signer.jwk)
         self.router = self._router(parts)
         self._listen()
 
@@ -148,6 +148,9 @@ class Core:
             self.metrics,
             wall,
         )
+
+    def _checks(self) -> dict[str, Check]:
+        return {"ping": lambda: "", "store": self._store_trouble}
 
     def _store_trouble(self) -> str:
         return "the store is closed" if self.store.closed else ""

@@ -8,6 +8,7 @@ from typing import Final
 
 from kohort.api.codec import Json
 from kohort.embedded import discovery
+from kohort.embedded.auth.accounts import ISSUER
 from kohort.embedded.discovery import AggregatedVersion
 from kohort.embedded.openapi import documents as openapi
 from kohort.embedded.server.answers import Answer, encode, json_answer, text_answer
@@ -45,8 +46,9 @@ def unknown_path() -> StatusError:
 class Documents:
     """Answers what is not about any object."""
 
-    def __init__(self, catalogue: Catalogue, checks: Mapping[str, Check]) -> None:
+    def __init__(self, catalogue: Catalogue, checks: Mapping[str, Check], key: Mapping[str, Json]) -> None:
         self._catalogue = catalogue
+        self._key = dict(key)
         self.address = "127.0.0.1"
         """Where clients find the server; known once it listens."""
         self._checks = dict(checks)
@@ -74,6 +76,10 @@ class Documents:
                 return self._resources(group, version)
             case ("openapi", "v2"):
                 return Answer(200, openapi.empty_v2(str(VERSION["gitVersion"])), openapi.V2_TYPE)
+            case (".well-known", "openid-configuration"):
+                return json_answer(self._issuer())
+            case ("openid", "v1", "jwks"):
+                return Answer(200, encode({"keys": [self._key]}), "application/jwk-set+json")
             case ("openapi", "v3", *rest):
                 return self._openapi(request, tuple(rest))
         raise unknown_path()
@@ -126,6 +132,18 @@ class Documents:
         named = {f"/apis/{group}/{version}" for group, version in groups if group}
         fixed = {"/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v3", "/readyz", "/version"}
         return sorted({*fixed, *named, *(f"/apis/{group}" for group, _ in groups if group)})
+
+    # Tokens
+
+    def _issuer(self) -> dict[str, Json]:
+        """Where others find the key by which they may verify the tokens of service accounts."""
+        return {
+            "issuer": ISSUER,
+            "jwks_uri": f"https://{self.address}/openid/v1/jwks",
+            "response_types_supported": ["id_token"],
+            "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": [self._key["alg"]],
+        }
 
     # OpenAPI
 

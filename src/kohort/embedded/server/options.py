@@ -104,7 +104,10 @@ def _list_problems(options: ListOptions, request: Inbound) -> list[FieldError]:
     if not options.version_match:
         return []
     if watching and options.initial_events is None:
-        return [forbidden(match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")]
+        problem = forbidden(match, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+        if options.version_match == "NotOlderThan":
+            return [problem]
+        return [problem, not_supported(match, options.version_match, ("NotOlderThan",))]
     if options.version_match not in _MATCHES:
         return [not_supported(match, options.version_match, (*_MATCHES, ""))]
     if options.continue_token:

@@ -24,7 +24,7 @@ from kohort.embedded.server.subresources import Handler, Subresources
 from kohort.kube.errors import StatusError, internal, unauthorized
 
 _log = logging.getLogger(__name__)
-_ROOTS = ("", "api", "openapi", *HEALTH_PATHS, "version")
+_ROOTS = ("", ".well-known", "api", "openapi", "openid", *HEALTH_PATHS, "version")
 _PUBLIC = (*HEALTH_PATHS, "version")
 _CREATED_WITHOUT_NAME = ("create", "list", "watch", "deletecollection")
 _ACROSS_NAMESPACES = ("list", "watch", "deletecollection")
@@ -120,6 +120,8 @@ class Router:
 
     async def _resource(self, request: Inbound, target: Target, user: User) -> Answer:
         resource = self._catalogue.find(target.group, target.version, target.resource)
+        if resource is None and not self._is_known(target):
+            return text_answer("404 page not found\n", 404)
         if resource is None or target.rest:
             raise unknown_path()
         call = Call(request, target, resource, user, self._clock)
@@ -169,6 +171,8 @@ def _check_scope(call: Call) -> None:
     """The path must fit the resource: a namespace where objects live in one, a name where one object is meant."""
     target, resource = call.target, call.resource
     if not resource.namespaced and target.namespace and resource.key != "namespaces":
+        raise unknown_path()
+    if resource.namespaced and target.name and not target.namespace:
         raise unknown_path()
     if target.verb not in resource.verbs:
         raise _not_allowed()
