@@ -118,7 +118,7 @@ class Tournament:
 
 def _rank(contender: Contender, share: Share, rules: TournamentRules) -> Rank:
     """SCH-731, the best first; a stable key ends full ties."""
-    borrows = any(fr in share.borrowed for fr in contender.usage)
+    borrows = any(amount > 0 and fr in share.borrowed for fr, amount in contender.usage.items())
     return (
         rules.preemptors_first and not contender.is_preemptor,
         rules.non_borrowing_first and borrows,
