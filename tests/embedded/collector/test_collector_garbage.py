@@ -250,8 +250,9 @@ async def test_an_owner_in_another_namespace_does_not_count(world: World) -> Non
 async def test_a_cluster_scoped_child_of_a_namespaced_owner_stays(world: World) -> None:
     owner = await world.create(config_map("owner"))
     role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "child"}}
-    child = await world.create(owned({**role, "rules": []}, owner))
     await world.delete(owner)
+    await world.calm()
+    child = await world.create(owned({**role, "rules": []}, owner))
     await world.calm()
     assert await world.survivors(owner, child) == {"child"}
     assert [event["involvedObject"]["name"] for event in await ownership_events(world)] == ["child"]

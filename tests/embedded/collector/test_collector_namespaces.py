@@ -53,6 +53,7 @@ async def test_what_a_finalizer_holds_holds_the_namespace_which_says_so(world: W
     await world.delete(space)
     await world.calm()
     assert await world.survivors(space, stuck) == {"team", "stuck"}
+    assert world.meddler.count("DELETE", "/team/configmaps") == 1
     found = await conditions_of(world, "team")
     assert found["ContentRemaining"] == (
         "True",

@@ -47,12 +47,13 @@ async def test_every_deletable_kind_but_events_is_followed(world: World) -> None
     assert plurals.isdisjoint({"events", "bindings", "tokenreviews"})
 
 
-async def test_kinds_come_and_go_with_their_definitions(world: World) -> None:
+async def test_kinds_come_and_go_with_their_definitions_at_once(world: World) -> None:
+    await world.cluster.clock.advance(100)
     definition = await world.create(widget_definition())
-    await world.calm()
+    await world.cluster.clock.advance(0.2)
     assert "widgets" in {resource.plural for resource in world.collector.monitors.followed}
     await world.delete(definition)
-    await world.calm()
+    await world.cluster.clock.advance(0.2)
     assert "widgets" not in {resource.plural for resource in world.collector.monitors.followed}
 
 

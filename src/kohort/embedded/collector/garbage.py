@@ -73,7 +73,7 @@ class GarbageCollector:
         if node.metadata.is_orphaning:
             await self._orphan_dependents(node)
         elif node.metadata.is_waiting:
-            await self._delete_dependents(node)
+            await self._await_dependents(node)
         elif not node.metadata.is_leaving and not self.graph.is_held(node):
             return await self._judge(node)
         return None
@@ -122,11 +122,9 @@ class GarbageCollector:
 
     # Owners on their way out
 
-    async def _delete_dependents(self, owner: Node) -> None:
-        """Foreground: dependents first, then the owner, which waits for those that block it."""
-        blocking = self.graph.blocking(owner.metadata.uid)
-        self._add(each.item for each in blocking if not each.metadata.is_leaving)
-        if not blocking:
+    async def _await_dependents(self, owner: Node) -> None:
+        """Foreground: dependents first, each in its own turn; the owner waits for those that block it."""
+        if not self.graph.blocking(owner.metadata.uid):
             await self._release(owner, FOREGROUND)
 
     async def _orphan_dependents(self, owner: Node) -> None:

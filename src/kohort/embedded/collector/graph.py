@@ -86,7 +86,8 @@ class Graph:
     def put(self, node: Node) -> list[Item]:
         """Take an object in; returns what is to be looked at now."""
         old = self._nodes.get(node.metadata.uid)
-        touched = [*self._take_out(old), *self._take_in(node)]
+        touched = self._take_out(old)
+        self._take_in(node)
         if self._has_work(node):
             touched.append(node.item)
         if node.metadata.is_waiting and not (old is not None and old.metadata.is_waiting):
@@ -106,14 +107,14 @@ class Graph:
             return metadata.is_orphaning or metadata.is_waiting
         return not self.is_held(node)
 
-    def _take_in(self, node: Node) -> list[Item]:
+    def _take_in(self, node: Node) -> None:
         uid = node.metadata.uid
         self._nodes[uid] = node
         for reference in node.metadata.owner_references:
             self._dependents.setdefault(reference.uid, {})[uid] = None
-        return list(self._waiting_owners(node))
 
     def _take_out(self, node: Node | None) -> list[Item]:
+        """Forget an object; owners that wait for their dependents may be done now."""
         if node is None:
             return []
         for reference in node.metadata.owner_references:
@@ -125,7 +126,6 @@ class Graph:
         return list(self._waiting_owners(node))
 
     def _waiting_owners(self, node: Node) -> Iterator[Item]:
-        """Owners that wait for their dependents may be done when one of these changes."""
         for reference in node.metadata.owner_references:
             owner = self._nodes.get(reference.uid)
             if owner is not None and owner.metadata.is_waiting:
