@@ -143,3 +143,12 @@ def test_kind_and_version_are_any_text_in_a_published_schema() -> None:
     head = document("apis/batch/v1")["components"]["schemas"]["io.k8s.api.batch.v1.Job"]["properties"]
     assert head["kind"]["type"] == head["apiVersion"]["type"] == "string"
     assert "enum" not in head["kind"] | head["apiVersion"]
+
+
+def test_a_custom_kind_has_the_head_that_all_kinds_have() -> None:
+    head = document("apis/kueue.x-k8s.io/v1beta2")["components"]["schemas"]["io.x-k8s.kueue.v1beta2.Queue"][
+        "properties"
+    ]
+    assert head["kind"]["description"].startswith("Kind is a string value representing the REST resource")
+    assert head["metadata"]["description"].startswith("Standard object's metadata.")
+    assert references(head["metadata"]) == {f"{PREFIX}io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}

@@ -107,4 +107,5 @@ async def test_a_closed_watch_leaves_nothing_behind(cluster: Cluster) -> None:
 
 async def test_a_watch_takes_no_exact_version(cluster: Cluster) -> None:
     reply = await cluster.ask("GET", "/api/v1/configmaps", watch="true", resourceVersionMatch="Exact")
-    assert [cause["reason"] for cause in reply.body["details"]["causes"]] == ["FieldValueForbidden", "FieldValueNotSupported"]
+    reasons = [cause["reason"] for cause in reply.body["details"]["causes"]]
+    assert reasons == ["FieldValueForbidden", "FieldValueNotSupported"]

@@ -244,3 +244,11 @@ async def test_whoever_scales_owns_the_count_without_a_time(cluster: Cluster) ->
     await cluster.merge(f"{DEPLOYMENTS}/d/scale", {"spec": {"replicas": 4}})
     owners = (await cluster.get(f"{DEPLOYMENTS}/d"))["metadata"]["managedFields"]
     assert [("time" in each, each.get("subresource")) for each in owners] == [(False, "scale"), (True, None)]
+
+
+async def test_an_apply_fails_on_unknown_fields_however_lenient_it_is(cluster: Cluster) -> None:
+    reply = await cluster.apply({**config_map("a"), "dta": {}}, fieldValidation="Ignore")
+    assert (reply.status, reply.message) == (
+        500,
+        "failed to create typed patch object (default/a; /v1, Kind=ConfigMap): .dta: field not declared in schema",
+    )

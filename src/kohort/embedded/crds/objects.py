@@ -34,7 +34,7 @@ RULES_UNCHECKED = FieldError(
     ErrorKind.INVALID,
     "some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
-    "null",
+    None,
     source="schema",
 )
 

@@ -64,13 +64,21 @@ def _custom(resource: Resource) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The schemas of a custom kind and of lists of it."""
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     schema: dict[str, Any] = dict(resource.schema.raw) if resource.schema else {"type": "object"}
-    named = {**(schema.get("properties") or {}), "metadata": reference(meta_name("ObjectMeta"))}
+    named = {**(schema.get("properties") or {}), **_head()}
     yield schema_name(resource), {**schema, "properties": named, "x-kubernetes-group-version-kind": [kind]}
     text = {"type": "string"}
     items = {"type": "array", "items": reference(schema_name(resource))}
     listed = {"apiVersion": text, "kind": text, "metadata": reference(meta_name("ListMeta")), "items": items}
     whole = {"type": "object", "required": ["items"], "properties": listed}
     yield list_name(resource), {**whole, "x-kubernetes-group-version-kind": [{**kind, "kind": resource.list_kind}]}
+
+
+def _head() -> dict[str, Json]:
+    """`apiVersion`, `kind` and `metadata` in the words that all kinds share, whatever a definition says about them."""
+    words = DEFINITIONS[definition_name("", "v1", "Namespace")]["properties"]
+    head = {name: {"type": "string", "description": words[name]["description"]} for name in ("apiVersion", "kind")}
+    metadata = {**reference(meta_name("ObjectMeta")), "description": words["metadata"]["description"]}
+    return {**head, "metadata": metadata}
 
 
 def _spelled_as(name: str, raw: Mapping[str, Any]) -> dict[str, Json]:

@@ -44,11 +44,6 @@ class ListOptions:
     initial_events: bool | None = None
 
     @property
-    def selects(self) -> bool:
-        """Whether some objects may be left out."""
-        return bool(self.labels.requirements or self.fields.requirements)
-
-    @property
     def revision(self) -> int | None:
         """The resource version asked for; None when the newest will do."""
         return int(self.resource_version) if self.resource_version not in ("", "0") else None

@@ -15,7 +15,7 @@ from kohort.embedded.server.catalogue import CRDS
 from kohort.embedded.server.custom import custom_problems, default_custom, read_custom
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.versions import Object
-from kohort.kube.errors import bad_request
+from kohort.kube.errors import StatusError, bad_request
 
 Check = Callable[[Object, Object | None], list[FieldError]]
 Completion = Callable[[Object, Object | None, Operation], Object]
@@ -50,9 +50,12 @@ class Semantics:
 
     def configuration(self, operation: Operation, found: Object) -> Object:
         """What is to be applied, as its kind understands it: the author's fields alone, without any default."""
-        if not operation.resource.is_custom:
-            return self.read(operation, found)
         headed = _with_head(operation.resource, found)
+        if not operation.resource.is_custom:
+            read = read_object(operation.resource, headed)
+            if read.unknown:
+                raise _untyped(operation, read.unknown)
+            return read.object
         self._tell_unknown(operation, read_custom(operation.resource, headed)[1])
         return headed
 
@@ -87,6 +90,16 @@ class Semantics:
 
 def _policy_problems(new: Object, _: Object | None) -> list[FieldError]:
     return policy_problems(new)
+
+
+def _untyped(operation: Operation, unknown: Sequence[str]) -> StatusError:
+    """Fields without a schema have no owners, so that an apply fails on them however lenient the client is."""
+    resource = operation.resource
+    paths = [text.removeprefix('unknown field "').removesuffix('"') for text in unknown]
+    lines = [f".{path}: field not declared in schema" for path in paths]
+    why = lines[0] if len(lines) == 1 else "errors:\n  " + "\n  ".join(lines)
+    where = f"{operation.namespace}/{operation.name}; {resource.group}/{resource.version}, Kind={resource.kind}"
+    return StatusError(500, "", f"failed to create typed patch object ({where}): {why}")
 
 
 def _with_head(resource: Resource, found: Object) -> Object:
