@@ -60,7 +60,9 @@ async def test_others_can_verify_its_tokens(cluster: Cluster) -> None:
 
 async def test_numbers_are_there(cluster: Cluster) -> None:
     await cluster.get("/api")
-    assert 'apiserver_request_total{verb="GET",code="200"}' in (await cluster.ask("GET", "/metrics")).body
+    text = (await cluster.ask("GET", "/metrics")).body
+    assert 'apiserver_request_total{verb="GET",code="200"} 1\n' in text
+    assert f"apiserver_store_revision {cluster.core.store.revision}\n" in text
 
 
 async def test_nothing_that_breaks_inside_shows(

@@ -77,6 +77,7 @@ class Core:
         store, clock = parts.store, parts.clock
         self.store = store
         self.metrics = Metrics()
+        self.metrics.offer("apiserver_store_revision", "Newest committed revision.", lambda: store.revision)
         self.catalogue = Catalogue(builtin_resources(), DEFINITIONS)
         self.commits = Commits(store)
         self.authorizer = Authorizer(store)

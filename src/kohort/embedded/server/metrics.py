@@ -30,5 +30,5 @@ class Metrics:
         for (method, status), count in sorted(self._requests.items()):
             lines.append(f'apiserver_request_total{{verb="{method}",code="{status}"}} {count}')
         for name, (text, gauge) in sorted(self._gauges.items()):
-            lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {gauge():g}"]
+            lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {gauge():.17g}"]
         return Answer(200, ("\n".join(lines) + "\n").encode(), _TEXT)

@@ -48,6 +48,7 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         listener = Listener(core.router.handle, context)
         port = await listener.start(settings.host, settings.port)
         stack.push_async_callback(listener.stop)
+        core.metrics.offer("apiserver_open_streams", "Watches and logs being read.", lambda: listener.streams)
         url = f"https://{_reachable(settings.host)}:{port}"
         kubeconfig = settings.kubeconfig or folder / "kubeconfig"
         core.documents.address = url.removeprefix("https://")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from kohort.api.fields import ROOT, FieldError, invalid, required
+from kohort.api.fields import ROOT, invalid
 from kohort.embedded.admission.attributes import Attributes, Verb
 from kohort.embedded.admission.chain import Chain
 from kohort.embedded.kinds.strategies import prepare_create, prepare_update
@@ -20,7 +20,7 @@ from kohort.embedded.server.reading import about
 from kohort.embedded.server.semantics import Semantics
 from kohort.embedded.server.versions import Object, Shown, Versions, headed, rendered
 from kohort.embedded.store import Changed, Entry, Exists, Store
-from kohort.kube.errors import MODIFIED, StatusError, already_exists, conflict, not_found
+from kohort.kube.errors import MODIFIED, already_exists, conflict, not_found
 from kohort.kube.errors import invalid as invalid_object
 
 MAX_ATTEMPTS = 8
@@ -256,9 +256,3 @@ def is_released(found: Object) -> bool:
     if found["kind"] == "Namespace" and found["apiVersion"] == "v1":
         return not (found.get("spec") or {}).get("finalizers")
     return not kept.get("deletionGracePeriodSeconds")
-
-
-def missing_name(operation: Operation) -> StatusError:
-    """A create without any name."""
-    problem: FieldError = required(ROOT / "metadata" / "name", "name or generateName is required")
-    return invalid_object(operation.named(""), [problem])
