@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from kohort.embedded.collector.furnishing import Furnishing
 from kohort.embedded.collector.garbage import NAME, GarbageCollector
 from kohort.embedded.collector.monitors import Monitors
 from kohort.embedded.collector.namespaces import Namespaces
@@ -23,6 +24,7 @@ class Collector:
         self._recorder = EventRecorder(client, NAME, _INSTANCE)
         self.garbage = GarbageCollector(client, partials, self.monitors, self._recorder)
         self.namespaces = Namespaces(client, partials, self.monitors)
+        self.furnishing = Furnishing(client, partials, self.monitors)
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -32,6 +34,7 @@ class Collector:
 
     async def _work(self) -> None:
         await self.monitors.wait_live()
+        self.furnishing.start()
         self.namespaces.start()
         self.garbage.start()
 
@@ -40,7 +43,7 @@ class Collector:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(self.namespaces.stop(), self.garbage.stop())
+        await asyncio.gather(self.furnishing.stop(), self.namespaces.stop(), self.garbage.stop())
         await self.monitors.stop()
         await self._recorder.flush()
 

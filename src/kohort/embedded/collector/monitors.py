@@ -98,12 +98,12 @@ class Monitors:
 
     async def _look(self, _: str) -> Requeue:
         """See what is served now, and follow just that; less and less often while nothing happens."""
+        pause, self._pause = self._pause, min(2 * self._pause, LONGEST)
         try:
             surface = await discover(self._client)
         except (KubeError, ApiError) as error:
-            log.warning("discovery failed, so kinds stay as they are: %s", error)
-            return Requeue(SHORTEST)
-        pause, self._pause = self._pause, min(2 * self._pause, LONGEST)
+            log.warning("discovery failed, so kinds stay as they are; again in %g s: %s", pause, error)
+            return Requeue(pause)
         await self._follow(surface)
         self._discovered.set()
         return Requeue(pause)
