@@ -34,5 +34,5 @@ def from_stored(resource: Resource, obj: Mapping[str, Any]) -> dict[str, Json]:
     """The object in the shape of the group it was asked from."""
     if resource.group != _GROUP:
         return dict(obj)
-    served = {_NEW_NAMES.get(name, name): value for name, value in obj.items()}
+    served = {_NEW_NAMES.get(name, name): value for name, value in obj.items() if value != ""}
     return {**served, "apiVersion": resource.api_version, "kind": "Event"}
