@@ -43,7 +43,7 @@ PEER_SCENARIOS ?= 500
 
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
-	$(BIN)/python -m pytest tests/cluster $(ARGS)
+	$(BIN)/python -m pytest tests/cluster tests/wire $(ARGS)
 
 cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl into .cache, once; needs Go
 	@PYTHONPATH=tests $(BIN)/python -m cluster.binaries

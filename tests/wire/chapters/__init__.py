@@ -1,0 +1,16 @@
+"""The script, chapter by chapter; each is independent of the others."""
+
+from wire.chapters import applying, creating, custom, discovery, python_calls, reading, refusals, removing, rights
+from wire.steps import Chapter
+
+CHAPTERS: tuple[Chapter, ...] = (
+    *discovery.CHAPTERS,
+    *creating.CHAPTERS,
+    *applying.CHAPTERS,
+    *reading.CHAPTERS,
+    *removing.CHAPTERS,
+    *rights.CHAPTERS,
+    *refusals.CHAPTERS,
+    *custom.CHAPTERS,
+    *python_calls.CHAPTERS,
+)

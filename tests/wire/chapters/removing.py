@@ -1,0 +1,110 @@
+"""The end of objects: deletion in all its forms, dependents, namespaces; nodes and what is done to them."""
+
+# ruff: noqa: E501 - a command stands whole, as one would type it
+
+from wire.differences import NOT_READY_TAINT
+from wire.steps import Chapter, Reading, Step
+
+_MANY = "\n---\n".join(
+    f"{{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}, labels: {{group: {group}}}}}}}"
+    for name, group in (("a", "one"), ("b", "one"), ("c", "two"), ("d", "two"), ("e", "three"))
+)
+_POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec: {automountServiceAccountToken: false, containers: [{name: c, image: busybox}]}
+"""
+_HELD = "{apiVersion: v1, kind: ConfigMap, metadata: {name: held, finalizers: [example.com/hold]}}"
+
+_DELETION = Chapter(
+    "deletion",
+    (
+        Step("create -f -", _MANY),
+        Step("delete configmap a"),
+        Step("delete configmap a"),
+        Step("delete configmap a --ignore-not-found"),
+        Step("delete configmap b c --dry-run=server"),
+        Step("delete configmap -l group=two"),
+        Step("delete configmap -l group=nothing"),
+        Step("delete configmap/e --wait=false -o name"),
+        Step("delete -f -", _MANY),
+        Step("delete configmap --field-selector metadata.name=absent"),
+        Step("delete nothing a"),
+        Step("delete configmap"),
+        Step("create -f -", _HELD),
+        Step("delete configmap held --wait=false"),
+        Step("delete configmap held --timeout=1s"),
+        Step("get configmap held -o yaml"),
+        Step("label configmap held late=yes"),
+        Step("""patch configmap held --type=merge -p '{"metadata": {"finalizers": ["example.com/more"]}}'"""),
+        Step("""patch configmap held --type=merge -p '{"metadata": {"finalizers": null}}'"""),
+        Step("get configmap held"),
+        Step("create -f -", _POD),
+        Step("delete pod p"),
+        Step("create -f -", _POD.replace("spec: {", "spec: {nodeName: elsewhere, ")),
+        Step("delete pod p --wait=false"),
+        Step("get pod p -o yaml"),
+        Step("delete pod p --grace-period=0 --force"),
+        Step("get pods"),
+        Step("create -f -", _MANY),
+        Step("delete configmap --all --wait=false", reading=Reading.SORTED),
+        Step("delete --raw /api/v1/namespaces/wire-deletion/configmaps/absent"),
+    ),
+)
+
+_NODE = """
+apiVersion: v1
+kind: Node
+metadata: {name: wire-node, labels: {disk: ssd, kubernetes.io/hostname: wire-node, node-role.kubernetes.io/worker: ""}}
+spec: {podCIDR: 10.244.0.0/24, podCIDRs: [10.244.0.0/24]}
+status:
+  capacity: {cpu: "4", memory: 8Gi, pods: "110"}
+  allocatable: {cpu: "4", memory: 8Gi, pods: "110"}
+  conditions: [{type: Ready, status: "True", reason: KubeletReady, message: ok, lastHeartbeatTime: "2026-01-01T00:00:00Z", lastTransitionTime: "2026-01-01T00:00:00Z"}]
+  addresses: [{type: InternalIP, address: 192.0.2.1}, {type: Hostname, address: wire-node}]
+  nodeInfo: {kubeletVersion: v1.37.1, osImage: Linux, kernelVersion: "6", containerRuntimeVersion: none://1, architecture: amd64, operatingSystem: linux, bootID: b, machineID: m, systemUUID: s, kubeProxyVersion: ""}
+"""
+_PLACED = _POD.replace("spec: {", "spec: {nodeName: wire-node, terminationGracePeriodSeconds: 0, ")
+_BUDGET = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: keep}
+spec: {minAvailable: 1, selector: {matchLabels: {app: kept}}}
+"""
+
+_NODES = Chapter(
+    "nodes",
+    (
+        Step("create -f -", _NODE),
+        Step("get node wire-node"),
+        Step("get node wire-node -o wide"),
+        Step("get node wire-node -o yaml", differs=(NOT_READY_TAINT,)),
+        Step("create -f -", _PLACED),
+        Step("describe node wire-node", differs=(NOT_READY_TAINT,)),
+        Step("cordon wire-node"),
+        Step("cordon wire-node"),
+        Step("get node wire-node"),
+        Step("uncordon wire-node"),
+        Step("taint node wire-node key=value:NoSchedule"),
+        Step("taint node wire-node key=value:NoSchedule"),
+        Step("taint node wire-node key=other:NoSchedule --overwrite"),
+        Step("taint node wire-node key-"),
+        Step("taint node wire-node key-"),
+        Step("taint node wire-node bad:Effect"),
+        Step("taint node absent key=value:NoSchedule"),
+        Step("drain wire-node --dry-run=server"),
+        Step("drain wire-node"),
+        Step("drain wire-node --force"),
+        Step("get pods"),
+        Step("create -f -", _BUDGET),
+        Step("create -f -", _PLACED.replace("name: p}", "name: kept, labels: {app: kept}}")),
+        Step("drain wire-node --force --timeout=2s"),
+        Step("get pdb"),
+        Step("logs kept"),
+        Step("top node"),
+        Step("delete node wire-node"),
+    ),
+)
+
+CHAPTERS = (_DELETION, _NODES)

@@ -1,0 +1,110 @@
+"""The two servers that get the same commands: a real control plane, and the embedded server as its own process.
+
+The real one runs only those controllers whose work the embedded server does itself; the others would change objects
+between two commands, on one side only.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from cluster import components
+from cluster.access import write_secret
+from cluster.binaries import built
+from cluster.control_plane import ControlPlane
+from cluster.processes import Child
+
+_START_SECONDS = 60
+_COMMAND_SECONDS = 30
+_NO_END = -1
+_CONTROLLERS = (
+    "clusterrole-aggregation-controller",
+    "garbage-collector-controller",
+    "namespace-controller",
+    "resourcequota-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One server, and kubectl to speak to it."""
+
+    name: str
+    program: Path
+    admin: Path
+    """The kubeconfig of a user who may do everything."""
+    nobody: Path
+    """A kubeconfig without credentials, for commands that bring their own."""
+    home: Path
+    """Where this kubectl keeps what it remembers."""
+
+    def run(
+        self, kubeconfig: Path, arguments: list[str], stdin: str, variables: Mapping[str, str]
+    ) -> subprocess.CompletedProcess[str]:
+        """One command, whatever comes of it."""
+        settings = {"PATH": os.environ["PATH"], "HOME": str(self.home), "TMPDIR": str(self.home), **variables}
+        command = [str(self.program), f"--kubeconfig={kubeconfig}", *arguments]
+        try:
+            return subprocess.run(
+                command,
+                input=stdin,
+                env=settings,
+                capture_output=True,
+                text=True,
+                timeout=_COMMAND_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, _NO_END, "", f"no end within {_COMMAND_SECONDS} s")
+
+
+class _QuietControlPlane(ControlPlane):
+    """etcd, the API server, and the few controllers that the embedded server has an answer to."""
+
+    def _start(self) -> None:
+        site = self._site
+        etcd = self._run("etcd", components.etcd(site))
+        etcd.wait_until(site.etcd_socket.exists, _START_SECONDS)
+        server = self._run("kube-apiserver", components.api_server(site))
+        server.wait_until(lambda: self._is_ready(site.ports.api_server), _START_SECONDS)
+        flags = {**components.controller_manager(site), "controllers": ",".join(_CONTROLLERS)}
+        manager = self._run("kube-controller-manager", flags)
+        manager.wait_until(self._has_service_account, _START_SECONDS)
+
+
+@contextmanager
+def real_peer(folder: Path) -> Iterator[Peer]:
+    """kube-apiserver on etcd."""
+    with _QuietControlPlane() as running:
+        yield _peer("kube-apiserver", running.kubeconfig, folder)
+
+
+@contextmanager
+def embedded_peer(folder: Path) -> Iterator[Peer]:
+    """The embedded server, in memory."""
+    kubeconfig, log = folder / "kubeconfig", folder / "server.log"
+    command = [sys.executable, "-m", "kohort.embedded", "--ephemeral", f"--kubeconfig={kubeconfig}"]
+    server = Child.start("kohort.embedded", command, log)
+    try:
+        server.wait_until(lambda: "KUBECONFIG=" in log.read_text(), _START_SECONDS)
+        yield _peer("kohort", kubeconfig, folder)
+    finally:
+        server.stop()
+
+
+def _peer(name: str, kubeconfig: Path, folder: Path) -> Peer:
+    home = folder / "home"
+    home.mkdir()
+    stranger = yaml.safe_load(kubeconfig.read_text())
+    for user in stranger["users"]:
+        user["user"] = {}
+    nobody = write_secret(folder / "nobody.kubeconfig", yaml.safe_dump(stranger).encode())
+    return Peer(name, built() / "kubectl", kubeconfig, nobody, home)
