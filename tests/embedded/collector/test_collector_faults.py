@@ -22,6 +22,19 @@ async def test_a_child_that_no_cache_shows_yet_is_orphaned_all_the_same(world: W
     assert await world.owners(child) == []
 
 
+async def test_an_owner_waits_for_a_child_that_no_cache_shows_yet(world: World) -> None:
+    owner = await world.create(deployment("owner"))
+    await world.calm()
+    world.meddler.hold("configmaps")
+    child = await world.create(owned(config_map("child"), owner, block=True))
+    await world.delete(owner, "Foreground")
+    await world.calm()
+    assert await world.survivors(owner, child) == {"owner", "child"}
+    world.meddler.release("configmaps")
+    await world.calm()
+    assert await world.survivors(owner, child) == set()
+
+
 async def test_a_cache_that_missed_the_end_of_an_owner_does_not_keep_its_child(world: World) -> None:
     world.meddler.hold("deployments")
     owner = await world.create(deployment("owner"))

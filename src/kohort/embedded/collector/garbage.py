@@ -73,7 +73,7 @@ class GarbageCollector:
         if node.metadata.is_orphaning:
             await self._orphan_dependents(node)
         elif node.metadata.is_waiting:
-            await self._await_dependents(node)
+            return await self._await_dependents(node)
         elif not node.metadata.is_leaving and not self.graph.is_held(node):
             return await self._judge(node)
         return None
@@ -122,10 +122,16 @@ class GarbageCollector:
 
     # Owners on their way out
 
-    async def _await_dependents(self, owner: Node) -> None:
+    async def _await_dependents(self, owner: Node) -> Requeue | None:
         """Foreground: dependents first, each in its own turn; the owner waits for those that block it."""
-        if not self.graph.blocking(owner.metadata.uid):
-            await self._release(owner, FOREGROUND)
+        uid = owner.metadata.uid
+        if self.graph.blocking(uid):
+            return None
+        async for _, child in self._live_dependents(owner):
+            if child.blocks(uid) and not self.graph.has_blocking(child.uid, uid):
+                return Requeue(UNSEEN)
+        await self._release(owner, FOREGROUND)
+        return None
 
     async def _orphan_dependents(self, owner: Node) -> None:
         """Orphan: no dependent knows the owner any more, then the owner goes."""
@@ -134,7 +140,7 @@ class GarbageCollector:
         await self._release(owner, ORPHAN)
 
     async def _live_dependents(self, owner: Node) -> AsyncIterator[tuple[Place, Metadata]]:
-        """From lists, not from caches: a child that these do not show yet would be taken for garbage later."""
+        """From lists, not from caches: a child that these do not show yet is a child all the same."""
         namespace = owner.place.namespace
         for resource in self._monitors.followed:
             if resource.namespaced or not namespace:

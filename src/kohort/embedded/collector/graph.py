@@ -55,6 +55,11 @@ class Graph:
         circle = self._waiting_for(uid)
         return [node for node in self.dependents(uid) if node.metadata.blocks(uid) and node.metadata.uid not in circle]
 
+    def has_blocking(self, child: str, owner: str) -> bool:
+        """Whether it is known that an object blocks an owner, in a circle or not."""
+        node = self._nodes.get(child)
+        return node is not None and node.metadata.blocks(owner)
+
     def _waiting_for(self, uid: str) -> set[str]:
         """The object itself, and all owners that wait for it, directly or through others."""
         found = {uid}
