@@ -24,21 +24,23 @@ class Edge:
 
 @dataclass(frozen=True)
 class Deletion:
-    """Objects that are deleted together, in one way; watches may break meanwhile."""
+    """Objects that are deleted together, in one way; meanwhile watches may break, and one cache may lag."""
 
     victims: tuple[int, ...]
     policy: str
     cut: bool
+    lagging: str
 
 
 numbers = st.integers(0, MOST - 1)
 edges = st.lists(st.builds(Edge, numbers, numbers, st.booleans()), max_size=10)
 together = st.lists(numbers, min_size=1, max_size=3, unique=True).map(tuple)
 alone = st.tuples(numbers)
+laggards = st.sampled_from(["", "configmaps", "pods", "deployments"])
 deletions = st.lists(
     st.one_of(
-        st.builds(Deletion, together, st.sampled_from(["Background", "Foreground"]), st.booleans()),
-        st.builds(Deletion, alone, st.just("Orphan"), st.booleans()),
+        st.builds(Deletion, together, st.sampled_from(["Background", "Foreground"]), st.booleans(), laggards),
+        st.builds(Deletion, alone, st.just("Orphan"), st.booleans(), laggards),
     ),
     max_size=4,
 )
@@ -78,12 +80,21 @@ async def live(world: World, edges: list[Edge], deletions: list[Deletion]) -> No
         await world.cluster.merge(world.path(found), {"metadata": {"ownerReferences": references or None}})
     for deletion in deletions:
         model.delete(deletion)
-        for victim in deletion.victims:
-            await world.delete(objects[victim], deletion.policy)
-        if deletion.cut:
-            world.cut()
-        await world.calm()
+        await carry_out(world, deletion, objects)
         assert await state(world, objects) == model.owners
+
+
+async def carry_out(world: World, deletion: Deletion, objects: list[Object]) -> None:
+    if deletion.lagging:
+        world.meddler.hold(deletion.lagging)
+    for victim in deletion.victims:
+        await world.delete(objects[victim], deletion.policy)
+    if deletion.cut:
+        world.cut()
+    if deletion.lagging:
+        await world.calm()
+        world.meddler.release(deletion.lagging)
+    await world.calm()
 
 
 async def state(world: World, objects: list[Object]) -> dict[int, set[int]]:
