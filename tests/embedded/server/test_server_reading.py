@@ -203,3 +203,9 @@ async def test_events_are_one_store_with_two_shapes(cluster: Cluster) -> None:
 async def test_of_a_group_that_nobody_serves_not_even_a_status_is_spoken(cluster: Cluster) -> None:
     reply = await cluster.ask("GET", "/apis/foo.example/v1/bars")
     assert (reply.status, reply.body) == (404, "404 page not found\n")
+
+
+async def test_one_object_is_found_by_name_across_namespaces(cluster: Cluster) -> None:
+    await cluster.create(config_map("a"))
+    found = await cluster.get("/api/v1/configmaps", fieldSelector="metadata.name=a")
+    assert names(found) == ["a"]

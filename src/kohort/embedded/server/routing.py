@@ -172,11 +172,10 @@ def _check_scope(call: Call) -> None:
     target, resource = call.target, call.resource
     if not resource.namespaced and target.namespace and resource.key != "namespaces":
         raise unknown_path()
-    if resource.namespaced and target.name and not target.namespace:
+    is_homeless = resource.namespaced and not target.namespace and target.verb not in _ACROSS_NAMESPACES
+    if is_homeless and target.name:
         raise unknown_path()
-    if target.verb not in resource.verbs:
-        raise _not_allowed()
-    if resource.namespaced and not target.namespace and target.verb not in _ACROSS_NAMESPACES:
+    if is_homeless or target.verb not in resource.verbs:
         raise _not_allowed()
     if target.verb == "create" and target.name and not target.subresource:
         raise _not_allowed()
