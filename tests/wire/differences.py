@@ -68,3 +68,7 @@ NOT_READY_TAINT = Difference(
 )
 IMPERSONATION = Difference("impersonation", r"(?<=\(Forbidden\): ).*")
 RULES = Difference("list of rights", r"(?<=\[)[a-z]+(?: [a-z]+)+(?=\])|^[^\n]*(?:clustertrustbundles|openid)[^\n]*\n")
+TOKEN_VOLUME = Difference(
+    "token volume",
+    r"^    volumeMounts:\n    - mountPath: /var/run/secrets.*?readOnly: true\n|^  volumes:\n.*(?=^status:)",
+)

@@ -33,6 +33,8 @@ ALWAYS = (
     Mask(rf"(?<=\s)(?=\d){_DURATION}(?= ago|\s|$)", "<age>"),
     Mask(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----", "<certificate>"),
     Mask(r"[\w/.-]*/(LIVE|MERGED)-\d+", r"\1"),
+    # Whether a client that gives up is faster than its own watch is a matter of luck.
+    Mask(r"^I\d{4} \S+ +\d+ reflector\.go:\d+\] .*very short watch.*\n", ""),
     Mask(r"(?<=\S) {2,}", "  "),
 )
 

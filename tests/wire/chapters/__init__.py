@@ -1,6 +1,17 @@
 """The script, chapter by chapter; each is independent of the others."""
 
-from wire.chapters import applying, creating, custom, discovery, python_calls, reading, refusals, removing, rights
+from wire.chapters import (
+    applying,
+    creating,
+    custom,
+    discovery,
+    http_calls,
+    python_calls,
+    reading,
+    refusals,
+    removing,
+    rights,
+)
 from wire.steps import Chapter
 
 CHAPTERS: tuple[Chapter, ...] = (
@@ -13,4 +24,5 @@ CHAPTERS: tuple[Chapter, ...] = (
     *refusals.CHAPTERS,
     *custom.CHAPTERS,
     *python_calls.CHAPTERS,
+    *http_calls.CHAPTERS,
 )

@@ -186,8 +186,8 @@ def deletes_what_has_another_identity(api: Api, namespace: str) -> Json:
 
 def deletes_a_collection(api: Api, namespace: str) -> Json:
     core = client.CoreV1Api(api)
-    gone = core.delete_collection_namespaced_config_map(namespace, field_selector="metadata.name=applied")
-    return [each.metadata.name for each in gone.items or ()]
+    core.delete_collection_namespaced_config_map(namespace, field_selector="metadata.name=applied")
+    return [each.metadata.name for each in core.list_namespaced_config_map(namespace).items]
 
 
 CHAPTERS = (

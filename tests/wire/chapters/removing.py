@@ -107,4 +107,69 @@ _NODES = Chapter(
     ),
 )
 
-CHAPTERS = (_DELETION, _NODES)
+_OWNED = """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {name}
+  ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: owner, uid: <<uid>>, blockOwnerDeletion: true}}]
+"""
+_UID = Step("get configmap owner -o jsonpath='{.metadata.uid}'", saves="uid")
+
+_DEPENDENTS = Chapter(
+    "dependents",
+    (
+        Step("create configmap owner"),
+        _UID,
+        Step("create -f -", _OWNED.format(name="background")),
+        Step("delete configmap owner --cascade=background"),
+        Step("wait --for=delete configmap/background --timeout=30s"),
+        Step("create configmap owner"),
+        _UID,
+        Step("create -f -", _OWNED.format(name="foreground")),
+        Step("delete configmap owner --cascade=foreground --timeout=30s"),
+        Step("get configmap foreground"),
+        Step("create configmap owner"),
+        _UID,
+        Step("create -f -", _OWNED.format(name="orphan")),
+        Step("delete configmap owner --cascade=orphan --timeout=30s"),
+        Step("get configmap orphan -o yaml"),
+        Step("create -f -", _OWNED.format(name="late")),
+        Step("wait --for=delete configmap/late --timeout=30s"),
+        Step("create job parent --image=busybox"),
+        Step("delete job parent --cascade=orphan --timeout=30s"),
+        Step("get job parent"),
+    ),
+)
+
+_HOLDING = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: held, namespace: wire-gone, finalizers: [example.com/hold]}
+"""
+
+_NAMESPACES = Chapter(
+    "namespaces",
+    (
+        Step("create namespace wire-gone"),
+        Step("create configmap plain -n wire-gone"),
+        Step("create -f -", _HOLDING),
+        Step("delete namespace wire-gone --wait=false"),
+        Step("get namespace wire-gone"),
+        Step("wait --for=delete configmap/plain -n wire-gone --timeout=30s"),
+        Step("create configmap late -n wire-gone"),
+        Step("wait --for=condition=NamespaceFinalizersRemaining namespace/wire-gone --timeout=30s"),
+        Step("get namespace wire-gone -o jsonpath='{.status}'", reading=Reading.JSON),
+        Step("""patch configmap held -n wire-gone --type=merge -p '{"metadata": {"finalizers": null}}'"""),
+        Step("wait --for=delete namespace/wire-gone --timeout=40s"),
+        Step("get namespace wire-gone"),
+        Step("create namespace wire-gone"),
+        Step("wait --for=create serviceaccount/default -n wire-gone --timeout=30s"),
+        Step("get configmaps -n wire-gone -o name"),
+        Step("delete namespace wire-gone --timeout=40s"),
+        Step("delete serviceaccount default"),
+        Step("wait --for=create serviceaccount/default --timeout=30s"),
+    ),
+)
+
+CHAPTERS = (_DELETION, _NODES, _DEPENDENTS, _NAMESPACES)
