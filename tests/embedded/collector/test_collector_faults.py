@@ -183,6 +183,21 @@ async def test_discovery_that_fails_takes_no_kind_out_of_sight(world: World) -> 
     assert await world.survivors(child) == set()
 
 
+async def test_kinds_that_are_not_served_for_a_while_are_forgotten_and_their_children_stay(world: World) -> None:
+    owner = await world.create(deployment("owner"))
+    child = await world.create(owned(config_map("child"), owner))
+    await world.calm()
+    for _ in range(4):
+        world.meddler.answer("GET", "/apis", b'{"items":[]}')
+    await world.cluster.clock.advance(6)
+    assert world.collector.garbage.graph.node(owner["metadata"]["uid"]) is None
+    await world.cluster.clock.advance(100)
+    assert await world.survivors(owner, child) == {"owner", "child"}
+    await world.delete(owner)
+    await world.calm()
+    assert await world.survivors(owner, child) == set()
+
+
 async def test_a_stopped_collector_does_nothing_and_leaves_nothing_running() -> None:
     before = asyncio.all_tasks()
     async with running_world() as world:

@@ -221,6 +221,18 @@ async def test_an_object_that_owns_itself_does_not_wait_for_itself(world: World)
     assert await world.survivors(one) == set()
 
 
+async def test_a_circle_that_one_side_does_not_block_is_no_excuse_not_to_wait(world: World) -> None:
+    one = await world.create(config_map("one"))
+    two = await world.create(owned(held(config_map("two"), HOLD), one, block=True))
+    await world.cluster.merge(world.path(one), {"metadata": {"ownerReferences": [reference(two)]}})
+    await world.delete(one, "Foreground")
+    await world.calm()
+    assert await world.survivors(one, two) == {"one", "two"}
+    await world.let_go(two)
+    await world.calm()
+    assert await world.survivors(one, two) == set()
+
+
 # Scopes and kinds
 
 

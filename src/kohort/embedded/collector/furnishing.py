@@ -58,11 +58,7 @@ class Furnishing:
                 "%s can't be restored: no namespace of the system has it; a restart of the server brings it", place
             )
             return
-        try:
-            await self._client.of(place.resource).create(body, place.namespace)
-        except StatusError as error:
-            if not error.is_already_exists:
-                raise
+        await self._client.of(place.resource).create(body, place.namespace)
 
     async def _body(self, place: Place) -> dict[str, Json] | None:
         named: dict[str, Json] = {"metadata": {"name": place.name, "namespace": place.namespace}}
