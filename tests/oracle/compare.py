@@ -54,7 +54,7 @@ def is_whole(scenario: Json) -> bool:
 
 def _named(manifest: Json) -> Iterator[tuple[str, str]]:
     if manifest["kind"] == "Workload":
-        yield "ClusterQueue", manifest["spec"]["queueName"]
+        yield "LocalQueue", manifest["spec"]["queueName"]
         yield "Namespace", manifest["metadata"]["namespace"]
 
 

@@ -170,10 +170,22 @@ def with_past_usage(scenario: Json, chance: random.Random) -> None:
         if local_queue["metadata"]["namespace"] == "guest":
             local_queue["spec"]["fairSharing"] = {"weight": "2"}
     moved = {_key(each) for each in manifests(scenario, "Workload") if _number(each) % 2}
-    scenario["objects"] = [_in_other_namespace(each, moved) for each in scenario["objects"]]
+    scenario["objects"] = [_as_guest(_in_other_namespace(each, moved)) for each in scenario["objects"]]
     scenario["steps"] = [
-        {verb: _in_other_namespace(what, moved) for verb, what in step.items()} for step in scenario["steps"]
+        {verb: _as_guest(_in_other_namespace(what, moved)) for verb, what in step.items()} for step in scenario["steps"]
     ]
+
+
+def _as_guest(what: Json) -> Json:
+    """LocalQueues of guests get names of their own: the real one takes those of one name for one (SCH-620)."""
+    place = what.get("metadata", what) if isinstance(what, dict) else {}
+    if place.get("namespace") != "guest" or what.get("kind") not in ("LocalQueue", "Workload"):
+        return what
+    if what["kind"] == "Workload":
+        spec = what.get("spec")
+        return {**what, "spec": {**spec, "queueName": f"guest-{spec['queueName']}"}} if spec else what
+    renamed = {**place, "name": f"guest-{place['name']}"}
+    return {**what, "metadata": renamed} if "metadata" in what else renamed
 
 
 def _in_other_namespace(what: Json, moved: set[str]) -> Json:
