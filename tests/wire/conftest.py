@@ -1,7 +1,7 @@
 """Both servers at once: these tests run when this folder is named (`make test-peers`), never by the way."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -30,13 +30,12 @@ def peers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Peer, Peer
 
 
 @pytest.fixture(scope="session")
-def transcript(peers: tuple[Peer, Peer]) -> Transcript:
+def transcript(peers: tuple[Peer, Peer]) -> Iterator[Transcript]:
     """The answers of both servers to a chapter, side by side; it is played once, when it is first asked for."""
+    with ThreadPoolExecutor(max_workers=len(peers)) as pool:
 
-    @cache
-    def play(chapter: Chapter) -> list[tuple[Answer, Answer]]:
-        with ThreadPoolExecutor(max_workers=len(peers)) as pool:
-            real, ours = pool.map(lambda peer: Player(peer, chapter).play(), peers)
-        return list(zip(real, ours, strict=True))
+        @cache
+        def played(chapter: Chapter) -> tuple[Future[list[Answer]], ...]:
+            return tuple(pool.submit(Player(peer, chapter).play) for peer in peers)
 
-    return play
+        yield lambda chapter: list(zip(*(answers.result() for answers in played(chapter)), strict=True))

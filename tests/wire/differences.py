@@ -47,7 +47,7 @@ OPENAPI_V2 = Difference("openapi v2", r"^exit.*")
 SELECTOR_WORDS = Difference("parsing", r'(?<=field selector "": )[^\n]*')
 SERVICE_PORT = Difference("service port", r"(?<=targetPort: )\d+")
 OLD_GROUPS = Difference("old groups", r"^  [\w./]*\.extensions[\w/]* [^\n]*\n")
-EVENT_TIME = Difference("event time", r"^eventTime: null\n")
+NULLS = Difference("nulls", r"^ *(?:eventTime|currentMetrics): null\n")
 PRINTED_OBJECTS = Difference(
     "printed objects", r"(?:spec\.template(?:\.spec)?): Invalid value: \{.*(?=: field is immutable)"
 )
@@ -72,3 +72,9 @@ TOKEN_VOLUME = Difference(
     "token volume",
     r"^    volumeMounts:\n    - mountPath: /var/run/secrets.*?readOnly: true\n|^  volumes:\n.*(?=^status:)",
 )
+STORAGE = Difference(
+    "storage protection",
+    r"^  finalizers:\n  - kubernetes\.io/pvc?-protection\n|^  lastPhaseTransitionTime: [^\n]*\n|^Finalizers: [^\n]*\n",
+)
+OLD_ENDPOINTS = Difference("old endpoints", r"^stderr:\nWarning: v1 Endpoints is deprecated[^\n]*\n")
+PAGES = Difference("parsing", r'(?<=continue key is not valid: )[^\n"]*')

@@ -26,6 +26,7 @@ ALWAYS = (
     Mask(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z| [+-]\d{4})?", "<time>"),
     Mask(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}", "<time>"),
     Mask(r'("?(?:resourceVersion|ResourceVersion|Resource Version)"?: *)"?\d+"?', r"\1<revision>"),
+    Mask(r"(Too large resource version: \d+, current: )\d+", r"\1<revision>"),
     Mask(r'("?continue"?: *)"[^"]+"', r"\1<continue>"),
     Mask(r"127\.0\.0\.1:\d+", "<server>"),
     Mask(r"\b10\.0\.\d+\.\d+\b", "<address>"),

@@ -10,7 +10,7 @@ from wire.peers import Peer
 from wire.python_client import Client
 from wire.steps import Call, Chapter, Step, User
 
-Transcript = Callable[[Chapter], list[tuple[Answer, Answer]]]
+Transcript = Callable[[Chapter], list[tuple[Answer, ...]]]
 """A chapter's answers: of the real server and of ours, step by step."""
 
 _PAUSE_SECONDS = 0.2

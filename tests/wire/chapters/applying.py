@@ -184,6 +184,7 @@ _COMMANDS = Chapter(
         Step("rollout undo deployment/shop"),
         Step("get deployment shop -o yaml"),
         Step("get deployment shop -o wide"),
+        Step("describe deployment shop"),
         Step("create job work --image=busybox"),
         Step("""patch job work -p '{"spec": {"suspend": true}}'"""),
         Step("scale job work --replicas=2"),
