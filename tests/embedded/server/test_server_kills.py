@@ -42,7 +42,14 @@ class Server:
         return self.folder / "kubeconfig"
 
     async def start(self) -> HttpTransport:
-        where = ["--data", self.folder / "data", "--port", str(self.port), "--kubeconfig", self.kubeconfig]
+        where: list[str | Path] = [
+            "--data",
+            self.folder / "data",
+            "--port",
+            str(self.port),
+            "--kubeconfig",
+            self.kubeconfig,
+        ]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen([sys.executable, "-m", "kohort.embedded", *where], stdout=log, stderr=log)
         async with asyncio.timeout(PATIENCE):
