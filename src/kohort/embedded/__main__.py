@@ -9,10 +9,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from kohort.api.errors import ApiError
+from kohort.embedded.auth.certificates import CertificateFileError
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.collector.collector import collecting
 from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings
+from kohort.embedded.store import StoreError
 from kohort.kube.client import Client
 
 CONTROLLERS = User("system:kube-controller-manager", (MASTERS, AUTHENTICATED))
@@ -24,10 +27,16 @@ def _settings(arguments: list[str]) -> Settings:
     kept.add_argument("--data", type=Path, help="folder of the store and the keys")
     kept.add_argument("--ephemeral", action="store_true", help="keep everything in memory")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
-    parser.add_argument("--port", type=int, default=0, help="port to listen on; 0 takes a free one")
+    parser.add_argument("--port", type=_port, default=0, help="port to listen on; 0 takes a free one")
     parser.add_argument("--kubeconfig", type=Path, help="where to write the kubeconfig")
     given = parser.parse_args(arguments)
     return Settings(data=given.data, host=given.host, port=given.port, kubeconfig=given.kubeconfig)
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text) < 65536:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no port: give a number from 0 to 65535")
 
 
 async def serve(settings: Settings) -> None:
@@ -50,6 +59,22 @@ def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return factory
 
 
+def main(arguments: list[str]) -> int:
+    """Run the server; a start that fails is told in one line."""
+    settings = _settings(arguments)
+    try:
+        with asyncio.Runner(loop_factory=_loop()) as runner:
+            runner.run(serve(settings))
+    except (ApiError, CertificateFileError, StoreError) as error:
+        problem = str(error)
+    except OSError as error:
+        place = error.filename or f"can't serve on {settings.host} port {settings.port}"
+        problem = f"{place}: {error.strerror or error}"
+    else:
+        return 0
+    sys.stderr.write(f"error: {problem}\n")
+    return 1
+
+
 if __name__ == "__main__":
-    with asyncio.Runner(loop_factory=_loop()) as runner:
-        runner.run(serve(_settings(sys.argv[1:])))
+    sys.exit(main(sys.argv[1:]))
