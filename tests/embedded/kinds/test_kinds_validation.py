@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501 - a text stands whole, as people see it
 
+import base64
 import copy
 from typing import Any
 
@@ -453,3 +454,13 @@ def test_an_object_with_nothing_but_a_name_is_judged_without_a_stumble(resource:
 )
 def test_what_the_parts_of_an_object_say_must_fit_together(key: str, obj: Object, said: str) -> None:
     assert problems(find(key), obj) == [said]
+
+
+def test_a_mebibyte_is_the_most_that_a_config_map_or_secret_holds() -> None:
+    mebibyte = 1 << 20
+    said = "Too long: may not be more than 1048576 bytes"
+    encoded = base64.b64encode(b"x" * mebibyte).decode()
+    assert problems(find("configmaps"), named(data={"a": "x" * mebibyte})) == []
+    assert problems(find("configmaps"), named(data={"a": "x"}, binaryData={"b": encoded})) == [f"[]: {said}"]
+    assert problems(find("secrets"), named(data={"a": encoded})) == []
+    assert problems(find("secrets"), named(data={"a": encoded, "b": "eA=="})) == [f"data: {said}"]

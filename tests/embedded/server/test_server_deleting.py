@@ -109,3 +109,12 @@ async def test_nobody_new_holds_what_is_to_go(cluster: Cluster) -> None:
         'ConfigMap "a" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added if the object is '
         'being deleted, found new finalizers []string{"x.example/two"}',
     )
+
+
+async def test_one_way_of_propagation_is_enough(cluster: Cluster) -> None:
+    await cluster.create(config_map("a"))
+    said = "orphanDependents and deletionPropagation cannot be both set"
+    asked = await cluster.ask("DELETE", f"{MAPS}/a", orphanDependents="true", propagationPolicy="Orphan")
+    assert (asked.status, said in asked.message) == (422, True)
+    sent = await cluster.ask("DELETE", f"{MAPS}/a", {"orphanDependents": False, "propagationPolicy": "Orphan"})
+    assert (sent.status, said in sent.message) == (422, True)

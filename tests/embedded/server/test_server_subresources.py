@@ -144,3 +144,9 @@ async def test_services_get_addresses_that_stay(cluster: Cluster) -> None:
     updated = await cluster.update({**service, "spec": {"ports": ports, "type": "NodePort"}})
     assert updated.body["spec"]["clusterIP"] == first["spec"]["clusterIP"]
     assert updated.body["spec"]["ports"][0]["nodePort"] >= 30000
+
+
+async def test_an_eviction_names_its_pod(cluster: Cluster) -> None:
+    await cluster.create(pod("p"))
+    reply = await cluster.ask("POST", f"{PODS}/p/eviction", {"metadata": {"name": "q"}})
+    assert (reply.status, reply.message) == (400, "name in URL does not match name in Eviction object")

@@ -6,6 +6,7 @@ from typing import Literal
 
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, ErrorKind, FieldError, forbidden, not_supported, required
+from kohort.api.fields import invalid as field_invalid
 from kohort.api.selector_text import FieldRequirement, FieldSelector, parse_field_selector, parse_label_selector
 from kohort.api.selectors import EVERYTHING, Selector, SelectorError
 from kohort.embedded.ownership import manager_of, validate_manager
@@ -205,12 +206,19 @@ def delete_options(request: Inbound, body: Mapping[str, Json]) -> DeleteOptions:
     problems = _dry_run_problems(_texts(body.get("dryRun")) or request.parameters("dryRun"))
     if options.propagation and options.propagation not in _PROPAGATIONS:
         problems.append(not_supported(ROOT / "propagationPolicy", options.propagation, (*_PROPAGATIONS, "nil")))
-    if body.get("orphanDependents") is not None and options.propagation and body.get("propagationPolicy"):
-        problems.append(forbidden(ROOT / "orphanDependents", "give propagationPolicy or this, not both"))
+    if _gives_both(request, body):
+        why = "orphanDependents and deletionPropagation cannot be both set"
+        problems.append(field_invalid(ROOT / "propagationPolicy", options.propagation, why))
     if problems:
         raise _invalid_options("DeleteOptions", problems)
     dry = bool(_texts(body.get("dryRun")) or request.parameters("dryRun"))
     return replace(options, dry_run=dry)
+
+
+def _gives_both(request: Inbound, body: Mapping[str, Json]) -> bool:
+    if body.get("orphanDependents") is not None:
+        return bool(body.get("propagationPolicy"))
+    return bool(request.parameter("orphanDependents") and request.parameter("propagationPolicy"))
 
 
 def _delete_query(request: Inbound) -> DeleteOptions:

@@ -116,6 +116,8 @@ class Subresources:
 
     async def _evict(self, call: Call) -> Answer:
         eviction = read_sidekick(call.request, "policy", "v1", "Eviction")
+        if (eviction.get("metadata") or {}).get("name") != call.target.name:
+            raise bad_request("name in URL does not match name in Eviction object")
         options = delete_options(call.request, eviction.get("deleteOptions") or {})
         pod = await self._current(call)
         await self._evictions.admit(call, pod, dry_run=options.dry_run)
