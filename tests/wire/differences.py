@@ -47,7 +47,7 @@ OPENAPI_V2 = Difference("openapi v2", r"^exit.*")
 SELECTOR_WORDS = Difference("parsing", r'(?<=field selector "": )[^\n]*')
 SERVICE_PORT = Difference("service port", r"(?<=targetPort: )\d+")
 OLD_GROUPS = Difference("old groups", r"^  [\w./]*\.extensions[\w/]* [^\n]*\n")
-NULLS = Difference("nulls", r"^ *(?:eventTime|currentMetrics): null\n")
+NULLS = Difference("nulls", r"^ *(?:eventTime|currentMetrics): null\n|,\n *\"object\": null")
 PRINTED_OBJECTS = Difference(
     "printed objects", r"(?:spec\.template(?:\.spec)?): Invalid value: \{.*(?=: field is immutable)"
 )
@@ -78,3 +78,9 @@ STORAGE = Difference(
 )
 OLD_ENDPOINTS = Difference("old endpoints", r"^stderr:\nWarning: v1 Endpoints is deprecated[^\n]*\n")
 PAGES = Difference("parsing", r'(?<=continue key is not valid: )[^\n"]*')
+COLUMNS = Difference("columns", r'(?<="description": )"[^\n]*",$')
+MEDIA_TYPES = Difference("media types", r'^  "details": \{\},\n|(?<="message": )"[^\n]*",$')
+METADATA_OF_LISTS = Difference("media types", r"^exit.*")
+PRINTED_MERGE = Difference("printed objects", r"(?<=Invalid value: ).*?(?=: json: cannot)")
+ADMIN = Difference("administrator", r'(?<="username": )"[a-z-]+"')
+TOKEN_REVIEW = Difference("reviews", r'(?<="metadata": )\{.*?\}(?=,\n  "spec")|: not a token')

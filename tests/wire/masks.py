@@ -32,8 +32,10 @@ ALWAYS = (
     Mask(r"\b10\.0\.\d+\.\d+\b", "<address>"),
     Mask(r"eyJ[\w-]+\.[\w-]+\.[\w-]+", "<token>"),
     Mask(rf"(?<=\s)(?=\d){_DURATION}(?= ago|\s|$)", "<age>"),
+    Mask(r'(?<=")(?=\d)(?:\d+[smhd]){1,2}(?=")', "<age>"),
+    Mask(r"X509SHA256=[0-9a-f]{64}", "<credential>"),
     Mask(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----", "<certificate>"),
-    Mask(r"[\w/.-]*/(LIVE|MERGED)-\d+", r"\1"),
+    Mask(r"(?<!\S)/(?:[\w.-]+/)*(LIVE|MERGED)-\d+", r"\1"),
     # Whether a client that gives up is faster than its own watch is a matter of luck.
     Mask(r"^I\d{4} \S+ +\d+ reflector\.go:\d+\] .*very short watch.*\n", ""),
     Mask(r"(?<=\S) {2,}", "  "),

@@ -4,7 +4,16 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from wire.differences import Difference
+from wire.differences import (
+    ADMIN,
+    COLUMNS,
+    MEDIA_TYPES,
+    METADATA_OF_LISTS,
+    NULLS,
+    PRINTED_MERGE,
+    TOKEN_REVIEW,
+    Difference,
+)
 from wire.steps import Call, Chapter
 
 Json = Any
@@ -55,22 +64,47 @@ CHAPTERS = (
         (
             _asked("creates", "POST", _MAPS, body=_map("a", data={"k": "v"})),
             _asked("creates with a warning", "POST", f"{_MAPS}?fieldValidation=Warn", body=_map("b", nothing=1)),
-            _asked("reads a table", "GET", f"{_MAPS}?labelSelector=by%3Dhttp", {"Accept": _TABLE}),
-            _asked("reads a table of one", "GET", f"{_MAPS}/a", {"Accept": _TABLE}),
-            _asked("reads a table with objects", "GET", f"{_MAPS}/a?includeObject=Object", {"Accept": _TABLE}),
-            _asked("reads a table without any", "GET", f"{_MAPS}/a?includeObject=None", {"Accept": _TABLE}),
+            _asked("reads a table", "GET", f"{_MAPS}?labelSelector=by%3Dhttp", {"Accept": _TABLE}, differs=(COLUMNS,)),
+            _asked("reads a table of one", "GET", f"{_MAPS}/a", {"Accept": _TABLE}, differs=(COLUMNS,)),
+            _asked(
+                "reads a table with objects",
+                "GET",
+                f"{_MAPS}/a?includeObject=Object",
+                {"Accept": _TABLE},
+                differs=(COLUMNS,),
+            ),
+            _asked(
+                "reads a table without any",
+                "GET",
+                f"{_MAPS}/a?includeObject=None",
+                {"Accept": _TABLE},
+                differs=(COLUMNS, NULLS),
+            ),
             _asked("reads a table of a wrong kind", "GET", f"{_MAPS}/a?includeObject=Some", {"Accept": _TABLE}),
             _asked("reads metadata", "GET", f"{_MAPS}/a", {"Accept": _METADATA.format("")}),
             _asked("reads a list of metadata", "GET", f"{_MAPS}?limit=1", {"Accept": _METADATA.format("List")}),
-            _asked("reads metadata of another form", "GET", _MAPS, {"Accept": _METADATA.format("")}),
-            _asked("reads html", "GET", f"{_MAPS}/a", {"Accept": "text/html"}),
+            _asked(
+                "reads metadata of another form",
+                "GET",
+                _MAPS,
+                {"Accept": _METADATA.format("")},
+                differs=(METADATA_OF_LISTS,),
+            ),
+            _asked("reads html", "GET", f"{_MAPS}/a", {"Accept": "text/html"}, differs=(MEDIA_TYPES,)),
             _asked("reads whatever there is", "GET", f"{_MAPS}/a", {"Accept": "*/*"}),
             _asked("prefers html but takes json", "GET", f"{_MAPS}/a", {"Accept": "text/html, application/json;q=0.5"}),
             _asked("sends a table", "POST", _MAPS, {"Content-Type": "text/csv"}, body="a,b"),
-            _asked("patches without a form", "PATCH", f"{_MAPS}/a", body={"data": {"k": "w"}}),
+            _asked("patches without a form", "PATCH", f"{_MAPS}/a", body={"data": {"k": "w"}}, differs=(MEDIA_TYPES,)),
             _asked("patches by merging", "PATCH", f"{_MAPS}/a", {"Content-Type": _MERGE}, {"data": {"k": "w"}}),
             _asked("patches a list", "PATCH", f"{_MAPS}/a", {"Content-Type": _MERGE}, "[]"),
-            _asked("patches nonsense", "PATCH", f"{_MAPS}/a", {"Content-Type": _MERGE}, {"data": "x"}),
+            _asked(
+                "patches nonsense",
+                "PATCH",
+                f"{_MAPS}/a",
+                {"Content-Type": _MERGE},
+                {"data": "x"},
+                differs=(PRINTED_MERGE,),
+            ),
             _asked("patches what is not there", "PATCH", f"{_MAPS}/z", {"Content-Type": _MERGE}, {"data": {}}),
             _asked("applies nameless", "PATCH", f"{_MAPS}/y", {"Content-Type": "application/apply-patch+yaml"}, "{}"),
             _asked("posts to an object", "POST", f"{_MAPS}/a", body=_map("a")),
@@ -94,13 +128,19 @@ CHAPTERS = (
             _asked("evicts nothing", "POST", "/api/v1/namespaces/{}/pods/p/eviction", body={}),
             _asked("binds nothing", "POST", "/api/v1/namespaces/{}/pods/p/binding", body={"target": {"name": "n"}}),
             _asked("scales a map", "GET", "/apis/apps/v1/namespaces/{}/deployments/absent/scale"),
-            _asked("asks who it is", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body={}),
+            _asked(
+                "asks who it is", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body={}, differs=(ADMIN,)
+            ),
             _asked("reads a review", "GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
             _asked(
                 "asks without attributes", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body={}
             ),
             _asked(
-                "reviews a token", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", body={"spec": {"token": "x"}}
+                "reviews a token",
+                "POST",
+                "/apis/authentication.k8s.io/v1/tokenreviews",
+                body={"spec": {"token": "x"}},
+                differs=(TOKEN_REVIEW,),
             ),
         ),
     ),
