@@ -117,6 +117,13 @@ def with_limit_ranges(scenario: Json, chance: random.Random) -> None:
             scenario["objects"].insert(2, _limit_range(namespace, chance))
         if chance.random() < 0.5:
             insert(scenario, chance, {"put": _limit_range(namespace, chance)})
+            _let_nobody_preempt(scenario)
+
+
+def _let_nobody_preempt(scenario: Json) -> None:
+    """Reading workloads anew makes the real one forget who waits for victims."""
+    for queue in manifests(scenario, "ClusterQueue"):
+        queue["spec"].pop("preemption", None)
 
 
 def _ask_otherwise(workload: Json) -> None:

@@ -28,6 +28,8 @@ const (
 	mostIdleCycles = 24
 	// mostCycles end a turn that never comes to rest.
 	mostCycles = 400
+	// sortingPasses is more than any queue of a scenario is long.
+	sortingPasses = 40
 )
 
 // perform does one step; the answer is how workloads stand, if the step lets anything be decided.
@@ -108,7 +110,18 @@ func (w *world) sampleUsage() {
 		}
 		_, err := w.localQueues.Reconcile(w.ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(&each)})
 		must(err)
-		_ = w.queues.RebuildClusterQueue(&queue, each.Name)
+	}
+	w.sortByUsage(queues.Items)
+}
+
+// sortByUsage puts workloads in order again. The real one moves them one by one while the accounts of others change too, which
+// leaves its heap in no order at all: once all accounts stand still, as many passes as it takes put it right.
+func (w *world) sortByUsage(queues []kueue.LocalQueue) {
+	for range sortingPasses {
+		for _, each := range queues {
+			queue := kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: string(each.Spec.ClusterQueue)}}
+			_ = w.queues.RebuildClusterQueue(&queue, each.Name)
+		}
 	}
 }
 
