@@ -47,6 +47,10 @@ def _keys(text: str) -> str:
     return "\n".join(sorted(json.loads(text)))
 
 
+def _nothing(_: str) -> str:
+    return ""
+
+
 def _sorted(text: str) -> str:
     return "\n".join(sorted(text.splitlines()))
 
@@ -57,4 +61,5 @@ _READERS: dict[Reading, Callable[[str], str]] = {
     Reading.LINES: _line_by_line,
     Reading.KEYS: _keys,
     Reading.SORTED: _sorted,
+    Reading.NOTHING: _nothing,
 }

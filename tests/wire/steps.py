@@ -25,6 +25,8 @@ class Reading(Enum):
     """Only the names of members of a JSON object."""
     SORTED = "sorted lines"
     """Where the order is not defined."""
+    NOTHING = "nothing"
+    """Not at all: a wait prints nothing when it comes too late."""
 
 
 class User(Enum):

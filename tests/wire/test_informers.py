@@ -1,0 +1,117 @@
+"""Kohort's informer on a bad network, on the real server and on the embedded one: the same law holds on both.
+
+Streams are cut in every way while a thousand objects change. The cache ends equal to a fresh list; while nothing comes
+through, the informer says so.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from kohort.api.core.namespaces import Namespace
+from kohort.api.core.settings import ConfigMap
+from kohort.api.meta import ObjectMeta
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+from kohort.kube.config import Choice, find_access
+from kohort.kube.errors import StatusError
+from kohort.kube.http import HttpTransport
+from kohort.kube.informer import Informer, Informers
+from kohort.kube.options import Scope
+from kohort.kube.patches import MergePatch
+from kube.faults import Cut, FaultyTransport
+from wire.peers import Peer
+
+PATIENCE = 60
+OBJECTS = 1000
+CHANGES = 1500
+AT_ONCE = 50
+
+
+@pytest.fixture(params=["real", "embedded"])
+def peer(request: pytest.FixtureRequest, peers: tuple[Peer, Peer]) -> Peer:
+    return peers[0] if request.param == "real" else peers[1]
+
+
+@asynccontextmanager
+async def at(peer: Peer, purpose: str) -> AsyncIterator[tuple[Client, str, FaultyTransport]]:
+    """A client with a good connection, a namespace of its own, and a connection that can be broken."""
+    access = find_access(Choice(kubeconfig=peer.admin))
+    good, bad = Client(HttpTransport(access)), FaultyTransport(HttpTransport(access), SystemClock())
+    made = await good.of(Namespace).create(Namespace(metadata=ObjectMeta(name=f"{purpose}-{peer.name}")))
+    name = made.metadata.name
+    try:
+        yield good, name, bad
+    finally:
+        await good.of(Namespace).delete(("", name))
+        await bad.close()
+        await good.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+def versions(informer: Informer[ConfigMap]) -> set[str]:
+    return {each.metadata.resource_version for each in informer.cache}
+
+
+async def test_a_thousand_objects_change_while_streams_break(peer: Peer) -> None:
+    chance = Random(7)  # noqa: S311 - no secret
+    async with at(peer, "churn") as (client, namespace, network):
+        informers = Informers(Client(network))
+        informer = informers.of(ConfigMap, Scope(namespace=namespace))
+        informers.start()
+        await informers.wait_live()
+        for start in range(0, OBJECTS, AT_ONCE):
+            await asyncio.gather(*(create(client, namespace, start + index) for index in range(AT_ONCE)))
+        for number in range(CHANGES // AT_ONCE):
+            await asyncio.gather(*(change(client, namespace, chance) for _ in range(AT_ONCE)))
+            if number % 3 == 0:
+                network.cut(chance.choice(list(Cut)))
+        listed = await client.of(ConfigMap).list(Scope(namespace=namespace))
+        expected = {each.metadata.resource_version for each in listed.items}
+        await until(lambda: informer.synced and versions(informer) == expected)
+        await informers.stop()
+
+
+async def test_it_says_so_while_it_is_cut_off(peer: Peer) -> None:
+    async with at(peer, "cut-off") as (client, namespace, network):
+        informers = Informers(Client(network))
+        informer = informers.of(ConfigMap, Scope(namespace=namespace))
+        informers.start()
+        await informers.wait_live()
+        network.go_down()
+        await until(lambda: not informer.synced)
+        await create(client, namespace, 1)
+        assert not knows(informer, "m1")
+        network.come_up()
+        await until(lambda: informer.synced and knows(informer, "m1"))
+        await informers.stop()
+
+
+def knows(informer: Informer[ConfigMap], name: str) -> bool:
+    return any(each.metadata.name == name for each in informer.cache)
+
+
+async def create(client: Client, namespace: str, index: int) -> None:
+    await client.of(ConfigMap).create(ConfigMap(metadata=ObjectMeta(name=f"m{index}", namespace=namespace)))
+
+
+async def change(client: Client, namespace: str, chance: Random) -> None:
+    """Change an object or delete it, if it is still there."""
+    maps, key = client.of(ConfigMap), (namespace, f"m{chance.randrange(OBJECTS)}")
+    deletes = chance.random() < 0.2
+    try:
+        if deletes:
+            await maps.delete(key)
+        else:
+            await maps.patch(key, MergePatch({"data": {"number": str(chance.random())}}))
+    except StatusError as error:
+        if not error.is_not_found:
+            raise
