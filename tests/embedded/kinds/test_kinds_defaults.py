@@ -177,3 +177,21 @@ def test_defaulting_twice_changes_nothing_more_and_the_original_never(resource: 
     once = apply_defaults(resource, own)
     assert apply_defaults(resource, once) == once
     assert own == before
+
+
+@pytest.mark.parametrize(
+    ("given_", "filled"),
+    [
+        ({"podCIDR": "a"}, {"podCIDR": "a", "podCIDRs": ["a"]}),
+        ({"podCIDRs": ["a", "b"]}, {"podCIDR": "a", "podCIDRs": ["a", "b"]}),
+        ({"podCIDR": "c", "podCIDRs": ["a", "b"]}, {"podCIDR": "c", "podCIDRs": ["c"]}),
+        ({}, {}),
+    ],
+)
+def test_the_range_of_a_node_stands_in_both_fields(given_: Object, filled: Object) -> None:
+    assert defaulted("nodes", {"metadata": {"name": "n"}, "spec": given_}).get("spec") == filled
+
+
+def test_the_address_of_a_pod_stands_in_both_fields() -> None:
+    status = apply_defaults(PODS, {**pod(), "status": {"podIP": "192.0.2.1"}})["status"]
+    assert (status["podIP"], status["podIPs"]) == ("192.0.2.1", [{"ip": "192.0.2.1"}])

@@ -61,6 +61,23 @@ def pod_spec(obj: Object) -> None:
         obj["serviceAccountName"] = obj["serviceAccount"] = account
 
 
+def node_spec(obj: Object) -> None:
+    """The range of a node's pods stands in two fields, an old one and the first of a list, which say the same."""
+    listed: list[str] = obj.get("podCIDRs") or []
+    first = obj.get("podCIDR") or next(iter(listed), "")
+    if first:
+        obj["podCIDR"], obj["podCIDRs"] = first, listed if listed[:1] == [first] else [first]
+
+
+def pod_status(obj: Object) -> None:
+    """So does the address of a pod."""
+    listed: list[Object] = obj.get("podIPs") or []
+    first = obj.get("podIP") or next((one.get("ip", "") for one in listed), "")
+    if first:
+        is_same = [one.get("ip") for one in listed[:1]] == [first]
+        obj["podIP"], obj["podIPs"] = first, listed if is_same else [{"ip": first}]
+
+
 def pod(obj: Object) -> None:
     """What only a pod itself gets, and no template: requests from limits, service links, ports on the host."""
     spec = dict(obj.get("spec") or {})
@@ -235,9 +252,11 @@ RULES: dict[str, Rule] = {
     "core.v1.ImageVolumeSource": image_volume,
     "core.v1.LimitRangeItem": limit_range_item,
     "core.v1.Namespace": namespace,
+    "core.v1.NodeSpec": node_spec,
     "core.v1.NodeStatus": node_status,
     "core.v1.Pod": pod,
     "core.v1.PodSpec": pod_spec,
+    "core.v1.PodStatus": pod_status,
     "core.v1.ReplicationController": replication_controller,
     "core.v1.Secret": secret,
     "core.v1.Service": service,
