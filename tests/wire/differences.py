@@ -84,3 +84,6 @@ METADATA_OF_LISTS = Difference("media types", r"^exit.*")
 PRINTED_MERGE = Difference("printed objects", r"(?<=Invalid value: ).*?(?=: json: cannot)")
 ADMIN = Difference("administrator", r'(?<="username": )"[a-z-]+"')
 TOKEN_REVIEW = Difference("reviews", r'(?<="metadata": )\{.*?\}(?=,\n  "spec")|: not a token')
+TEMPLATE_FIELDS = Difference(
+    "template fields", r"(?<=is invalid: )\n\* metadata\.labels[^\n]*\n\* (?=spec)|(?<=spec\.template)\.metadata"
+)

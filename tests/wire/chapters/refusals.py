@@ -2,7 +2,7 @@
 
 # ruff: noqa: E501 - a command stands whole, as one would type it
 
-from wire.differences import LONG_VALUES, PARSING, PRINTED_OBJECTS, WATCH_POSITION, Difference
+from wire.differences import LONG_VALUES, PARSING, PRINTED_OBJECTS, TEMPLATE_FIELDS, WATCH_POSITION, Difference
 from wire.steps import Chapter, Reading, Step
 
 _JOB = """
@@ -52,6 +52,9 @@ _OBJECTS = Chapter(
         _spoiled("name: bad}", "namespace: elsewhere, name: bad}"),
         _spoiled("name: bad}", "name: bad, labels: {a: 'b c'}}"),
         Step("create -f -", _MAP % _LONG, differs=(LONG_VALUES,)),
+        _spoiled("name: bad}", f"name: {'y' * 70}}}", differs=(TEMPLATE_FIELDS,)),
+        _spoiled("template: {", "template: {metadata: {labels: {a: 'b c'}}, ", differs=(TEMPLATE_FIELDS,)),
+        _spoiled("template: {", "template: {metadata: {annotations: {'b c': a}}, ", differs=(TEMPLATE_FIELDS,)),
         Step("create -f -", _MAP % f"a, labels: {{a: {_LONG}}}", differs=(LONG_VALUES,)),
         _spoiled("name: bad}", "name: bad, annotations: {'a b': c}}"),
         _spoiled("name: bad}", "name: bad, finalizers: [nonsense]}"),

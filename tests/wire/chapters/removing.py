@@ -57,7 +57,7 @@ _NODE = """
 apiVersion: v1
 kind: Node
 metadata: {name: wire-node, labels: {disk: ssd, kubernetes.io/hostname: wire-node, node-role.kubernetes.io/worker: ""}}
-spec: {podCIDR: 10.244.0.0/24, podCIDRs: [10.244.0.0/24]}
+spec: {podCIDR: 10.244.0.0/24}
 status:
   capacity: {cpu: "4", memory: 8Gi, pods: "110"}
   allocatable: {cpu: "4", memory: 8Gi, pods: "110"}
@@ -81,6 +81,10 @@ _NODES = Chapter(
         Step("get node wire-node -o wide"),
         Step("get node wire-node -o yaml", differs=(NOT_READY_TAINT,)),
         Step("create -f -", _PLACED),
+        Step(
+            """patch pod p --subresource=status -p '{"status": {"phase": "Running", "podIP": "192.0.2.7"}}' -o yaml"""
+        ),
+        Step("get pod p -o wide"),
         Step("describe node wire-node", differs=(NOT_READY_TAINT,)),
         Step("cordon wire-node"),
         Step("cordon wire-node"),
