@@ -245,7 +245,7 @@ func (w *world) deliver() {
 			w.workloads.Create(event.TypedCreateEvent[*kueue.Workload]{Object: wl})
 		case old.ResourceVersion != wl.ResourceVersion:
 			w.workloads.Update(event.TypedUpdateEvent[*kueue.Workload]{ObjectOld: old, ObjectNew: wl})
-			if stateOf(wl) != "reserved" {
+			if stateOf(wl) != "reserved" || makesRoom(old, wl) {
 				w.tellTreeOf(old)
 			}
 		}
@@ -257,6 +257,12 @@ func (w *world) deliver() {
 			w.tellTreeOf(old)
 		}
 	}
+}
+
+// makesRoom tells whether a workload that keeps its quota leaves some of it to others, or became a victim for more of them.
+func makesRoom(old, new *kueue.Workload) bool {
+	return !equality.Semantic.DeepEqual(old.Status.ReclaimablePods, new.Status.ReclaimablePods) ||
+		!equality.Semantic.DeepEqual(old.Spec.Priority, new.Spec.Priority)
 }
 
 // tellTreeOf lets others have another look where a workload gave quota back. The real one does so itself, unless the
