@@ -21,6 +21,8 @@ from kube.fake_api import FakeApi
 from kube.faults import Cut, Fault, FaultyTransport, Refusal
 
 SETTINGS = WatchSettings(page_size=2)
+RETRIED = 15.0
+"""Longer than the longest pause between two attempts."""
 LONG = (60.0, 200.0, 2000.0)
 """Pauses after the last fault: first a short one, in which no silence is noticed yet."""
 
@@ -160,6 +162,8 @@ async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, see
             await settle()
         world.check()
     world.network.come_up()
+    # A server that comes back as another one is noticed by the refusal in between, which must be met first.
+    await world.clock.advance(RETRIED)
     world.network.script.clear()
     for pause in LONG:
         await world.clock.advance(pause)
