@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 from cluster.access import Access
 
 Json = Any
-_SECONDS = 30
+_SECONDS = 120
+"""Longer than a busy machine stands still."""
 _WARNING = re.compile(r'299 - "((?:[^"\\]|\\.)*)"')
 
 
@@ -47,10 +48,13 @@ class Client:
         """One request."""
         target = f"{path}?{urlencode(query)}" if query else path
         content = None if body is None else json.dumps(body)
-        self._connection.request(method, target, content, {"Content-Type": media, "Accept": "application/json"})
-        response = self._connection.getresponse()
-        warnings = [text for header in response.headers.get_all("Warning", []) for text in _WARNING.findall(header)]
-        return Answer(response.status, _parsed(response.read()), tuple(text.replace('\\"', '"') for text in warnings))
+        try:
+            self._connection.request(method, target, content, {"Content-Type": media, "Accept": "application/json"})
+            return _answer(self._connection.getresponse())
+        except BaseException:
+            # A request without its answer would spoil every later one: the next opens a new connection.
+            self._connection.close()
+            raise
 
     def get(self, path: str, **query: str) -> Answer:
         """Read."""
@@ -71,6 +75,11 @@ class Client:
     def delete(self, path: str, **query: str) -> Answer:
         """Remove."""
         return self.call("DELETE", path, **query)
+
+
+def _answer(response: http.client.HTTPResponse) -> Answer:
+    warnings = [text for header in response.headers.get_all("Warning", []) for text in _WARNING.findall(header)]
+    return Answer(response.status, _parsed(response.read()), tuple(text.replace('\\"', '"') for text in warnings))
 
 
 def _parsed(content: bytes) -> Json:

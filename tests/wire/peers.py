@@ -20,8 +20,8 @@ from cluster.binaries import built
 from cluster.control_plane import ControlPlane
 from cluster.processes import Child
 
-_START_SECONDS = 60
-_COMMAND_SECONDS = 30
+_START_SECONDS = 120
+_COMMAND_SECONDS = 90
 _NO_END = -1
 _CONTROLLERS = (
     "clusterrole-aggregation-controller",

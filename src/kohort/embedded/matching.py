@@ -160,11 +160,15 @@ def meets_conditions(
     authorizer = Authorizer(ask)
     values = (write.object, write.old, request, authorizer, request_resource(ask, write))
     budget = Budget()
+    return all_hold(conditions, lambda text: compile_expression(text, CONDITION_VARIABLES).evaluate(budget, *values))
+
+
+def all_hold(conditions: Iterable[Mapping[str, Any]], evaluate: Callable[[str], Json]) -> bool:
+    """Whether every condition is true; one that is not outweighs one that can't be told, which is raised otherwise."""
     failure: CelError | None = None
     for condition in conditions:
         try:
-            program = compile_expression(str(condition.get("expression") or ""), CONDITION_VARIABLES)
-            if program.evaluate(budget, *values) is not True:
+            if evaluate(str(condition.get("expression") or "")) is not True:
                 return False
         except CelError as error:
             failure = failure or error

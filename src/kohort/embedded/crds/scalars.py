@@ -2,6 +2,7 @@
 
 import json
 import math
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -125,29 +126,24 @@ def _multiple_problem(schema: Mapping[str, Any]) -> Problem | None:
 
 
 def _maximum_problem(schema: Mapping[str, Any]) -> Problem | None:
-    limit, exclusive = schema.get("maximum"), schema.get("exclusiveMaximum")
-    if limit is None:
-        return None
-    word = "less than" if exclusive else "less than or equal to"
-
-    def problem(value: Json) -> Answer | None:
-        if not _is_number(value) or value < limit or (value == limit and not exclusive):
-            return None
-        return Answer(ErrorKind.INVALID, f"{{}} in body should be {word} {_shown(limit)}", value)
-
-    return problem
+    return _bound_problem(schema.get("maximum"), schema.get("exclusiveMaximum"), "less than", operator.lt)
 
 
 def _minimum_problem(schema: Mapping[str, Any]) -> Problem | None:
-    limit, exclusive = schema.get("minimum"), schema.get("exclusiveMinimum")
+    return _bound_problem(schema.get("minimum"), schema.get("exclusiveMinimum"), "greater than", operator.gt)
+
+
+def _bound_problem(
+    limit: Json, is_exclusive: Json, relation: str, is_inside: Callable[[Json, Json], bool]
+) -> Problem | None:
     if limit is None:
         return None
-    word = "greater than" if exclusive else "greater than or equal to"
+    words = relation if is_exclusive else f"{relation} or equal to"
 
     def problem(value: Json) -> Answer | None:
-        if not _is_number(value) or value > limit or (value == limit and not exclusive):
+        if not _is_number(value) or is_inside(value, limit) or (value == limit and not is_exclusive):
             return None
-        return Answer(ErrorKind.INVALID, f"{{}} in body should be {word} {_shown(limit)}", value)
+        return Answer(ErrorKind.INVALID, f"{{}} in body should be {words} {_shown(limit)}", value)
 
     return problem
 

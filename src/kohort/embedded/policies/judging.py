@@ -8,7 +8,7 @@ from kohort.embedded.admission.attributes import Attributes
 from kohort.embedded.cel import Budget, CelError, compile_expression
 from kohort.embedded.cel.budget import STEPS_PER_OBJECT
 from kohort.embedded.cel.library.authorization import Ask, Authorizer
-from kohort.embedded.matching import admission_request, request_resource
+from kohort.embedded.matching import admission_request, all_hold, request_resource
 from kohort.embedded.policies.definitions import VARIABLES
 from kohort.embedded.resources import Resource
 
@@ -91,16 +91,7 @@ class Judge:
             yield from self._finding(validation, index)
 
     def _meets_conditions(self) -> bool:
-        failure: CelError | None = None
-        for condition in self.spec.get("matchConditions") or ():
-            try:
-                if self._value(str(condition.get("expression"))) is not True:
-                    return False
-            except CelError as error:
-                failure = failure or error
-        if failure:
-            raise failure
-        return True
+        return all_hold(self.spec.get("matchConditions") or (), self._value)
 
     def _finding(self, validation: Object, index: int) -> Iterator[Finding]:
         expression = str(validation.get("expression")).strip()
