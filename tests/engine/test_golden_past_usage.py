@@ -1,5 +1,6 @@
 """Golden scenario G31: LocalQueues that used less lately go first (SCH-212, SCH-804, SCH-805)."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -89,3 +90,37 @@ def test_usage_is_sampled_and_forgotten(play: Play, minutes: int, consumed: floa
     assert account is not None
     assert Quantity.parse(account.consumed_resources[CPU]).nanos / NANO == pytest.approx(consumed)
     assert account.last_update == play.now
+
+
+class TestAStrictQueueWhoseHeadDoesNotFit:
+    """SCH-212a, SCH-803: whoever used least is looked at in every cycle, so a change of the order is enough."""
+
+    @pytest.fixture
+    def play(self) -> Play:
+        """A runs 6 of 10 and is first with a job of 8; B used 1 lately and has a job that fits."""
+        play = Play(configured({"admissionFairSharing": SHARING}))
+        play.queue("q", 10, cohort=None, admissionScope=USAGE_BASED, queueingStrategy="StrictFIFO")
+        local_queue(play, "A")
+        local_queue(play, "B", 1)
+        play.running("r", 6, "A", cluster_queue="q")
+        play.submit("a", 8, "A")
+        play.submit("b", 1, "B")
+        assert play.turn().reserved == []
+        return play
+
+    def test_lets_the_other_in_when_time_put_it_first(self, play: Play) -> None:
+        play.wait(5 * 60)
+        assert play.turn().reserved == ["b"]
+
+    def test_says_when_to_look_again(self, play: Play) -> None:
+        assert play.engine.wake_at() == play.now + timedelta(minutes=5)
+
+    def test_lets_the_other_in_when_a_weight_put_it_first(self, play: Play) -> None:
+        play.wait(60)
+        local_queue(play, "A", weight=0)
+        assert play.turn().reserved == ["b"]
+
+    def test_need_not_be_looked_at_again_once_nobody_waits(self, play: Play) -> None:
+        play.finish("ns/r")
+        play.turn()
+        assert play.engine.wake_at() is None

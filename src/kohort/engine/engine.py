@@ -91,18 +91,32 @@ class Engine(State):
         return list(self._trees(stirred))
 
     def _sample_usage(self, now: datetime) -> None:
-        """Bring the accounts of LocalQueues up to date where it is time (SCH-803)."""
+        """Bring the accounts of LocalQueues up to date where it is time; another head may be first now (SCH-803)."""
         if self.history is None:
             return
+        for key, queue in self._sampled():
+            if self.history.sample(key, self._admitted_by(key), now):
+                self._stirred.add(queue.name)
+
+    def _sampled(self) -> Iterator[tuple[Key, Queue]]:
+        """LocalQueues whose past usage counts and changes, each with its queue."""
         for key, local_queue in self.local_queues.items():
             queue = self.queues.get(local_queue.cluster_queue)
             if queue is not None and queue.orders_by_usage and queue.is_active and not local_queue.is_stopped:
-                self.history.sample(key, self._admitted_by(key), now)
+                yield key, queue
 
     def wake_at(self) -> datetime | None:
-        """When a backoff or the delay of a second pass ends next, so that the caller can come back (SCH-223)."""
+        """When a backoff or the delay of a second pass ends next, or past usage may put another one first (SCH-223)."""
         times = [self.pending[name].wake_at() for name in self._sleeping if name in self.pending]
-        return min((due for due in (*times, self.second_passes.wake_at()) if due is not None), default=None)
+        times += [self.second_passes.wake_at(), self._samples_at()]
+        return min((due for due in times if due is not None), default=None)
+
+    def _samples_at(self) -> datetime | None:
+        """When the account of a LocalQueue is due next whose queue has somebody in the active queue (SCH-803)."""
+        if self.history is None:
+            return None
+        keys = [key for key, queue in self._sampled() if self.pending[queue.name].counts.active]
+        return min((due for key in keys if (due := self.history.due_at(key)) is not None), default=None)
 
     def _take_second_passes(self, now: datetime) -> None:
         """Those whose delay is over and that still need it are among the heads of this turn (SCH-230, SCH-271)."""

@@ -14,7 +14,7 @@ from kohort.api.config.common import AdmissionFairSharing
 from kohort.api.kueue.v1beta2.queues import AdmissionFairSharingStatus
 from kohort.api.markers import ResourceList
 from kohort.api.quantity import NANO, Quantity
-from kohort.api.times import Nanoseconds, from_timedelta, parse_duration
+from kohort.api.times import Nanoseconds, from_timedelta, parse_duration, to_timedelta
 from kohort.engine.records import Key
 
 Amounts = Mapping[str, int]
@@ -118,9 +118,11 @@ class UsageHistory:
         self._ledgers: dict[Key, Ledger] = {}
         self._weights: dict[Key, float] = {}
 
-    def set_weight(self, local_queue: Key, weight: float) -> None:
-        """Take over `spec.fairSharing.weight` of a LocalQueue; 1 until told otherwise (SCH-804)."""
+    def set_weight(self, local_queue: Key, weight: float) -> bool:
+        """Take over `spec.fairSharing.weight` of a LocalQueue, 1 until told otherwise; whether it changed (SCH-804)."""
+        changes = self._weights.get(local_queue, 1.0) != weight
         self._weights[local_queue] = weight
+        return changes
 
     def seed(self, local_queue: Key, consumed: ResourceList, now: datetime) -> None:
         """Open the account with what the status says, unless it is open already (SCH-807)."""
@@ -144,6 +146,11 @@ class UsageHistory:
             ledger.sample(admitted, now, self.rules.half_life)
             return True
         return False
+
+    def due_at(self, local_queue: Key) -> datetime | None:
+        """When the account is sampled next; None where there is none (SCH-803)."""
+        ledger = self._ledgers.get(local_queue)
+        return None if ledger is None else ledger.updated_at + to_timedelta(self.rules.interval)
 
     def charge(self, local_queue: Key, workload: Key, requests: Amounts, now: datetime) -> None:
         """Count a workload that just got its reservation with what one interval would add (SCH-805)."""

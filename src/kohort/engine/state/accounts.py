@@ -15,7 +15,8 @@ class Accounts(Facts):
         """SCH-804, SCH-807."""
         if self.history is None:
             return
-        self.history.set_weight(key, intake.weight_of(thing.spec.fair_sharing))
+        if self.history.set_weight(key, intake.weight_of(thing.spec.fair_sharing)):
+            self._stirred.add(thing.spec.cluster_queue or "")
         sharing = thing.status.fair_sharing
         if sharing is not None and sharing.admission_fair_sharing_status is not None:
             self.history.seed(key, sharing.admission_fair_sharing_status.consumed_resources, now)
@@ -24,7 +25,8 @@ class Accounts(Facts):
         """SCH-806."""
         if self.history is not None and workload.queue is not None and workload.queue.orders_by_usage:
             local_queue = workload.local_queue
-            self.history.settle(local_queue, workload.key, self._admitted_by(local_queue), now)
+            if self.history.settle(local_queue, workload.key, self._admitted_by(local_queue), now):
+                self._stirred.add(workload.queue.name)
 
     def _drop_penalty(self, workload: Workload) -> None:
         """SCH-806."""
