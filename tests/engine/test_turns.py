@@ -142,3 +142,36 @@ def test_what_victims_still_hold_may_be_given_away_in_the_same_cycle() -> None:
     play.submit("y1", 2, "y")
     assert play.once().evicted == {"v": "InCohortReclamation"}
     assert play.reserved == ["x1", "y1"]
+
+
+class TestAScanThatIsTwoCyclesOld:
+    """SCH-553, SCH-554: admissions and evictions of its queue outdate it, within a turn as between single cycles."""
+
+    def play(self) -> Play:
+        """The first pod set of w took f1 and would go on with f2; the second one will never find a place."""
+        play = Play()
+        play.flavor("f2", **TAINTED)
+        play.queue("q", groups=[group({"f1": [quota(CPU, 2)], "f2": [quota(CPU, 1)]})])
+        play.queue("lender", groups=[group({"f1": [quota(CPU, 2)]})], preemption={"reclaimWithinCohort": "Any"})
+        play.running("borrower", 1, "q", flavor="f1")
+        submit_sets(play, "w", "q", pod_set("x", 1), pod_set("y", 9))
+        return play.once()
+
+    def admit(self, play: Play) -> None:
+        play.submit("urgent", 3, "q", priority=1)
+
+    def evict(self, play: Play) -> None:
+        play.running("other", 3, "q", flavor="f1")
+        play.submit("too-large", 9, "q", priority=1)
+        play.submit("back", 2, "lender")
+
+    @pytest.mark.parametrize("happens", ["admit", "evict"])
+    def test_begins_anew(self, happens: str) -> None:
+        by_turn, by_cycles = self.play(), self.play()
+        for play in (by_turn, by_cycles):
+            getattr(self, happens)(play)
+        by_turn.turn()
+        for _ in range(6):
+            by_cycles.cycle()
+        assert by_turn.pending_reason("w") == by_cycles.pending_reason("w")
+        assert "pod set x: insufficient unused quota for cpu in flavor f1" in by_turn.pending_reason("w")[1]

@@ -291,7 +291,7 @@ class Engine(State):
     # What a cycle asks
 
     def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
-        """Count an admission before it is written (SCH-350)."""
+        """Count an admission before it is written (SCH-350); like seeing it written, it outdates scans (SCH-554)."""
         queue = self.queues[admission.cluster_queue]
         self.pending[queue.name].assume(workload)
         self._assumed[workload.key] = None
@@ -303,6 +303,7 @@ class Engine(State):
         if workload.replaces is not None and workload.replaces.has_quota:
             self._release(workload.replaces)
         queue.add_holder(workload)
+        queue.node.generation += 1
 
     def place(self, workload: Workload, admission: Admission) -> None:
         """Take over places for pods before they are written; the quota stays the same (SCH-341)."""
@@ -320,11 +321,13 @@ class Engine(State):
         )
 
     def issue(self, target: Target) -> bool:
-        """Whether an eviction is new (SCH-650)."""
+        """Whether an eviction is new (SCH-650); like seeing it written, it outdates scans (SCH-554)."""
         workload = target.workload
         if self.is_leaving(workload):
             return False
         self._evicting.add(workload.uid)
+        if workload.queue is not None:
+            workload.queue.node.generation += 1
         return True
 
     def is_leaving(self, workload: Workload) -> bool:
