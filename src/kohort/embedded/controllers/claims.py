@@ -1,0 +1,117 @@
+"""Which pods belong to an owner: those it controls by uid, and strays that its selector takes in.
+
+The decision is a pure function over caches. Before the first adoption the owner is read anew, because a cache may show
+an owner that has been deleted, or replaced under its name.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.api.core.objects import ObjectView
+from kohort.api.meta import ObjectMeta
+from kohort.api.selectors import Selector
+from kohort.embedded.controllers.pods import controller_reference
+from kohort.embedded.controllers.seen import SeenPod, controller_of
+from kohort.kube.cache import Cache
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.informer import Informer, Informers
+from kohort.kube.patches import StrategicPatch
+
+BY_CONTROLLER = "controller"
+
+
+def _controller(pod: SeenPod) -> tuple[str]:
+    """The uid of who controls a pod; strays are found by their namespace, which is no uid."""
+    reference = controller_of(pod.metadata)
+    return (_strays(pod.metadata.namespace) if reference is None else reference.uid,)
+
+
+def _strays(namespace: str) -> str:
+    return f"/{namespace}"
+
+
+def pods_by_controller(informers: Informers) -> Informer[SeenPod]:
+    """The informer of all pods, which finds them by who controls them."""
+    pods = informers.of(SeenPod)
+    pods.index(BY_CONTROLLER, _controller)
+    return pods
+
+
+def pods_of(cache: Cache[SeenPod], uid: str) -> list[SeenPod]:
+    """The pods that an owner controls."""
+    return cache.find(BY_CONTROLLER, uid)
+
+
+def strays_in(cache: Cache[SeenPod], namespace: str) -> list[SeenPod]:
+    """The pods of a namespace that nobody controls."""
+    return cache.find(BY_CONTROLLER, _strays(namespace))
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What an owner has, wants, and no longer wants."""
+
+    kept: tuple[SeenPod, ...] = ()
+    adopted: tuple[SeenPod, ...] = ()
+    released: tuple[SeenPod, ...] = ()
+
+
+def decide(owner: ObjectMeta, selector: Selector, own: Iterable[SeenPod], strays: Iterable[SeenPod]) -> Claim:
+    """Keep what matches, release what no longer does, adopt strays that do; an owner on its way out changes nothing."""
+    own = tuple(own)
+    kept = tuple(pod for pod in own if selector.matches(pod.metadata.labels))
+    if owner.deletion_timestamp is not None:
+        return Claim(kept)
+    wanted = (pod for pod in strays if not pod.is_leaving and selector.matches(pod.metadata.labels))
+    released = () if len(kept) == len(own) else tuple(pod for pod in own if pod not in kept)
+    return Claim(kept, tuple(wanted), released)
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Carries out claims; `finalizers` are put on what is adopted and taken off what is released."""
+
+    client: Client
+    finalizers: tuple[str, ...] = ()
+
+    async def claim(self, owner: ObjectView, selector: Selector, cache: Cache[SeenPod]) -> list[SeenPod]:
+        """The pods of an owner, after adoptions and releases."""
+        own = pods_of(cache, owner.metadata.uid)
+        decided = decide(owner.metadata, selector, own, strays_in(cache, owner.metadata.namespace))
+        for pod in decided.released:
+            await self._amend(pod, self._released(owner))
+        if not decided.adopted or not await self._may_adopt(owner):
+            return list(decided.kept)
+        adopted = [await self._amend(pod, self._adopted(owner)) for pod in decided.adopted]
+        return [*decided.kept, *(pod for pod in adopted if pod is not None)]
+
+    async def _may_adopt(self, owner: ObjectView) -> bool:
+        """Whether the owner is really there, the same and not on its way out."""
+        try:
+            live = await self.client.of(type(owner)).get((owner.metadata.namespace, owner.metadata.name))
+        except StatusError as error:
+            if error.is_not_found:
+                return False
+            raise
+        return live.metadata.uid == owner.metadata.uid and live.metadata.deletion_timestamp is None
+
+    def _adopted(self, owner: ObjectView) -> dict[str, Json]:
+        finalizers = {"finalizers": list(self.finalizers)} if self.finalizers else {}
+        return {"ownerReferences": [controller_reference(owner)], **finalizers}
+
+    def _released(self, owner: ObjectView) -> dict[str, Json]:
+        left = {"$deleteFromPrimitiveList/finalizers": list(self.finalizers)} if self.finalizers else {}
+        return {"ownerReferences": [{"$patch": "delete", "uid": owner.metadata.uid}], **left}
+
+    async def _amend(self, pod: SeenPod, change: dict[str, Any]) -> SeenPod | None:
+        """Change the metadata of a pod; None where it is gone, or somebody else's by now."""
+        patch = StrategicPatch({"metadata": {"uid": pod.metadata.uid, **change}})
+        try:
+            return await self.client.of(SeenPod).patch(pod.key, patch)
+        except StatusError as error:
+            if error.is_not_found or error.is_invalid:
+                return None
+            raise
