@@ -1,0 +1,1 @@
+"""Pods as containers of podman or docker, through their command line."""

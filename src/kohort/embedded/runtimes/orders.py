@@ -1,0 +1,74 @@
+"""The words of supervision: what happened to a container, and what is to be done with it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from kohort.embedded.nodes.runtime import Terminated, Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The container runs."""
+
+    name: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The container ended, or could not be started at all."""
+
+    name: str
+    how: Terminated
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Something that the container needs is not there yet; it may be tried again in so many seconds."""
+
+    name: str
+    why: Waiting
+    retry: float
+
+
+@dataclass(frozen=True, slots=True)
+class PreStopped:
+    """The container's preStop hook ended, in whatever way."""
+
+    name: str
+
+
+Event = Started | Ended | Refused | PreStopped
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start a container, for the n-th time."""
+
+    name: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreStop:
+    """Run the container's preStop hook, for at most so many seconds."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Ask the container to end."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End the container."""
+
+    name: str
+
+
+Order = Start | PreStop | Term | Kill

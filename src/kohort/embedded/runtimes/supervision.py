@@ -1,0 +1,382 @@
+"""The state machine of a pod's containers: events and time in, orders out; it starts, signals and waits for nothing.
+
+Every event is taken down first; then `_advance` looks at the whole pod and gives the orders that are due.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kohort.api.times import SECOND, format_duration
+from kohort.embedded.nodes.runtime import (
+    ContainerStatus,
+    Failure,
+    Note,
+    PodState,
+    Running,
+    State,
+    Terminated,
+    Waiting,
+)
+from kohort.embedded.runtimes.crash_loops import CrashLoop
+from kohort.embedded.runtimes.orders import (
+    Ended,
+    Event,
+    Kill,
+    Order,
+    PreStop,
+    PreStopped,
+    Refused,
+    Start,
+    Started,
+    Term,
+)
+
+LEAST_AFTER_PRE_STOP = 2.0
+"""Seconds that a container has between SIGTERM and SIGKILL even if its preStop hook used up the grace."""
+
+
+class Role(Enum):
+    """When a container runs."""
+
+    INIT = "init"
+    SIDECAR = "sidecar"
+    MAIN = "main"
+
+
+class Policy(Enum):
+    """Which ends of a container are followed by another start."""
+
+    ALWAYS = "Always"
+    ON_FAILURE = "OnFailure"
+    NEVER = "Never"
+
+    def restarts(self, exit_code: int) -> bool:
+        """Whether a container that ended so is started again."""
+        return self is Policy.ALWAYS or (self is Policy.ON_FAILURE and exit_code != 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A container as far as its supervision cares."""
+
+    name: str
+    role: Role = Role.MAIN
+    pre_stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """The containers of a pod in the order of its spec, and the rules they live by."""
+
+    pod: str
+    """`name_namespace(uid)`, as messages name it."""
+    members: tuple[Member, ...]
+    policy: Policy = Policy.ALWAYS
+    grace: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What is known of a container from before this supervision began."""
+
+    attempt: int
+    state: Running | Terminated
+    last: Terminated | None = None
+
+
+class Phase(Enum):
+    """Where a container is between two starts."""
+
+    IDLE = "its turn has not come"
+    HELD = "it may start at a set time"
+    STARTING = "it was ordered to start"
+    RUNNING = "it runs"
+    OVER = "it never starts again"
+
+
+class Ending(Enum):
+    """How far the ending of a container has got."""
+
+    NOT = 0
+    PRE_STOP = 1
+    TERM = 2
+    KILL = 3
+
+
+@dataclass(slots=True)
+class Record:
+    """One container now."""
+
+    member: Member
+    state: State
+    phase: Phase = Phase.IDLE
+    attempt: int = -1
+    """Number of the start that was last ordered; the first is 0."""
+    restarts: int = 0
+    ran: bool = False
+    last: Terminated | None = None
+    due: float = 0.0
+    ending: Ending = Ending.NOT
+    kill_at: float = 0.0
+    loop: CrashLoop = field(default_factory=CrashLoop)
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is something that could be signalled, now or in a moment."""
+        return self.phase in (Phase.STARTING, Phase.RUNNING)
+
+    def status(self) -> ContainerStatus:
+        """The container as the agent is told."""
+        started = isinstance(self.state, Running)
+        return ContainerStatus(self.member.name, self.state, self.restarts, self.last, ready=started)
+
+
+class Supervision:
+    """What the containers of one pod do, and what is to be done with them."""
+
+    def __init__(self, crew: Crew, past: Mapping[str, Past] | None = None) -> None:
+        self._crew = crew
+        has_init = any(member.role is not Role.MAIN for member in crew.members)
+        self._blank = Waiting("PodInitializing" if has_init else "ContainerCreating")
+        self._records = {member.name: Record(member, self._blank) for member in crew.members}
+        self._stop_by: float | None = None
+        self._failure: Failure | None = None
+        self._notes: list[Note] = []
+        self._orders: list[Order] = []
+        self._past = dict(past or {})
+
+    # What goes in
+
+    def begin(self, now: float) -> list[Order]:
+        """Take over the pod: start what should run."""
+        for name, past in self._past.items():
+            self._remember(self._records[name], past, now)
+        return self._advance(now)
+
+    def apply(self, event: Event, now: float) -> list[Order]:
+        """Take in what happened to a container."""
+        record = self._records[event.name]
+        match event:
+            case Started():
+                self._started(record, event)
+            case Ended():
+                self._ended(record, event.how, now)
+            case Refused():
+                record.phase, record.due, record.state = Phase.HELD, now + event.retry, event.why
+                record.attempt -= 1
+            case PreStopped() if record.ending is Ending.PRE_STOP:
+                self._term(record, now)
+            case PreStopped():
+                pass
+        return self._advance(now)
+
+    def tick(self, now: float) -> list[Order]:
+        """Look whether something is due."""
+        return self._advance(now)
+
+    def stop(self, grace: float, now: float) -> list[Order]:
+        """End all containers; a second call can only hurry."""
+        by = now + max(0.0, grace)
+        self._stop_by = by if self._stop_by is None else min(by, self._stop_by)
+        for record in self._records.values():
+            if record.ending is not Ending.NOT:
+                record.kill_at = min(record.kill_at, self._stop_by)
+        return self._advance(now)
+
+    def fail(self, failure: Failure, now: float) -> list[Order]:
+        """Give up on the pod."""
+        self._failure = failure
+        return self.stop(0.0, now)
+
+    # What comes out
+
+    @property
+    def state(self) -> PodState:
+        """All containers now."""
+        main = tuple(record.status() for record in self._of(Role.MAIN))
+        init = tuple(record.status() for record in self._of(Role.INIT, Role.SIDECAR))
+        return PodState(main, init, self._failure)
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing will ever happen again."""
+        return all(record.phase is Phase.OVER for record in self._records.values())
+
+    @property
+    def wake(self) -> float | None:
+        """When `tick` has something to do, if nothing happens before."""
+        return min(self._moments(), default=None)
+
+    def take_notes(self) -> list[Note]:
+        """The events since the last call."""
+        notes, self._notes = self._notes, []
+        return notes
+
+    # Taking down what happened
+
+    def _remember(self, record: Record, past: Past, now: float) -> None:
+        record.attempt = record.restarts = past.attempt
+        record.state, record.last, record.phase, record.ran = past.state, past.last, Phase.RUNNING, True
+        if isinstance(past.state, Terminated):
+            self._ended(record, past.state, now)
+
+    def _started(self, record: Record, event: Started) -> None:
+        if isinstance(record.state, Terminated):
+            record.last = record.state
+        record.phase, record.state, record.ran = Phase.RUNNING, Running(event.at), True
+        record.restarts = record.attempt
+
+    def _ended(self, record: Record, how: Terminated, now: float) -> None:
+        if not record.alive:
+            return
+        if isinstance(record.state, Terminated) and record.state is not how:
+            record.last = record.state
+        record.state, record.restarts = how, record.attempt
+        ends = record.ending is not Ending.NOT or self._stop_by is not None or not self._restarts(record, how.exit_code)
+        if ends:
+            record.phase = Phase.OVER
+        else:
+            self._hold(record, how, now)
+
+    def _restarts(self, record: Record, exit_code: int) -> bool:
+        match record.member.role:
+            case Role.SIDECAR:
+                return True
+            case Role.INIT:
+                return exit_code != 0 and self._crew.policy is not Policy.NEVER
+            case Role.MAIN:
+                return self._crew.policy.restarts(exit_code)
+
+    def _hold(self, record: Record, how: Terminated, now: float) -> None:
+        wait = record.loop.wait(now)
+        record.phase, record.due = Phase.HELD, now + wait
+        if not wait:
+            return
+        name, pod = record.member.name, self._crew.pod
+        length = format_duration(int(wait) * SECOND)
+        record.last = how
+        message = f"back-off {length} restarting failed container={name} pod={pod}"
+        record.state = Waiting("CrashLoopBackOff", message)
+        self._note("Warning", "BackOff", f"Back-off restarting failed container {name} in pod {pod}")
+
+    # Deciding
+
+    def _advance(self, now: float) -> list[Order]:
+        if self._stop_by is not None:
+            self._drop_waiting()
+            self._end_in_turn(self._stop_by, now)
+        elif self._gave_up():
+            self._wind_down(now)
+        else:
+            self._bring_up(now)
+        self._kill_overdue(now)
+        orders, self._orders = self._orders, []
+        return orders
+
+    def _gave_up(self) -> bool:
+        """Whether an init container failed for good, or all main ones are over."""
+        failed = any(r.phase is Phase.OVER and not _succeeded(r) for r in self._of(Role.INIT))
+        return failed or all(r.phase is Phase.OVER for r in self._of(Role.MAIN))
+
+    def _bring_up(self, now: float) -> None:
+        for record in self._of(Role.INIT, Role.SIDECAR):
+            self._start_if_due(record, now)
+            if not (_succeeded(record) if record.member.role is Role.INIT else record.ran):
+                self._restart_sidecars(now)
+                return
+        for record in self._of(Role.MAIN):
+            self._start_if_due(record, now)
+
+    def _restart_sidecars(self, now: float) -> None:
+        for record in self._of(Role.SIDECAR):
+            if record.phase is Phase.HELD:
+                self._start_if_due(record, now)
+
+    def _start_if_due(self, record: Record, now: float) -> None:
+        if record.phase is Phase.HELD and now < record.due:
+            return
+        if record.phase not in (Phase.IDLE, Phase.HELD):
+            return
+        record.attempt += 1
+        record.phase = Phase.STARTING
+        self._orders.append(Start(record.member.name, record.attempt))
+
+    def _wind_down(self, now: float) -> None:
+        """The pod has done what it will do: what has not run never will, and sidecars are asked to end."""
+        self._drop_waiting()
+        self._end_in_turn(now + self._crew.grace, now)
+
+    def _end_in_turn(self, by: float, now: float) -> None:
+        """Main and init containers at once; then sidecars, the last one first."""
+        others = [record for record in self._of(Role.INIT, Role.MAIN) if record.alive]
+        for record in others:
+            self._end(record, by, now)
+        if others:
+            return
+        for record in reversed(self._of(Role.SIDECAR)):
+            if record.alive:
+                self._end(record, by, now)
+                return
+
+    def _drop_waiting(self) -> None:
+        for record in self._records.values():
+            if record.phase in (Phase.IDLE, Phase.HELD):
+                record.phase = Phase.OVER
+                if record.last is not None and isinstance(record.state, Waiting):
+                    record.state, record.last = record.last, None
+
+    def _end(self, record: Record, by: float, now: float) -> None:
+        """Begin to end a container that runs; one that is still starting is ended as soon as it has."""
+        if record.ending is not Ending.NOT or record.phase is not Phase.RUNNING:
+            return
+        record.kill_at = by
+        self._note("Normal", "Killing", f"Stopping container {record.member.name}")
+        if record.member.pre_stop and by > now:
+            record.ending = Ending.PRE_STOP
+            self._orders.append(PreStop(record.member.name, by - now))
+        else:
+            self._term(record, now)
+
+    def _term(self, record: Record, now: float) -> None:
+        if record.ending is Ending.PRE_STOP and record.kill_at > now:
+            record.kill_at = max(record.kill_at, now + LEAST_AFTER_PRE_STOP)
+        record.ending = Ending.TERM
+        if record.kill_at > now:
+            self._orders.append(Term(record.member.name))
+
+    def _kill_overdue(self, now: float) -> None:
+        for record in self._records.values():
+            if record.phase is not Phase.RUNNING or record.ending in (Ending.NOT, Ending.KILL):
+                continue
+            if now >= record.kill_at:
+                record.ending = Ending.KILL
+                self._orders.append(Kill(record.member.name))
+        if self._stop_by is not None and now >= self._stop_by:
+            self._kill_remaining()
+
+    def _kill_remaining(self) -> None:
+        """The time of the whole pod is up: nobody waits for a turn."""
+        for record in self._records.values():
+            if record.phase is Phase.RUNNING and record.ending is Ending.NOT:
+                record.ending = Ending.KILL
+                self._orders.append(Kill(record.member.name))
+
+    def _moments(self) -> Iterable[float]:
+        for record in self._records.values():
+            if record.phase is Phase.HELD:
+                yield record.due
+            elif record.phase is Phase.RUNNING and record.ending in (Ending.PRE_STOP, Ending.TERM):
+                yield record.kill_at
+            elif record.phase is Phase.RUNNING and record.ending is Ending.NOT and self._stop_by is not None:
+                yield self._stop_by
+
+    def _of(self, *roles: Role) -> list[Record]:
+        return [record for record in self._records.values() if record.member.role in roles]
+
+    def _note(self, kind: str, reason: str, message: str) -> None:
+        self._notes.append(Note("Warning" if kind == "Warning" else "Normal", reason, message))
+
+
+def _succeeded(record: Record) -> bool:
+    return record.phase is Phase.OVER and isinstance(record.state, Terminated) and record.state.exit_code == 0

@@ -1,0 +1,81 @@
+"""Crews of containers for supervision, and a world that obeys its orders as slowly or oddly as a test likes."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Self
+
+from kohort.embedded.nodes.runtime import ContainerStatus, Terminated
+from kohort.embedded.runtimes.orders import Ended, Kill, Order, PreStop, Start, Started, Term
+from kohort.embedded.runtimes.supervision import Crew, Member, Policy, Role, Supervision
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def crew(*members: Member, policy: Policy = Policy.ALWAYS, grace: float = 30.0) -> Crew:
+    return Crew("web_default(u1)", members, policy, grace)
+
+
+def main(name: str = "main", *, pre_stop: bool = False) -> Member:
+    return Member(name, Role.MAIN, pre_stop)
+
+
+def init(name: str) -> Member:
+    return Member(name, Role.INIT)
+
+
+def sidecar(name: str) -> Member:
+    return Member(name, Role.SIDECAR)
+
+
+@dataclass
+class Play:
+    """A supervision and the orders it gave, in virtual time."""
+
+    machine: Supervision
+    now: float = 0.0
+    orders: list[Order] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, *members: Member, policy: Policy = Policy.ALWAYS, grace: float = 30.0) -> Self:
+        play = cls(Supervision(crew(*members, policy=policy, grace=grace)))
+        play.orders += play.machine.begin(0.0)
+        return play
+
+    def wall(self) -> datetime:
+        return START + timedelta(seconds=self.now)
+
+    def taken(self) -> list[Order]:
+        """The orders since the last look."""
+        orders, self.orders = self.orders, []
+        return orders
+
+    def started(self, *names: str) -> None:
+        for name in names:
+            self.orders += self.machine.apply(Started(name, self.wall()), self.now)
+
+    def ended(self, name: str, code: int = 0) -> None:
+        how = Terminated(code, "Completed" if code == 0 else "Error", self.wall(), self.wall())
+        self.orders += self.machine.apply(Ended(name, how), self.now)
+
+    def ran(self, name: str, code: int = 0) -> None:
+        """Start as ordered, and end at once."""
+        self.started(name)
+        self.ended(name, code)
+
+    def stop(self, grace: float) -> None:
+        self.orders += self.machine.stop(grace, self.now)
+
+    def later(self, seconds: float) -> None:
+        """Move time on, looking whenever supervision asked to be woken."""
+        end = self.now + seconds
+        while (wake := self.machine.wake) is not None and wake <= end:
+            self.now = max(self.now, wake)
+            self.orders += self.machine.tick(self.now)
+        self.now = end
+
+    def status(self, name: str) -> ContainerStatus:
+        state = self.machine.state
+        return next(each for each in (*state.init, *state.containers) if each.name == name)
+
+
+__all__ = ["Kill", "Play", "PreStop", "Start", "Term", "crew", "init", "main", "sidecar"]
