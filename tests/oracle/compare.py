@@ -12,24 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from oracle.coverage import Coverage
-from oracle.differences import Difference, differences
 from oracle.generator import has_circles
 from oracle.generator import scenario as generate
 from oracle.kueue import GoIsMissingError, Kueue, NoAnswerError
+from oracle.playing import compare, playing
+from oracle.progress import Progress
 from oracle.shrinking import shrink
-from oracle.standings import our_answer
 
 Json = Any
 
+STOPPED = 130
+"""What a shell expects of a program that Ctrl-C ended."""
 CASES = Path(__file__).parent / "cases"
-
-
-def compare(kueue: Kueue, scenario: Json) -> list[Difference]:
-    """Where the two differ after the first step that shows it."""
-    answer = kueue.ask(scenario)
-    if "error" in answer:
-        raise NoAnswerError(answer["error"])
-    return differences(our_answer(scenario), answer["steps"])
 
 
 def is_different(kueue: Kueue, scenario: Json) -> bool:
@@ -67,43 +61,54 @@ def save(kueue: Kueue, name: str, scenario: Json) -> None:
 
 def main() -> int:
     arguments = _arguments()
+    seeds = [f"{arguments.seed}-{index}" for index in range(arguments.number)]
     if arguments.coverage:
         coverage = Coverage()
-        for index in range(arguments.number):
-            coverage.note(generate(f"{arguments.seed}-{index}"))
+        for seed in seeds:
+            coverage.note(generate(seed))
         print(coverage.table())
         return 0
     counts: Counter[str] = Counter()
-    with Kueue() as kueue:
-        for index in range(arguments.number):
-            seed = f"{arguments.seed}-{index}"
-            scenario = generate(seed)
-            try:
-                found = compare(kueue, scenario)
-            except NoAnswerError as error:
-                counts[f"no answer: {error}"] += 1
-                continue
-            counts["different" if found else "same"] += 1
-            if found and counts["different"] <= arguments.show:
-                _show(kueue, seed, scenario, arguments.save)
+    try:
+        _run(seeds, arguments, counts)
+    except KeyboardInterrupt:
+        print(f"stopped after {counts.total()} of {len(seeds)}: {dict(counts)}")
+        return STOPPED
     print(dict(counts))
-    return 1 if counts["different"] else 0
+    return 0 if counts.keys() <= {"same"} else 1
 
 
-def _show(kueue: Kueue, seed: str, scenario: Json, saves: bool) -> None:
-    small = shrink(scenario, lambda smaller: is_different(kueue, smaller))
-    print(f"\n=== seed {seed}: {len(small['steps'])} steps, {len(small['objects'])} objects")
-    print(json.dumps(small))
-    for each in compare(kueue, small):
-        print(each)
-    if saves:
-        save(kueue, seed, small)
+def _run(seeds: list[str], arguments: argparse.Namespace, counts: Counter[str]) -> None:
+    """Play all of them, and show what differs while others are still played."""
+    progress = Progress(len(seeds), sys.stderr)
+    with playing(seeds, arguments.jobs) as played:
+        for each in played:
+            counts[each.outcome] += 1
+            if each.outcome == "different" and counts["different"] <= arguments.show:
+                progress.clear()
+                _show(each.seed, arguments.save)
+            elif each.outcome != "same":
+                progress.clear()
+                print(f"seed {each.seed}: {each.outcome}", flush=True)
+            progress.note(counts.total() - counts["same"])
+    progress.clear()
+
+
+def _show(seed: str, saves: bool) -> None:
+    with Kueue() as kueue:
+        small = shrink(generate(seed), lambda smaller: is_different(kueue, smaller))
+        print(f"\n=== seed {seed}: {len(small['steps'])} steps, {len(small['objects'])} objects")
+        print(json.dumps(small))
+        print(*compare(kueue, small), sep="\n", flush=True)
+        if saves:
+            save(kueue, seed, small)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--number", type=int, default=2000)
     parser.add_argument("--seed", default="1")
+    parser.add_argument("--jobs", type=int, default=1, help="how many play at once, each with a Kueue beside it")
     parser.add_argument("--show", type=int, default=5, help="how many differences to shrink and print")
     parser.add_argument("--save", action="store_true", help="keep the printed ones among the cases")
     parser.add_argument("--coverage", action="store_true", help="only tell what the scenarios hold; needs no Go")

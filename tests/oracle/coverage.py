@@ -105,6 +105,7 @@ def _happened(scenario: Json) -> Iterator[str]:
                 case Reserve():
                     yield from _of_reservation(stage, decision)
                 case Evict():
+                    yield "happened: preemption"
                     yield f"happened: preemption {decision.reason}"
                 case Wait():
                     yield f"happened: waits, {decision.reason}"

@@ -5,8 +5,9 @@ import random
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from engine.scenario_strategies import Author, Pick, write_scenario
+from engine.scenario_strategies import STRATEGIES, Author, write_scenario
 from oracle.dressing import dress
+from oracle.rivals import Borrowers, Rivals
 
 Json = Any
 
@@ -15,66 +16,27 @@ PLAIN_RESOURCE = "amd.com/gpu"
 """Stands for memory. SCH-106 leaves open in which order the resources of a request are looked at, and the real one goes
 by a hash of their names; by it, this name comes before cpu as it does in the alphabet, where memory would not."""
 
-CYCLE: Json = {"cycle": 1}
+AUTHORS = (Author, Author, Author, Rivals, Rivals, Rivals, Borrowers, Borrowers, Borrowers, Borrowers)
+"""How often each of them writes."""
+FAIRLY = (True, True, True, False, False)
+"""How often borrowers take by fair share, and how often by priority."""
 T = TypeVar("T")
 PRIORITY_CLASS: Json = {"group": "kueue.x-k8s.io", "kind": "WorkloadPriorityClass", "name": "some"}
-
-
-class Rivals(Author):
-    """Queues of one tree whose jobs are small enough to fit and many enough to fight: most preemptions are theirs."""
-
-    def __init__(self) -> None:
-        super().__init__(running=(2, 4, 6, 8))
-
-    def _some_cohort(self, pick: Pick) -> str | None:
-        return pick(list(self.cohorts)) if self.cohorts else None
-
-    def _queue(self, pick: Pick, name: str, cohort: str | None) -> Json:
-        made = super()._queue(pick, name, cohort)
-        policies: Json = {
-            "withinClusterQueue": pick(["LowerPriority", "LowerOrNewerEqualPriority", "Never"]),
-            "reclaimWithinCohort": pick(["Any", "Any", "LowerPriority"]),
-        }
-        if pick([True, False]):
-            policies["borrowWithinCohort"] = {"policy": "LowerPriority", "maxPriorityThreshold": pick([0, 1, 2])}
-        made["spec"] |= {"namespaceSelector": {}, "stopPolicy": "None", "preemption": policies}
-        return made
-
-    def crowd(self, pick: Pick) -> list[Json]:
-        """One queue takes what it can get before anything else happens."""
-        queue = self._some_queue(pick)
-        return [*(self._submitted(pick, queue, pick([0, 0, 1])) for _ in range(pick([4, 8, 12]))), *[CYCLE] * 12]
-
-    def attack(self, pick: Pick) -> list[Json]:
-        """Urgent jobs arrive everywhere, and victims leave."""
-        arrivals = [self._submitted(pick, queue, pick([1, 2, 3])) for queue in self.queues for _ in range(pick([1, 2]))]
-        return [*arrivals, CYCLE, CYCLE, {"settle": {}}, CYCLE, CYCLE, {"settle": {}}]
-
-    def _submitted(self, pick: Pick, queue: str, priority: int) -> Json:
-        made = self._workload(pick)
-        made["spec"] |= {"queueName": queue, "priority": priority}
-        return {"put": made}
-
-    def _workload(self, pick: Pick) -> Json:
-        made = super()._workload(pick)
-        first = made["spec"]["podSets"][0]
-        first["count"] = max(pick([1, 1, 2, 3]), first.get("minCount", 0))
-        first["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = str(pick([1, 1, 2]))
-        made["spec"]["podSets"] = [first]
-        return made
 
 
 def scenario(seed: str) -> Json:
     """The scenario that belongs to a seed."""
     chance = random.Random(seed)  # noqa: S311
-    author = Rivals() if chance.random() < 0.5 else Author()
+    author = chance.choice(AUTHORS)()
 
     def pick(options: Sequence[T], /) -> T:
         return chance.choice(list(options))
 
     made = write_scenario(pick, [author], chance.randint(1, MOST_STEPS))
     if isinstance(author, Rivals):
-        made["steps"] = [*author.crowd(pick), *made["steps"], *author.attack(pick), made["steps"][-1]]
+        made["steps"] = author.story(pick, made["steps"])
+    if isinstance(author, Borrowers):
+        made["configuration"] = {"fairSharing": {"preemptionStrategies": pick(STRATEGIES)}} if pick(FAIRLY) else {}
     made = json.loads(json.dumps(made).replace('"memory"', f'"{PLAIN_RESOURCE}"'))
     made = {**made, "steps": _cycle_by_cycle(_answerable(made), chance)}
     dressed = dress(made, chance)

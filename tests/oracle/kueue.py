@@ -57,10 +57,18 @@ class Kueue:
         self._process.stdin.write(json.dumps(scenario) + "\n")
         self._process.stdin.flush()
         if not select.select([self._process.stdout], [], [], patience)[0]:
-            self._process.kill()
-            self._start()
+            self._restart()
             raise NoAnswerError(f"no answer within {patience} s")
-        return json.loads(self._process.stdout.readline())
+        line = self._process.stdout.readline()
+        if not line:
+            self._restart()
+            raise NoAnswerError("it ended")
+        return json.loads(line)
+
+    def _restart(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._start()
 
 
 def build() -> None:
