@@ -1,0 +1,1 @@
+"""PodDisruptionBudgets: how many pods of a group may be disturbed now."""

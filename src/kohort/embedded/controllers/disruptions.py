@@ -1,0 +1,45 @@
+"""Ends pods for reasons of their own: says why in their status, then deletes them.
+
+Both writes name the uid, so that a new pod of the same name is never hit; a pod that is gone already is no error.
+"""
+
+from datetime import datetime
+
+from kohort.api.codec import Json
+from kohort.api.times import format_time
+from kohort.embedded.controllers.seen import SeenPod
+from kohort.kube.errors import StatusError
+from kohort.kube.objects import Objects
+from kohort.kube.options import Deletion
+from kohort.kube.patches import StrategicPatch
+
+
+def disruption_target(pod: SeenPod, reason: str, message: str, now: datetime) -> dict[str, Json]:
+    """The condition that says that a pod ends through no fault of its own."""
+    return {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": format_time(now),
+        "observedGeneration": pod.metadata.generation,
+    }
+
+
+async def amend_status(pods: Objects[SeenPod], pod: SeenPod, status: dict[str, Json]) -> None:
+    """Change a part of the status of this very pod."""
+    patch = StrategicPatch({"metadata": {"uid": pod.metadata.uid}, "status": status})
+    try:
+        await pods.patch(pod.key, patch, subresource="status")
+    except StatusError as error:
+        if not error.is_not_found:
+            raise
+
+
+async def delete(pods: Objects[SeenPod], pod: SeenPod, grace: int | None = None) -> None:
+    """Delete this very pod; without `grace` it takes the time it asked for."""
+    try:
+        await pods.delete(pod.key, Deletion(grace_seconds=grace, uid=pod.metadata.uid))
+    except StatusError as error:
+        if not error.is_not_found:
+            raise

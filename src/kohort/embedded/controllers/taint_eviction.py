@@ -1,0 +1,109 @@
+"""Deletes pods from nodes with NoExecute taints, each when its tolerations run out.
+
+The time that a pod is given starts when its node's taints are noticed, and is forgotten when they go.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from kohort.api.conditions import find
+from kohort.api.core.nodes import Node
+from kohort.api.meta import Taint, Toleration
+from kohort.api.taints import tolerates
+from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.disruptions import amend_status, delete, disruption_target
+from kohort.embedded.controllers.seen import SeenPod, pods_by_node, pods_on, reference_to
+from kohort.kube.client import Client
+from kohort.kube.controller import Requeue
+from kohort.kube.events import Note
+from kohort.kube.informer import Informers
+from kohort.kube.kinds import ObjectKey
+
+FOR_EVER = float("inf")
+
+
+def expelling(taints: Iterable[Taint]) -> tuple[Taint, ...]:
+    """The taints that drive out pods which are there already."""
+    return tuple(taint for taint in taints if taint.effect == "NoExecute")
+
+
+def tolerated_seconds(taints: Sequence[Taint], tolerations: Sequence[Toleration]) -> float:
+    """How long a pod may stay under taints: 0 when one is not tolerated at all, else the shortest time it was given."""
+    limits = [FOR_EVER]
+    for taint in taints:
+        covering = [each for each in tolerations if tolerates(each, taint)]
+        if not covering:
+            return 0.0
+        seconds = covering[0].toleration_seconds
+        limits.append(FOR_EVER if seconds is None else float(max(0, seconds)))
+    return min(limits)
+
+
+class TaintEviction(BuiltIn[ObjectKey]):
+    """Watches for pods that have to leave tainted nodes."""
+
+    NAME = "taint-eviction-controller"
+    WORKERS = 4
+
+    def __init__(self, client: Client, informers: Informers) -> None:
+        super().__init__(client)
+        self._objects = client.of(SeenPod)
+        self._since: dict[ObjectKey, float] = {}
+        self._nodes = informers.of(Node)
+        self._pods = pods_by_node(informers)
+        self._nodes.subscribe(self._on_node)
+        self._pods.subscribe(self._on_pod)
+
+    def _on_node(self, old: Node | None, new: Node | None) -> None:
+        before = expelling(old.spec.taints) if old else ()
+        after = expelling(new.spec.taints) if new else ()
+        node = new or old
+        if before != after and node is not None:
+            for pod in pods_on(self._pods.cache, node.metadata.name):
+                self._queue.add(pod.key)
+
+    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        if new is None:
+            if old is not None:
+                self._since.pop(old.key, None)
+            return
+        if self._taints(new) and (old is None or old.spec != new.spec):
+            self._queue.add(new.key)
+
+    def _taints(self, pod: SeenPod) -> tuple[Taint, ...]:
+        node = self._nodes.cache.get(("", pod.spec.node_name)) if pod.spec.node_name else None
+        return expelling(node.spec.taints) if node is not None else ()
+
+    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+        """Delete a pod whose time is up, or look again when it is."""
+        pod = self._pods.cache.get(key)
+        if pod is None or pod.is_leaving:
+            self._since.pop(key, None)
+            return None
+        taints = self._taints(pod)
+        given = tolerated_seconds(taints, pod.spec.tolerations) if taints else FOR_EVER
+        if given == FOR_EVER:
+            self._spare(pod)
+            return None
+        now = self._clock.now()
+        left = self._since.setdefault(key, now) + given - now
+        if left > 0:
+            return Requeue(left)
+        await self._evict(pod)
+        return None
+
+    def _spare(self, pod: SeenPod) -> None:
+        if self._since.pop(pod.key, None) is not None:
+            self._tell(pod, f"Cancelling deletion of Pod {pod.key}")
+
+    async def _evict(self, pod: SeenPod) -> None:
+        self._tell(pod, f"Marking for deletion Pod {pod.key}")
+        present = find(pod.status.conditions, "DisruptionTarget")
+        if present is None or present.status != "True":
+            why = "Taint manager: deleting due to NoExecute taint"
+            condition = disruption_target(pod, "DeletionByTaintManager", why, self._clock.wall())
+            await amend_status(self._objects, pod, {"conditions": [condition]})
+        await delete(self._objects, pod)
+        self._since.pop(pod.key, None)
+
+    def _tell(self, pod: SeenPod, message: str) -> None:
+        self._recorder.record(reference_to(pod), Note("Normal", "TaintManagerEviction", message))

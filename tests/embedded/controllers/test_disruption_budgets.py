@@ -1,0 +1,155 @@
+"""Disruption budgets tell how many of their pods may go, and evictions keep to that."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded.controllers.workshops import Workshop, labelled, owned, workshop
+from embedded.server.clusters import Object, deployment, pod
+from kohort.api.errors import ApiError
+from kohort.embedded.controllers.budgets.controller import Budgets
+from kohort.embedded.controllers.budgets.plan import Demand, demand, plan
+from kohort.embedded.controllers.budgets.views import Budget, BudgetSpec
+from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.shares import rounded_down, rounded_up
+from kohort.kube.clock import START
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[Workshop]:
+    async with workshop(Budgets) as running:
+        yield running
+
+
+def budget(**spec: Any) -> Object:
+    selector = {"matchLabels": {"app": "web"}}
+    head = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "web"}}
+    return {**head, "spec": {"selector": selector, **spec}}
+
+
+def replica_set(name: str, replicas: int) -> Object:
+    return {**deployment(name, replicas), "kind": "ReplicaSet"}
+
+
+async def figures(world: Workshop, found: Object) -> tuple[int, ...]:
+    status = (await world.get(found))["status"]
+    names = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
+    return tuple(status.get(name, 0) for name in names)
+
+
+async def ready_pods(world: Workshop, count: int, owner: Object | None = None) -> list[Object]:
+    made = []
+    for index in range(count):
+        one = labelled(pod(f"web-{index}"), app="web")
+        made.append(await world.create(owned(one, owner) if owner else one))
+    await world.run(*made)
+    return made
+
+
+async def evict(world: Workshop, one: Object) -> int:
+    name = one["metadata"]["name"]
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
+    return (await world.cluster.ask("POST", f"{world.path(one)}/eviction", body)).status
+
+
+async def test_a_minimum_counts_the_pods_that_are_there(world: Workshop) -> None:
+    found = await world.create(budget(minAvailable=2))
+    pods = await ready_pods(world, 3)
+    await world.calm()
+    assert await figures(world, found) == (3, 2, 3, 1)
+    (condition,) = (await world.get(found))["status"]["conditions"]
+    assert (condition["status"], condition["reason"]) == ("True", "SufficientPods")
+    await world.set_status(pods[0], conditions=[world.condition("Ready", "False")])
+    await world.calm()
+    assert await figures(world, found) == (3, 2, 2, 0)
+    (condition,) = (await world.get(found))["status"]["conditions"]
+    assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
+
+
+async def test_a_share_counts_what_the_owners_want(world: Workshop) -> None:
+    owner = await world.create(replica_set("web", 10))
+    found = await world.create(budget(maxUnavailable="25%"))
+    await ready_pods(world, 9, owner)
+    await world.calm()
+    assert await figures(world, found) == (10, 7, 9, 2)
+
+
+async def test_nothing_may_go_where_an_owner_has_no_scale(world: Workshop) -> None:
+    template = {"spec": {"restartPolicy": "Never", **pod("x")["spec"]}}
+    head = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job"}}
+    owner = await world.create({**head, "spec": {"template": template}})
+    found = await world.create(budget(maxUnavailable=1))
+    await ready_pods(world, 2, owner)
+    await world.calm()
+    status = (await world.get(found))["status"]
+    assert status["disruptionsAllowed"] == 0
+    (condition,) = status["conditions"]
+    assert condition["reason"] == "SyncFailed"
+    assert condition["message"] == "jobs.batch does not implement the scale subresource"
+
+
+async def test_evictions_are_granted_up_to_the_budget(world: Workshop) -> None:
+    found = await world.create(budget(minAvailable=2))
+    pods = await ready_pods(world, 3)
+    await world.calm()
+    assert [await evict(world, one) for one in pods[:2]] == [201, 429]
+    await world.calm()
+    assert await figures(world, found) == (3, 2, 2, 0)
+    await world.delete(pods[0], gracePeriodSeconds=0)
+    await world.calm()
+    assert await figures(world, found) == (2, 2, 2, 0)
+    assert not (await world.get(found))["status"].get("disruptedPods")
+
+
+async def test_an_eviction_that_comes_to_nothing_is_forgotten_after_two_minutes(world: Workshop) -> None:
+    found = await world.create(budget(minAvailable=2))
+    await ready_pods(world, 3)
+    await world.calm()
+    moment = world.condition("x", "y")["lastTransitionTime"]
+    await world.set_status(found, disruptedPods={"web-0": moment})
+    await world.calm()
+    assert await figures(world, found) == (3, 2, 2, 0)
+    await world.later(130)
+    assert await figures(world, found) == (3, 2, 3, 1)
+    assert "NotDeleted" in {reason for reason, _ in await world.events()}
+
+
+async def test_another_selector_means_other_pods(world: Workshop) -> None:
+    found = await world.create(budget(minAvailable=1))
+    await ready_pods(world, 2)
+    await world.calm()
+    await world.merge(found, {"spec": {"selector": {"matchLabels": {"app": "else"}}}})
+    await world.calm()
+    assert await figures(world, found) == (0, 1, 0, 0)
+
+
+async def test_a_budget_without_pods_allows_nothing(world: Workshop) -> None:
+    found = await world.create(budget(minAvailable=0))
+    await world.calm()
+    assert await figures(world, found) == (0, 0, 0, 0)
+    assert ("NoPods", "No matching pods found") in await world.events()
+
+
+@given(st.integers(0, 100), st.integers(0, 1000))
+def test_shares_lie_between_their_roundings(percent: int, whole: int) -> None:
+    low, high = rounded_down(f"{percent}%", whole), rounded_up(f"{percent}%", whole)
+    assert low <= percent * whole / 100 <= high <= low + 1
+
+
+@pytest.mark.parametrize("text", ["", "3", "%", "-3%", "x%", "٣%"])
+def test_a_text_that_is_no_share_is_told(text: str) -> None:
+    with pytest.raises(ApiError, match="neither a count nor a percentage"):
+        rounded_up(text, 10)
+
+
+@given(st.integers(0, 20), st.integers(0, 20), st.sampled_from([0, 3, "0%", "50%", "100%"]))
+def test_never_more_may_go_than_is_healthy_beyond_the_demand(pods: int, expected: int, most: int | str) -> None:
+    found = Budget(spec=BudgetSpec(max_unavailable=most))
+    wanted = demand(found, expected)
+    status = plan(found, [SeenPod()] * pods, wanted, START).status
+    assert 0 <= wanted.healthy <= expected
+    assert status.disruptions_allowed == 0 or status.current_healthy - status.disruptions_allowed >= wanted.healthy
+    assert plan(found, [], Demand(0, 0), START).status.disruptions_allowed == 0

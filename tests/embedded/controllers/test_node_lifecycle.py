@@ -1,0 +1,163 @@
+"""Nodes that are not heard of are lost; taints follow conditions."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded.controllers.workshops import Workshop, node, workshop
+from embedded.server.clusters import Object, pod
+from kohort.api.core.nodes import Node, NodeSpec, NodeStatus
+from kohort.api.core.objects import StatusCondition
+from kohort.api.meta import Taint
+from kohort.api.times import format_micro_time
+from kohort.embedded.controllers.node_health import driving_out, keeping_away, with_taints
+from kohort.embedded.controllers.node_lifecycle import NodeLifecycle
+from kohort.kube.clock import START
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[Workshop]:
+    async with workshop(NodeLifecycle) as running:
+        yield running
+
+
+async def renew(world: Workshop, name: str, seconds: int = 40) -> None:
+    spec = {
+        "holderIdentity": name,
+        "leaseDurationSeconds": seconds,
+        "renewTime": format_micro_time(world.clock.wall()),
+    }
+    reply = await world.cluster.merge(f"{LEASES}/{name}", {"spec": spec})
+    if reply.status == 404:
+        head = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        await world.create({**head, "metadata": {"name": name, "namespace": "kube-node-lease"}, "spec": spec})
+
+
+async def pass_time(world: Workshop, seconds: int, *alive: str) -> None:
+    """Time in which some nodes renew their leases."""
+    for _ in range(seconds // 10):
+        for name in alive:
+            await renew(world, name)
+        await world.later(10)
+
+
+def status_of(found: Object, kind: str) -> str:
+    (condition,) = [each for each in found["status"]["conditions"] if each["type"] == kind]
+    return str(condition["status"])
+
+
+def taints_of(found: Object) -> set[tuple[str, str]]:
+    return {(each["key"], each["effect"]) for each in found["spec"].get("taints", ())}
+
+
+async def test_a_node_that_renews_its_lease_stays_ready(world: Workshop) -> None:
+    host = await world.create(node("host"))
+    await pass_time(world, 200, "host")
+    assert status_of(await world.get(host), "Ready") == "True"
+
+
+async def test_a_silent_node_becomes_unknown_with_its_pods_not_ready_and_pods_kept_off(world: Workshop) -> None:
+    lost, _ = await world.create(node("lost")), await world.create(node("alive"))
+    serving = await world.create(pod("serving", nodeName="lost"))
+    await world.run(serving)
+    await renew(world, "lost")
+    await pass_time(world, 40, "alive")
+    assert status_of(await world.get(lost), "Ready") == "True"
+    await pass_time(world, 30, "alive")
+    found = await world.get(lost)
+    assert {each["type"]: each["status"] for each in found["status"]["conditions"]} == dict.fromkeys(
+        ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure"), "Unknown"
+    )
+    (ready,) = [each for each in found["status"]["conditions"] if each["type"] == "Ready"]
+    assert (ready["reason"], ready["message"]) == ("NodeStatusUnknown", "Kubelet stopped posting node status.")
+    assert taints_of(found) == {(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")}
+    assert status_of(await world.get(serving), "Ready") == "False"
+    events = await world.events()
+    assert ("NodeNotReady", "Node lost status is now: NodeNotReady") in events
+    assert ("NodeNotReady", "Node is not ready") in events
+
+
+async def test_a_node_that_comes_back_loses_the_taints_and_keeps_others(world: Workshop) -> None:
+    mine = {"key": "mine", "effect": "NoSchedule", "value": "x"}
+    lost, _ = await world.create(node("lost", mine)), await world.create(node("alive"))
+    await pass_time(world, 60, "alive")
+    assert (UNREACHABLE, "NoExecute") in taints_of(await world.get(lost))
+    await renew(world, "lost")
+    await world.set_status(lost, conditions=[world.condition("Ready", "True")])
+    await world.calm()
+    assert (await world.get(lost))["spec"]["taints"] == [mine]
+
+
+async def test_nobody_is_driven_out_while_no_node_is_ready(world: Workshop) -> None:
+    hosts = [await world.create(node(name)) for name in ("a", "b")]
+    await world.later(70)
+    assert [taints_of(await world.get(host)) for host in hosts] == [{(UNREACHABLE, "NoSchedule")}] * 2
+    await world.set_status(hosts[0], conditions=[world.condition("Ready", "True")])
+    await renew(world, "a")
+    await world.later(15)
+    assert taints_of(await world.get(hosts[0])) == set()
+    assert (UNREACHABLE, "NoExecute") in taints_of(await world.get(hosts[1]))
+
+
+async def test_nodes_are_emptied_one_by_one(world: Workshop) -> None:
+    hosts = [await world.create(node(name)) for name in ("a", "b", "c")]
+    await world.create(node("alive"))
+    await pass_time(world, 60, "alive")
+    emptied = [(UNREACHABLE, "NoExecute") in taints_of(await world.get(host)) for host in hosts]
+    assert 1 <= sum(emptied) < 3
+    await pass_time(world, 40, "alive")
+    assert all([(UNREACHABLE, "NoExecute") in taints_of(await world.get(host)) for host in hosts])
+
+
+async def test_a_node_with_a_longer_lease_is_given_longer(world: Workshop) -> None:
+    slow, _ = await world.create(node("slow")), await world.create(node("alive"))
+    await renew(world, "slow", seconds=200)
+    await pass_time(world, 220, "alive")
+    assert status_of(await world.get(slow), "Ready") == "True"
+    await pass_time(world, 50, "alive")
+    assert status_of(await world.get(slow), "Ready") == "Unknown"
+
+
+async def test_a_node_that_never_said_anything_is_lost_later(world: Workshop) -> None:
+    new = await world.create(node("new", ready=""))
+    await world.later(55)
+    assert not (await world.get(new))["status"].get("conditions")
+    await world.later(10)
+    (ready,) = [each for each in (await world.get(new))["status"]["conditions"] if each["type"] == "Ready"]
+    assert (ready["status"], ready["reason"]) == ("Unknown", "NodeStatusNeverUpdated")
+
+
+async def test_a_cordoned_node_is_tainted(world: Workshop) -> None:
+    host = await world.create(node("host", unschedulable=True))
+    await world.calm()
+    assert taints_of(await world.get(host)) == {("node.kubernetes.io/unschedulable", "NoSchedule")}
+
+
+KEYS = st.sampled_from([UNREACHABLE, "node.kubernetes.io/not-ready", "node.kubernetes.io/memory-pressure", "mine"])
+TAINTS = st.lists(st.builds(Taint, key=KEYS, effect=st.sampled_from(["NoSchedule", "NoExecute"])), max_size=5)
+CONDITIONS = st.lists(
+    st.builds(
+        StatusCondition,
+        type=st.sampled_from(["Ready", "MemoryPressure"]),
+        status=st.sampled_from(["True", "False", "Unknown"]),
+    ),
+    max_size=2,
+    unique_by=lambda each: each.type,
+)
+
+
+@given(TAINTS, CONDITIONS)
+def test_taints_come_to_rest_and_others_taints_stay(taints: list[Taint], conditions: list[StatusCondition]) -> None:
+    status = NodeStatus(conditions=tuple(conditions))
+    before = Node(spec=NodeSpec(taints=tuple(taints)), status=status)
+    wanted = keeping_away(before) | driving_out(before)
+    once = with_taints(before, wanted, START)
+    again = with_taints(Node(spec=NodeSpec(taints=once), status=status), wanted, START)
+    assert again == once
+    assert [each for each in once if each.key == "mine"] == [each for each in taints if each.key == "mine"]
+    assert {(each.key, each.effect) for each in once if each.key != "mine"} >= wanted

@@ -1,0 +1,161 @@
+"""A server with some built-in controllers at work on it, in virtual time, and hands that play kubelet."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from embedded.collector.worlds import Meddler
+from embedded.server.clusters import ADMIN, Cluster, Object, Reply, running_cluster
+from kohort.api.times import format_time
+from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.kube.client import Client
+from kohort.kube.informer import Informers
+
+ROUNDS = 400
+STEP = 0.05
+CALM = 5
+"""So many steps without a write mean that the controllers are done for now."""
+
+Make = Callable[[Client, Informers], BuiltIn[Any]]
+
+
+class Workshop:
+    """A cluster that controllers look after."""
+
+    def __init__(self, cluster: Cluster, meddler: Meddler) -> None:
+        self.cluster = cluster
+        self.clock = cluster.clock
+        self.meddler = meddler
+
+    async def create(self, found: Object) -> Object:
+        return await self.cluster.create(found)
+
+    def path(self, found: Object) -> str:
+        return f"{self.cluster.place(found)}/{found['metadata']['name']}"
+
+    async def get(self, found: Object) -> Object:
+        return await self.cluster.get(self.path(found))
+
+    async def is_there(self, found: Object) -> bool:
+        """Whether the very same object still exists."""
+        reply = await self.cluster.ask("GET", self.path(found))
+        return reply.status == 200 and reply.body["metadata"]["uid"] == found["metadata"]["uid"]
+
+    async def merge(self, found: Object, patch: Object, subresource: str = "") -> Reply:
+        """Change an object, which must be allowed."""
+        path = self.path(found) + (f"/{subresource}" if subresource else "")
+        reply = await self.cluster.merge(path, patch)
+        assert reply.status == 200, reply
+        return reply
+
+    async def delete(self, found: Object, **options: Any) -> Reply:
+        body = {"kind": "DeleteOptions", "apiVersion": "v1", **options}
+        return await self.cluster.ask("DELETE", self.path(found), body)
+
+    async def items(self, path: str) -> list[Object]:
+        return list((await self.cluster.get(path))["items"])
+
+    async def pods(self) -> list[Object]:
+        """The pods of namespace `default`, by name."""
+        return await self.items("/api/v1/namespaces/default/pods")
+
+    async def names(self) -> list[str]:
+        return [pod["metadata"]["name"] for pod in await self.pods()]
+
+    async def events(self) -> list[tuple[str, str]]:
+        """Reason and message of all events."""
+        found = await self.items("/apis/events.k8s.io/v1/events")
+        return [(event["reason"], event["note"]) for event in found]
+
+    async def calm(self) -> None:
+        """Let the controllers do all they want to do now."""
+        quiet, revision = 0, -1
+        for _ in range(ROUNDS):
+            await self.clock.advance(STEP)
+            quiet = quiet + 1 if self.cluster.core.store.revision == revision else 0
+            revision = self.cluster.core.store.revision
+            if quiet == CALM:
+                return
+        raise AssertionError("the controllers do not come to rest")
+
+    async def later(self, seconds: float) -> None:
+        """Let time pass, and the controllers do what they want to do then."""
+        await self.clock.advance(seconds)
+        await self.calm()
+
+    # What a kubelet would do
+
+    async def set_status(self, found: Object, **status: Any) -> None:
+        await self.merge(found, {"status": status}, "status")
+
+    async def run(self, *pods: Object) -> None:
+        """Let pods run and be ready."""
+        for pod in pods:
+            if not pod["spec"].get("nodeName"):
+                await self.bind(pod, "node")
+            await self.set_status(pod, phase="Running", conditions=[self.condition("Ready", "True")])
+
+    async def bind(self, pod: Object, node: str) -> None:
+        binding = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": node}}
+        reply = await self.cluster.ask("POST", f"{self.path(pod)}/binding", binding)
+        assert reply.status == 201, reply
+
+    async def run_all(self) -> None:
+        """Let all pods run that do not, and all leaving ones go, until nothing changes any more."""
+        for _ in range(30):
+            await self.calm()
+            pods = await self.pods()
+            leaving = [pod for pod in pods if pod["metadata"].get("deletionTimestamp")]
+            new = [pod for pod in pods if pod["status"]["phase"] == "Pending" and pod not in leaving]
+            if not leaving and not new:
+                return
+            for pod in leaving:
+                await self.delete(pod, gracePeriodSeconds=0)
+            await self.run(*new)
+        raise AssertionError("pods come and go without end")
+
+    def condition(self, kind: str, status: str, **more: str) -> Object:
+        moment = format_time(self.clock.wall())
+        return {"type": kind, "status": status, "lastTransitionTime": moment, **more}
+
+
+@asynccontextmanager
+async def workshop(*makes: Make) -> AsyncIterator[Workshop]:
+    """A fresh cluster with these controllers."""
+    async with running_cluster() as cluster:
+        meddler = Meddler(cluster.core.transport(ADMIN))
+        client = Client(meddler, cluster.clock)
+        informers = Informers(client)
+        controllers = [make(client, informers) for make in makes]
+        informers.start()
+        await informers.wait_live()
+        for controller in controllers:
+            controller.start()
+        try:
+            yield Workshop(cluster, meddler)
+        finally:
+            for controller in controllers:
+                await controller.stop()
+            await informers.stop()
+
+
+def node(name: str, *taints: Object, ready: str = "True", **spec: Any) -> Object:
+    conditions = [{"type": "Ready", "status": ready}] if ready else []
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "spec": {"taints": list(taints), **spec},
+        "status": {"conditions": conditions},
+    }
+
+
+def labelled(found: Object, **labels: str) -> Object:
+    return {**found, "metadata": {**found["metadata"], "labels": labels}}
+
+
+def owned(found: Object, owner: Object) -> Object:
+    """The object under the control of another, which exists."""
+    head = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
+    reference = {**head, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+    return {**found, "metadata": {**found["metadata"], "ownerReferences": [reference]}}
