@@ -69,6 +69,8 @@ class PodState(Value):
     containers: tuple[ContainerStatus, ...]
     init: tuple[ContainerStatus, ...] = ()
     failed: Failure | None = None
+    over: bool = False
+    """Whether nothing will ever happen again, as of a pod that was stopped before its containers ran."""
 
 
 class Note(Value):
@@ -97,7 +99,8 @@ class RunningPod(Protocol):
     def stop(self, grace: float) -> None:
         """End all containers within so many seconds; idempotent, and a smaller grace later shortens it.
 
-        The last state that is reported has every container terminated (or waiting, if it never ran).
+        The last state that is reported has every container terminated, or waiting if it never ran and `over`; without
+        that word the agent waits a little longer than the grace before it takes waiting containers for stopped.
         """
         ...
 

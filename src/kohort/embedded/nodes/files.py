@@ -1,0 +1,93 @@
+"""A file of Node manifests, as people write them or as `kubectl get nodes -o yaml` prints them, as declared nodes."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kohort.api.codec import from_json
+from kohort.api.core.nodes import Node
+from kohort.api.documents import Document, load
+from kohort.api.errors import DecodeError, DocumentError
+from kohort.api.fields import ROOT, FieldError, Path, required
+from kohort.api.quantity import canonical
+from kohort.api.taints import taint_errors
+from kohort.embedded.nodes.declared import DeclarationError, DeclaredNode, capacity_errors, node_errors, with_pods
+
+_LISTS = ("List", "NodeList")
+_OF_CONTROLLERS = "node.kubernetes.io/"
+"""Taints that tell how the node fared when it was printed, and that controllers set anew."""
+
+
+def read_nodes(file: str) -> tuple[DeclaredNode, ...]:
+    """All nodes of a file, or of standard input for `-`; raises DocumentError with file, line and field."""
+    nodes: list[DeclaredNode] = []
+    names: set[str] = set()
+    for document in load(file):
+        for found, place in _manifests(document):
+            node = _node(document, found, place)
+            if node.name in names:
+                raise _problem(document, place / "metadata" / "name", f'"{node.name}" stands twice')
+            names.add(node.name)
+            nodes.append(node)
+    if not nodes:
+        raise DeclarationError(f"{file}: no Node in it: give manifests of kind Node with status.capacity")
+    return tuple(nodes)
+
+
+def _manifests(document: Document) -> Iterator[tuple[Mapping[str, Any], Path]]:
+    value = document.value
+    if not isinstance(value, dict):
+        raise _problem(document, ROOT, "not an object but " + type(value).__name__)
+    if value.get("kind") not in _LISTS:
+        yield value, ROOT
+        return
+    items = value.get("items")
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if not isinstance(item, dict):
+            raise _problem(document, Path("items")[index], "not an object")
+        yield item, Path("items")[index]
+
+
+def _node(document: Document, found: Mapping[str, Any], place: Path) -> DeclaredNode:
+    if (found.get("apiVersion"), found.get("kind")) != ("v1", "Node"):
+        raise _problem(document, place / "kind", f"{found.get('apiVersion')} {found.get('kind')} is no v1 Node")
+    try:
+        read = from_json(dict(found), Node)
+    except DecodeError as error:
+        raise _problem(document, place, str(error)) from None
+    _refuse(document, place, _errors(read))
+    return _declared(read)
+
+
+def _errors(node: Node) -> Iterable[FieldError]:
+    status = Path("status")
+    yield from node_errors(node.metadata.name, node.metadata.labels)
+    yield from taint_errors(node.spec.taints, Path("spec") / "taints")
+    yield from capacity_errors(node.status.capacity, status / "capacity")
+    yield from capacity_errors(node.status.allocatable, status / "allocatable")
+    if not node.status.capacity:
+        yield required(status / "capacity", "say what the node offers, such as cpu and memory")
+
+
+def _declared(node: Node) -> DeclaredNode:
+    capacity = with_pods({name: canonical(amount) for name, amount in node.status.capacity.items()})
+    offered = {name: canonical(amount) for name, amount in node.status.allocatable.items()}
+    return DeclaredNode(
+        node.metadata.name,
+        capacity,
+        {**capacity, **offered} if offered else {},
+        node.metadata.labels,
+        node.metadata.annotations,
+        tuple(taint for taint in node.spec.taints if not taint.key.startswith(_OF_CONTROLLERS)),
+        node.spec.unschedulable,
+    )
+
+
+def _refuse(document: Document, place: Path, errors: Iterable[FieldError]) -> None:
+    for error in errors:
+        path = Path(f"{place.text}.{error.path.text}") if place.text else error.path
+        raise _problem(document, path, str(error).partition(": ")[2])
+
+
+def _problem(document: Document, path: Path, what: str) -> DocumentError:
+    line, column = document.position_of(path)
+    return DocumentError(f"{path}: {what}" if path.text else what, file=document.file, line=line, column=column)

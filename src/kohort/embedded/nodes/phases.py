@@ -1,0 +1,94 @@
+"""The phase of a pod from the states of its containers, as the kubelet derives it; pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from kohort.embedded.nodes.runtime import ContainerStatus, PodState, Running, Terminated, Waiting
+from kohort.embedded.nodes.shapes import Shape
+
+LOST = "ContainerStatusUnknown"
+_LOST_MESSAGE = "The container could not be located when the pod was terminated"
+KILLED = 137
+
+
+def by_name(state: PodState) -> dict[str, ContainerStatus]:
+    """All containers of a state."""
+    return {each.name: each for each in (*state.init, *state.containers)}
+
+
+def completed(shape: Shape, state: PodState) -> PodState:
+    """The state with a container for each of the spec: one that was left out has not been started."""
+    known = by_name(state)
+    reason = "PodInitializing" if shape.init else "ContainerCreating"
+    return PodState(
+        tuple(known.get(each.name) or ContainerStatus(each.name, Waiting(reason)) for each in shape.containers),
+        tuple(known.get(each.name) or ContainerStatus(each.name, Waiting("PodInitializing")) for each in shape.init),
+        state.failed,
+    )
+
+
+def has_stopped(state: PodState) -> bool:
+    """Whether nothing runs."""
+    return not any(isinstance(each.state, Running) for each in (*state.init, *state.containers))
+
+
+def phase_of(shape: Shape, state: PodState, *, is_last: bool) -> str:
+    """The phase; `is_last` where nothing will be started any more."""
+    if is_last and has_stopped(state):
+        return _last_phase(state)
+    known = by_name(state)
+    plain = [known[each.name] for each in shape.init if not each.is_sidecar]
+    if any((end := _end(each)) and end.exit_code and not shape.restarts(end.exit_code) for each in plain):
+        return "Failed"
+    begun = [has_begun(each) for each in state.containers]
+    if not any(begun) and not _is_initialized(plain, [known[each.name] for each in shape.init if each.is_sidecar]):
+        return "Pending"
+    if not all(begun):
+        return "Pending"
+    return _main_phase(shape, state.containers)
+
+
+def _main_phase(shape: Shape, containers: Iterable[ContainerStatus]) -> str:
+    ends = [_end(each) for each in containers]
+    codes = [end.exit_code for end in ends if end is not None]
+    if len(codes) < len(ends) or any(shape.restarts(code) for code in codes):
+        return "Running"
+    return "Failed" if any(codes) else "Succeeded"
+
+
+def _last_phase(state: PodState) -> str:
+    """Of a pod that is stopped: it succeeded only if all of it did."""
+    ends = [each.state for each in state.containers]
+    fine = state.failed is None and all(isinstance(end, Terminated) and end.exit_code == 0 for end in ends)
+    return "Succeeded" if fine else "Failed"
+
+
+def _end(status: ContainerStatus) -> Terminated | None:
+    """How the container ended, if it does not run now."""
+    if isinstance(status.state, Terminated):
+        return status.state
+    return status.last if isinstance(status.state, Waiting) else None
+
+
+def has_begun(status: ContainerStatus) -> bool:
+    """Whether the container ever ran."""
+    return not isinstance(status.state, Waiting) or status.last is not None
+
+
+def _is_initialized(plain: Iterable[ContainerStatus], sidecars: Iterable[ContainerStatus]) -> bool:
+    done = all(isinstance(each.state, Terminated) and each.state.exit_code == 0 for each in plain)
+    return done and all(has_begun(each) for each in sidecars)
+
+
+def given_up(shape: Shape, state: PodState, now: datetime) -> PodState:
+    """The last state of a pod that is stopped: what never came to run is written off, as the kubelet does."""
+    if shape.init and not any(has_begun(each) for each in state.containers):
+        return state
+    lost = Terminated(KILLED, LOST, now, now, message=_LOST_MESSAGE)
+    return PodState(tuple(_written_off(each, lost) for each in state.containers), state.init, state.failed)
+
+
+def _written_off(status: ContainerStatus, lost: Terminated) -> ContainerStatus:
+    if not isinstance(status.state, Waiting):
+        return status
+    return ContainerStatus(status.name, status.last or lost, status.restarts)

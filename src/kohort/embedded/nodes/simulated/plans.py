@@ -1,0 +1,200 @@
+"""What a pod's annotations say about how it is to fare; values that make no sense are told, and the default taken."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from kohort.embedded.nodes.runtime import Value
+
+PREFIX = "kohort.dev/"
+COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"
+FOREVER = float("inf")
+_LONGEST = 10 * 365 * 24 * 3600.0
+_MOST_TIMES = 1_000_000
+_FAILED = 1
+_NUMBER = "a number of seconds from 0 to ten years"
+
+
+class Plan(Value):
+    """How a pod is to fare."""
+
+    start: float
+    """Seconds from the pod's coming to the start of its first container."""
+    init: float
+    """Seconds that each init container runs."""
+    run: float
+    """Seconds that the containers run."""
+    stop: float
+    """Seconds that the containers take to end when they are told to."""
+    failing: int = 0
+    """How many runs fail; those after them succeed."""
+    failure_code: int = _FAILED
+    reason: str = "Error"
+    """Why a failing container ended."""
+    waiting: str = ""
+    """Why the containers never start."""
+
+    def code_of(self, attempt: int) -> int:
+        """With what a run ends; the first is number 0."""
+        return self.failure_code if attempt < self.failing else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What holds where annotations say nothing."""
+
+    start_seconds: float = 0.0
+    run_seconds: float = 10.0
+    """For pods that come to an end; those that are always restarted run until they are deleted."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """A plan, and what was wrong with the annotations."""
+
+    plan: Plan
+    problems: list[str] = field(default_factory=list)
+
+
+class _NonsenseError(Exception):
+    """The value is not what it should be; says what it should."""
+
+
+def read_plan(pod: Mapping[str, Any], defaults: Defaults) -> Reading:
+    """The plan of a pod."""
+    metadata, spec = pod.get("metadata") or {}, pod.get("spec") or {}
+    said = {
+        name.removeprefix(PREFIX): text
+        for name, text in (metadata.get("annotations") or {}).items()
+        if name.startswith(PREFIX)
+    }
+    ends = spec.get("restartPolicy", "Always") != "Always"
+    plan = Plan(defaults.start_seconds, 0.0, defaults.run_seconds if ends else FOREVER, 0.0)
+    reading = Reading(plan)
+    found = _Annotations(said, reading.problems)
+    reading.plan = _failures(found, _times(found, plan), metadata)
+    return reading
+
+
+class _Annotations:
+    """The texts of a pod's annotations; each is read once, and told once when it is nonsense."""
+
+    def __init__(self, said: Mapping[str, str], problems: list[str]) -> None:
+        self._said = said
+        self._problems = problems
+
+    def read(self, name: str, reader: Callable[[str], Any], default: Any) -> Any:
+        text = self._said.get(name)
+        if text is None:
+            return default
+        try:
+            return reader(text.strip())
+        except (_NonsenseError, ValueError) as error:
+            wanted = str(error) if isinstance(error, _NonsenseError) else "another value"
+            self._problems.append(f'{PREFIX}{name}: "{text[:64]}" is not {wanted}; it is left out of account')
+            return default
+
+
+def _times(found: _Annotations, plan: Plan) -> Plan:
+    return Plan(
+        found.read("start-seconds", _seconds, plan.start),
+        found.read("init-seconds", _seconds, plan.init),
+        found.read("run-seconds", _seconds_or_forever, plan.run),
+        found.read("stop-seconds", _seconds, plan.stop),
+    )
+
+
+def _failures(found: _Annotations, plan: Plan, metadata: Mapping[str, Any]) -> Plan:
+    code = found.read("exit-code", _exit_code, None)
+    times = found.read("fail-times", _whole, None)
+    reason = found.read("fail-reason", _word, "")
+    fails = _is_chosen(found, metadata)
+    if times is None:
+        times = _MOST_TIMES if fails or (fails is None and code) else 0
+    elif fails is False:
+        times = 0
+    return Plan(
+        plan.start,
+        plan.init,
+        plan.run,
+        plan.stop,
+        failing=times,
+        failure_code=code or (137 if reason == "OOMKilled" else _FAILED),
+        reason=reason or "Error",
+        waiting=found.read("fail-waiting", _word, ""),
+    )
+
+
+def _is_chosen(found: _Annotations, metadata: Mapping[str, Any]) -> bool | None:
+    """Whether this pod is among those that fail; None where nothing is said about it."""
+    rate = found.read("fail-rate", _rate, None)
+    indexes = found.read("fail-indexes", _indexes, None)
+    if rate is None and indexes is None:
+        return None
+    by_lot = rate is not None and _lot(str(metadata.get("uid") or "")) < rate
+    index = str((metadata.get("annotations") or {}).get(COMPLETION_INDEX, ""))
+    return by_lot or (indexes is not None and index.isdigit() and any(int(index) in each for each in indexes))
+
+
+def _lot(uid: str) -> float:
+    """A number from 0 to 1 that is the pod's for good."""
+    return int.from_bytes(blake2b(uid.encode(), digest_size=6).digest()) / 2**48
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= _LONGEST:
+        raise _NonsenseError(_NUMBER)
+    return number
+
+
+def _seconds_or_forever(text: str) -> float:
+    if text == "forever":
+        return FOREVER
+    try:
+        return _seconds(text)
+    except _NonsenseError:
+        raise _NonsenseError(f'{_NUMBER}, or "forever"') from None
+
+
+def _exit_code(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 4 and int(text) < 256):
+        raise _NonsenseError("a number from 0 to 255")
+    return int(text)
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 7):
+        raise _NonsenseError("a whole number from 0 to 999999")
+    return int(text)
+
+
+def _rate(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise _NonsenseError("a number from 0 to 1")
+    return number
+
+
+def _word(text: str) -> str:
+    if not (text.isascii() and text.isalnum() and len(text) < 64):
+        raise _NonsenseError("one word such as OOMKilled")
+    return text
+
+
+def _indexes(text: str) -> list[range]:
+    """`0,3-5`: single indexes and ranges, both ends included."""
+    found = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if not (first.isascii() and first.isdigit()) or (last and not (last.isascii() and last.isdigit())):
+            raise _NonsenseError("a list of indexes and ranges such as 0,3-5")
+        found.append(range(int(first[:9]), int((last or first)[:9]) + 1))
+    return found

@@ -1,0 +1,329 @@
+"""One simulated pod: a small state machine that the clock drives; all its containers go in step.
+
+It keeps moments instead of states, and works the state out when it is to be told: there are a hundred thousand of it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime, timedelta
+from enum import Enum
+
+from kohort.embedded.nodes.runtime import (
+    ContainerStatus,
+    PodState,
+    Reports,
+    Running,
+    State,
+    Terminated,
+    Value,
+    Waiting,
+)
+from kohort.embedded.nodes.shapes import Shape
+from kohort.embedded.nodes.simulated.plans import FOREVER, Plan
+from kohort.embedded.nodes.simulated.texts import selected, told
+from kohort.embedded.nodes.timers import Alarm, Timers
+from kohort.embedded.server.logs import LogOptions
+from kohort.kube.backoff import Backoff
+from kohort.kube.clock import Clock
+from kohort.kube.errors import bad_request
+
+_BACK_OFF = Backoff(base=10.0, cap=300.0, jitter=0.0)
+_FORGIVEN = 600.0
+"""Seconds of running after which earlier failures are forgotten."""
+TERM, KILL = 143, 137
+
+
+class Stage(Enum):
+    """Where a pod is on its way."""
+
+    STARTING = "starting"
+    INITIALIZING = "initializing"
+    RUNNING = "running"
+    WAITING = "waiting for its restart"
+    ENDED = "ended"
+
+
+class Who(Value):
+    """The names by which a pod is known."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+
+
+class Past(Value):
+    """What a former agent has seen of the pod."""
+
+    came: datetime
+    started: datetime | None = None
+    attempt: int = 0
+    last: Terminated | None = None
+
+
+class SimulatedPod:
+    """A pod that does nothing but take its time."""
+
+    __slots__ = (
+        "_alarm",
+        "_attempt",
+        "_begun",
+        "_clock",
+        "_failures",
+        "_followers",
+        "_last",
+        "_plan",
+        "_reports",
+        "_shape",
+        "_stage",
+        "_started",
+        "_timers",
+        "_until",
+        "who",
+    )
+
+    def __init__(self, who: Who, shape: Shape, plan: Plan, reports: Reports, clock: Clock, timers: Timers) -> None:
+        self.who = who
+        self._shape = shape
+        self._plan = plan
+        self._reports = reports
+        self._clock = clock
+        self._timers = timers
+        self._stage = Stage.STARTING
+        self._attempt = 0
+        self._failures = 0
+        self._begun: datetime | None = None
+        self._started: datetime | None = None
+        self._last: Terminated | None = None
+        self._until: float | None = None
+        """When a pod that was told to stop is gone at the latest."""
+        self._alarm: Alarm | None = None
+        self._followers: set[asyncio.Event] | None = None
+
+    # The way of a pod
+
+    def begin(self, past: Past) -> None:
+        """Start, or go on where a former agent has left off."""
+        self._attempt, self._last = past.attempt, past.last
+        if self._plan.waiting:
+            self._tell()
+        elif past.started is not None:
+            self._begun = past.started
+            self._run(past.started)
+        elif past.last is not None:
+            self._begun = past.last.started
+            self._failures = past.attempt
+            self._back_off(past.last.finished)
+        else:
+            self._start(self._left(past.came, self._plan.start))
+
+    def _start(self, wait: float) -> None:
+        if wait <= 0:
+            self._initialize()
+            return
+        self._tell()
+        self._alarm = self._timers.after(wait, self._initialize)
+
+    def _initialize(self) -> None:
+        self._begun = self._clock.wall()
+        plain = sum(not each.is_sidecar for each in self._shape.init)
+        if not plain or not self._plan.init:
+            self._run(self._begun)
+            return
+        self._stage = Stage.INITIALIZING
+        self._next_init()
+
+    def _next_init(self) -> None:
+        """The containers that initialize run one after the other; each end is told."""
+        done, wanted = self._inits_done(), sum(not each.is_sidecar for each in self._shape.init)
+        if done >= wanted:
+            self._run(self._clock.wall())
+            return
+        self._tell()
+        self._alarm = self._timers.after(self._plan.init, self._next_init)
+
+    def _inits_done(self) -> int:
+        if self._begun is None or not self._plan.init:
+            return 0
+        return round((self._clock.wall() - self._begun).total_seconds() / self._plan.init)
+
+    def _run(self, since: datetime) -> None:
+        self._stage, self._started = Stage.RUNNING, since
+        self._tell()
+        if self._plan.run != FOREVER:
+            self._alarm = self._timers.after(self._left(since, self._plan.run), self._finish)
+
+    def _finish(self) -> None:
+        code = self._plan.code_of(self._attempt)
+        end = self._end(code, self._plan.reason if code else "Completed")
+        if not self._shape.restarts(code):
+            self._over(end)
+            return
+        self._last, self._started = end, None
+        long = (end.finished - end.started).total_seconds() >= _FORGIVEN
+        self._failures = 1 if long else self._failures + 1
+        self._back_off(end.finished)
+
+    def _back_off(self, since: datetime) -> None:
+        """The first restart comes at once, the next ones later and later."""
+        wait = 0.0 if self._failures <= 1 else self._left(since, self._wait())
+        if wait <= 0:
+            self._restart()
+            return
+        self._stage = Stage.WAITING
+        self._tell()
+        self._alarm = self._timers.after(wait, self._restart)
+
+    def _wait(self) -> float:
+        return _BACK_OFF.steady(self._failures - 1)
+
+    def _restart(self) -> None:
+        self._attempt += 1
+        self._run(self._clock.wall())
+
+    def _left(self, since: datetime, seconds: float) -> float:
+        """How much of a time that began then is still to come."""
+        return seconds - (self._clock.wall() - since).total_seconds()
+
+    def _end(self, code: int, reason: str) -> Terminated:
+        now = self._clock.wall()
+        return Terminated(code, reason, self._started or now, now)
+
+    def _over(self, end: Terminated | None) -> None:
+        """Nothing happens to the pod any more; `end` is that of a run that was under way."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        state = self._final(end)
+        self._stage, self._last = Stage.ENDED, end or self._last
+        self._reports.state(state)
+        self._wake()
+
+    # What the agent asks for
+
+    def stop(self, grace: float) -> None:
+        """End in the time that the plan takes for it, or when the grace is over."""
+        if self._stage is Stage.ENDED:
+            return
+        if self._stage is not Stage.RUNNING:
+            self._over(None)
+            return
+        now = self._clock.now()
+        self._until = min(self._until or now + self._plan.stop, now + grace)
+        if self._until <= now:
+            self._ended_by_hand()
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm = self._timers.after(self._until - now, self._ended_by_hand)
+
+    def _ended_by_hand(self) -> None:
+        self._over(self._end(TERM, "Error"))
+
+    def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+        """What a simulated container says: that it is one, and how it fares."""
+        if options.previous and not self._attempt:
+            name = self.who.name
+            raise bad_request(f'previous terminated container "{options.container}" in pod "{name}" not found')
+        return self._lines(options)
+
+    async def _lines(self, options: LogOptions) -> AsyncIterator[bytes]:
+        attempt = self._attempt - 1 if options.previous else self._attempt
+        sent = 0
+        while True:
+            wake = asyncio.Event()
+            lines = told(self.who, self._plan, self._started_of(attempt), self._end_of(attempt), attempt)
+            yield selected(lines[sent:], options, self._clock.wall())
+            sent = len(lines)
+            if not options.follow or attempt != self._attempt or self._stage is Stage.ENDED:
+                return
+            await self._woken(wake)
+
+    async def _woken(self, wake: asyncio.Event) -> None:
+        self._followers = self._followers or set()
+        self._followers.add(wake)
+        try:
+            await wake.wait()
+        finally:
+            self._followers.discard(wake)
+
+    async def close(self) -> None:
+        """Forget everything."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._stage = Stage.ENDED
+        self._wake()
+
+    def _wake(self) -> None:
+        for follower in self._followers or ():
+            follower.set()
+
+    def _started_of(self, attempt: int) -> datetime | None:
+        end = self._end_of(attempt)
+        return end.started if end else self._started
+
+    def _end_of(self, attempt: int) -> Terminated | None:
+        """How a run ended, as far as that is still known."""
+        over = self._stage in (Stage.ENDED, Stage.WAITING)
+        return self._last if attempt < self._attempt or over else None
+
+    # What the state is
+
+    def _tell(self) -> None:
+        self._reports.state(self.state())
+        self._wake()
+
+    def state(self) -> PodState:
+        """All containers as they are now."""
+        mains = tuple(self._main(each.name) for each in self._shape.containers)
+        return PodState(mains, self._inits(self._stage, None)) if self._shape.init else PodState(mains)
+
+    def _main(self, name: str) -> ContainerStatus:
+        if self._stage is Stage.RUNNING and self._started is not None:
+            return ContainerStatus(name, Running(self._started), self._attempt, self._last, ready=True)
+        if self._stage is Stage.WAITING:
+            return ContainerStatus(name, self._crash_loop(name), self._attempt, self._last)
+        reason = self._plan.waiting or ("PodInitializing" if self._shape.init else "ContainerCreating")
+        return ContainerStatus(name, Waiting(reason))
+
+    def _crash_loop(self, name: str) -> Waiting:
+        who = self.who
+        wait = f"{self._wait():.0f}s"
+        if self._wait() >= 60:
+            wait = f"{int(self._wait()) // 60}m{int(self._wait()) % 60}s"
+        where = f"container={name} pod={who.name}_{who.namespace}({who.uid})"
+        return Waiting("CrashLoopBackOff", f"back-off {wait} restarting failed {where}")
+
+    def _final(self, end: Terminated | None) -> PodState:
+        """The last state: what ran has ended, what waited for its restart has ended before."""
+        before = self._last if self._attempt else None
+        if end is None and self._stage is Stage.WAITING:
+            end, before = self._last, None
+        mains = tuple(
+            self._main(each.name) if end is None else ContainerStatus(each.name, end, self._attempt, before)
+            for each in self._shape.containers
+        )
+        return PodState(mains, self._inits(self._stage, self._clock.wall()))
+
+    def _inits(self, stage: Stage, ended: datetime | None) -> tuple[ContainerStatus, ...]:
+        """The containers that initialize, in their order; sidecars run from their turn on until the pod ends."""
+        if self._begun is None:
+            return tuple(ContainerStatus(each.name, Waiting("PodInitializing")) for each in self._shape.init)
+        found, start = [], self._begun
+        done = self._inits_done() if stage is Stage.INITIALIZING else len(self._shape.init)
+        for each in self._shape.init:
+            state: State = Waiting("PodInitializing")
+            if done >= 0:
+                state = Running(start)
+            if each.is_sidecar and done >= 0 and ended is not None:
+                state = Terminated(0, "Completed", start, ended)
+            if not each.is_sidecar:
+                end = start + timedelta(seconds=self._plan.init)
+                if done > 0:
+                    state = Terminated(0, "Completed", start, end)
+                elif done == 0 and ended is not None:
+                    state = Terminated(TERM, "Error", start, ended)
+                start, done = end, done - 1
+            ready = isinstance(state, Running) if each.is_sidecar else isinstance(state, Terminated)
+            found.append(ContainerStatus(each.name, state, ready=ready))
+        return tuple(found)

@@ -1,0 +1,86 @@
+"""The simulated runtime: for tests, for trying out queues, and for clusters of any size on one machine."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.api.times import TimeError, parse_time
+from kohort.embedded.nodes.runtime import Note, Reports, Terminated
+from kohort.embedded.nodes.seen import shape_of
+from kohort.embedded.nodes.shapes import Shapes
+from kohort.embedded.nodes.simulated.plans import Defaults, Plan, read_plan
+from kohort.embedded.nodes.simulated.pods import Past, SimulatedPod, Who
+from kohort.embedded.nodes.timers import Timers
+from kohort.kube.clock import Clock
+
+_MOST_PLANS = 4096
+
+
+class SimulatedRuntime:
+    """Runs pods in name only; when it stops, it forgets them, and another one goes on from their status."""
+
+    def __init__(
+        self, clock: Clock, defaults: Defaults | None = None, devices: Mapping[str, int] | None = None
+    ) -> None:
+        self._clock = clock
+        self._defaults = defaults or Defaults()
+        self._devices = dict(devices or {})
+        self._timers = Timers(clock)
+        self._shapes = Shapes()
+        self._plans: dict[Plan, Plan] = {}
+
+    def devices(self) -> Mapping[str, int]:
+        """As many as it was given; none of them is real."""
+        return self._devices
+
+    async def start(self) -> None:
+        """Let time pass for the pods."""
+        self._timers.start()
+
+    async def stop(self) -> None:
+        """Time stands still for all pods."""
+        await self._timers.stop()
+
+    def run(self, pod: dict[str, Json], reports: Reports) -> SimulatedPod:
+        """Simulate a pod as its annotations say."""
+        reading = read_plan(pod, self._defaults)
+        for problem in reading.problems:
+            reports.note(Note("Warning", "InvalidAnnotation", problem))
+        metadata, spec = pod["metadata"], pod["spec"]
+        who = Who(metadata.get("namespace", ""), metadata["name"], metadata.get("uid", ""), spec.get("nodeName", ""))
+        shape = self._shapes.shared(shape_of(pod))
+        running = SimulatedPod(who, shape, self._shared(reading.plan), reports, self._clock, self._timers)
+        running.begin(_past(pod.get("status") or {}, self._clock.wall()))
+        return running
+
+    def _shared(self, plan: Plan) -> Plan:
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        return self._plans.setdefault(plan, plan)
+
+
+def _past(status: Mapping[str, Any], now: datetime) -> Past:
+    """What the pod's status tells of its life so far; the first container stands for all."""
+    came = _time(status.get("startTime")) or now
+    first: Mapping[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
+    state = first.get("state") or {}
+    last = _terminated((first.get("lastState") or {}).get("terminated"), now)
+    attempt = int(first.get("restartCount") or 0)
+    started = _time((state.get("running") or {}).get("startedAt"))
+    return Past(came, started, attempt, last)
+
+
+def _terminated(found: Mapping[str, Any] | None, now: datetime) -> Terminated | None:
+    if not found:
+        return None
+    code, reason = int(found.get("exitCode") or 0), str(found.get("reason") or "Error")
+    finished = _time(found.get("finishedAt")) or now
+    return Terminated(code, reason, _time(found.get("startedAt")) or finished, finished)
+
+
+def _time(text: object) -> datetime | None:
+    try:
+        return parse_time(text) if isinstance(text, str) else None
+    except TimeError:
+        return None
