@@ -57,7 +57,8 @@ class Workshop:
 
     async def pods(self) -> list[Object]:
         """The pods of namespace `default`, by name."""
-        return await self.items("/api/v1/namespaces/default/pods")
+        found = await self.items("/api/v1/namespaces/default/pods")
+        return [{"apiVersion": "v1", "kind": "Pod", **each} for each in found]
 
     async def names(self) -> list[str]:
         return [pod["metadata"]["name"] for pod in await self.pods()]

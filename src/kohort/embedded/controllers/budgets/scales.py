@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from kohort.api.core.apps import Deployment, ReplicaSet, StatefulSet
 from kohort.api.meta import OwnerReference
 from kohort.embedded.controllers.seen import SeenPod, controller_of
+from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, SeenStatefulSet
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.informer import Informers
@@ -21,9 +21,9 @@ class Scales:
     def __init__(self, client: Client, informers: Informers) -> None:
         self._client = client
         self._mapping = ResourceMapping(client)
-        self._replica_sets = informers.of(ReplicaSet).cache
-        self._deployments = informers.of(Deployment).cache
-        self._stateful_sets = informers.of(StatefulSet).cache
+        self._replica_sets = informers.of(SeenReplicaSet).cache
+        self._deployments = informers.of(SeenDeployment).cache
+        self._stateful_sets = informers.of(SeenStatefulSet).cache
 
     async def total(self, pods: Iterable[SeenPod]) -> int:
         """The sum over all owners of these pods; pods without an owner do not count."""
@@ -39,18 +39,18 @@ class Scales:
         return known if known is not None else await self._asked(pod, owner)
 
     def _known(self, namespace: str, owner: OwnerReference) -> int | None:
-        if owner.api_version != ReplicaSet.API_VERSION:
+        if owner.api_version != SeenReplicaSet.API_VERSION:
             return None
-        if owner.kind == StatefulSet.KIND:
+        if owner.kind == SeenStatefulSet.KIND:
             found = self._stateful_sets.get((namespace, owner.name))
-            return _replicas(found) if found and found.metadata.uid == owner.uid else None
-        replica_set = self._replica_sets.get((namespace, owner.name)) if owner.kind == ReplicaSet.KIND else None
+            return found.spec.replicas if found and found.metadata.uid == owner.uid else None
+        replica_set = self._replica_sets.get((namespace, owner.name)) if owner.kind == SeenReplicaSet.KIND else None
         if replica_set is None or replica_set.metadata.uid != owner.uid:
             return None
         above = controller_of(replica_set.metadata)
         deployment = self._deployments.get((namespace, above.name)) if above else None
         is_above = above and deployment and deployment.metadata.uid == above.uid
-        return _replicas(deployment if deployment and is_above else replica_set)
+        return (deployment if deployment and is_above else replica_set).spec.replicas
 
     async def _asked(self, pod: SeenPod, owner: OwnerReference) -> int:
         resource = await self._mapping.resource(owner.api_version, owner.kind)
@@ -64,7 +64,3 @@ class Scales:
             plural = f"{resource.plural}.{resource.group}" if resource.group else resource.plural
             raise ScaleError(f"{plural} does not implement the scale subresource") from None
         return scale.spec.replicas or 0
-
-
-def _replicas(found: Deployment | ReplicaSet | StatefulSet) -> int:
-    return 1 if found.spec.replicas is None else found.spec.replicas

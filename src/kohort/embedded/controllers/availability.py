@@ -1,0 +1,20 @@
+"""When a ready pod counts as available: after it has been ready for as long as its owner asks."""
+
+from collections.abc import Iterable
+
+from kohort.embedded.controllers.seen import SeenPod
+
+
+def is_available(pod: SeenPod, ready_seconds: int, now: float) -> bool:
+    """Whether a pod has been ready for long enough; `now` is in seconds of the epoch."""
+    if not pod.is_ready:
+        return False
+    since = pod.ready_since()
+    return ready_seconds == 0 or (since is not None and since + ready_seconds <= now)
+
+
+def next_available(pods: Iterable[SeenPod], ready_seconds: int, now: float) -> float | None:
+    """Seconds until the next pod becomes available; None when none is about to."""
+    since = [pod.ready_since() for pod in pods if not is_available(pod, ready_seconds, now)]
+    waits = [moment + ready_seconds - now for moment in since if moment is not None]
+    return min(waits) if waits else None

@@ -1,0 +1,1 @@
+"""ReplicaSets: so many pods of one template, whichever they are."""

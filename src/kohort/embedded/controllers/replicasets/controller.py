@@ -1,0 +1,123 @@
+"""Keeps as many pods of each ReplicaSet as it wants."""
+
+import asyncio
+
+from kohort.embedded.controllers.availability import next_available
+from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.claims import Claims, pods_by_controller, pods_of
+from kohort.embedded.controllers.expectations import Expectations
+from kohort.embedded.controllers.pods import PodHands, pod_from_template
+from kohort.embedded.controllers.replicasets.plan import Failure, plan, status_of
+from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of
+from kohort.embedded.controllers.serving import (
+    BY_NAMESPACE,
+    SeenReplicaSet,
+    in_namespace,
+    selector_of,
+    write_status,
+)
+from kohort.kube.client import Client
+from kohort.kube.controller import Requeue
+from kohort.kube.errors import KubeError
+from kohort.kube.informer import Informers
+from kohort.kube.kinds import ObjectKey
+
+BY_OWNER = "owner"
+AT_ONCE = 64
+"""Deletes under way at a time."""
+
+
+class ReplicaSets(BuiltIn[ObjectKey]):
+    """Watches over ReplicaSets and their pods."""
+
+    NAME = "replicaset-controller"
+    WORKERS = 8
+
+    def __init__(self, client: Client, informers: Informers) -> None:
+        super().__init__(client)
+        self._hands = PodHands(client, self._recorder)
+        self._claims = Claims(client)
+        self._expectations = Expectations(client.clock)
+        self._sets = informers.of(SeenReplicaSet)
+        self._sets.index(BY_NAMESPACE, in_namespace)
+        self._sets.index(BY_OWNER, owner_uid)
+        self._pods = pods_by_controller(informers)
+        self._sets.subscribe(self._on_set)
+        self._pods.subscribe(self._expectations.observe)
+        self._pods.subscribe(self._on_pod)
+
+    def _on_set(self, old: SeenReplicaSet | None, new: SeenReplicaSet | None) -> None:
+        if new is not None:
+            self._queue.add(key_of(new.metadata))
+        elif old is not None:
+            self._expectations.forget(old.metadata.uid)
+
+    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        owners = [controller_of(pod.metadata) for pod in (old, new) if pod is not None]
+        for pod, owner in zip((pod for pod in (old, new) if pod is not None), owners, strict=True):
+            if owner is not None and owner.kind == SeenReplicaSet.KIND:
+                self._queue.add(ObjectKey(pod.metadata.namespace, owner.name))
+        is_news = old is None or new is None or old.metadata.labels != new.metadata.labels or owners[0] != owners[-1]
+        if new is not None and owners[-1] is None and is_news:
+            self._offer(new)
+
+    def _offer(self, stray: SeenPod) -> None:
+        """Somebody may want a pod that nobody controls."""
+        for found in self._sets.cache.find(BY_NAMESPACE, stray.metadata.namespace):
+            if selector_of(found.spec.selector).matches(stray.metadata.labels):
+                self._queue.add(key_of(found.metadata))
+
+    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+        """Make or delete pods, and tell how many there are."""
+        found = self._sets.cache.get(key)
+        if found is None:
+            return None
+        claimed = await self._claims.claim(found, selector_of(found.spec.selector), self._pods.cache)
+        pods = self._expectations.overlay(found.metadata.uid, claimed)
+        refusal = await self._carry_out(found, pods)
+        pods = self._expectations.overlay(found.metadata.uid, claimed)
+        failure = Failure(_reason(found, pods), str(refusal)) if refusal is not None else None
+        now = self._clock.wall()
+        status = status_of(found, pods, failure, now)
+        await write_status(self._client, found, found.status, status, required=("replicas",))
+        if refusal is not None:
+            raise refusal
+        wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now.timestamp())
+        return Requeue(max(wait, 0.0) + 0.01) if wait is not None else None
+
+    async def _carry_out(self, found: SeenReplicaSet, pods: list[SeenPod]) -> KubeError | None:
+        """Do what is planned; the first refusal, if there is one."""
+        wanted = plan(found, pods, self._related(found) if len(pods) > found.spec.replicas else (), self._clock.wall())
+        if wanted.creates:
+            new = pod_from_template(found.spec.template, found)
+            batch = await self._hands.create_all(found, [new] * wanted.creates)
+            for pod in batch.made:
+                self._expectations.created(found.metadata.uid, pod)
+            return batch.refusal
+        for start in range(0, len(wanted.deletes), AT_ONCE):
+            some = wanted.deletes[start : start + AT_ONCE]
+            try:
+                await asyncio.gather(*(self._delete(found, pod) for pod in some))
+            except KubeError as error:
+                return error
+        return None
+
+    async def _delete(self, found: SeenReplicaSet, pod: SeenPod) -> None:
+        await self._hands.delete(found, pod)
+        self._expectations.deleted(found.metadata.uid, pod)
+
+    def _related(self, found: SeenReplicaSet) -> list[SeenPod]:
+        """The pods of all ReplicaSets of the same owner, which may crowd a node together."""
+        owner = controller_of(found.metadata)
+        siblings = self._sets.cache.find(BY_OWNER, owner.uid) if owner is not None else [found]
+        return [pod for each in siblings for pod in pods_of(self._pods.cache, each.metadata.uid)]
+
+
+def owner_uid(found: SeenReplicaSet) -> tuple[str, ...]:
+    """An index by who controls a ReplicaSet."""
+    owner = controller_of(found.metadata)
+    return (owner.uid,) if owner is not None else ()
+
+
+def _reason(found: SeenReplicaSet, pods: list[SeenPod]) -> str:
+    return "FailedCreate" if sum(pod.is_active for pod in pods) < found.spec.replicas else "FailedDelete"
