@@ -13,6 +13,7 @@ from kohort.api.errors import ApiError
 from kohort.embedded.auth.certificates import CertificateFileError
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.collector.collector import collecting
+from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
@@ -48,6 +49,7 @@ async def serve(settings: Settings) -> None:
     async with running(settings) as server, collecting(Client(server.core.transport(CONTROLLERS))):
         sys.stdout.write(f"{server.url}\nKUBECONFIG={server.kubeconfig}\n")
         sys.stdout.flush()
+        settle_in()
         await stop.wait()
 
 
@@ -62,6 +64,7 @@ def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 def main(arguments: list[str]) -> int:
     """Run the server; a start that fails is told in one line."""
     settings = _settings(arguments)
+    give_memory_back()
     try:
         with asyncio.Runner(loop_factory=_loop()) as runner:
             runner.run(serve(settings))

@@ -25,8 +25,8 @@ _WRITE_TIMEOUT = 60.0
 _STOP_TIMEOUT = 5.0
 _KEEPALIVE = 120.0
 _MAX_LINE = 64 * 1024
-_PIECE = 64 * 1024
-"""A longer body goes out in pieces of this size: TLS keeps a buffer as large as the largest piece, per connection."""
+_PIECE = 32 * 1024
+"""What goes out goes in pieces of this size: TLS keeps a buffer as large as the largest piece, per connection."""
 _TLS_READS = 16 * 1024
 """Bytes that a connection reads at once: a TLS record. asyncio sets aside 256 KiB for each, also for silent watches."""
 
@@ -102,8 +102,8 @@ class Listener:
         try:
             await response.prepare(request)
             async for chunk in body:
-                async with asyncio.timeout(_WRITE_TIMEOUT):
-                    await response.write(chunk)
+                await _write(response, chunk)
+                del chunk  # or it stays while nothing comes, for each watcher
             await response.write_eof()
         except (TimeoutError, ConnectionError):
             _hang_up(request)
@@ -121,13 +121,17 @@ async def _send_in_pieces(request: web.BaseRequest, answer: Answer, body: bytes)
     response.content_length = len(body)
     try:
         await response.prepare(request)
-        for start in range(0, len(body), _PIECE):
-            async with asyncio.timeout(_WRITE_TIMEOUT):
-                await response.write(body[start : start + _PIECE])
+        await _write(response, body)
         await response.write_eof()
     except (TimeoutError, ConnectionError):
         _hang_up(request)
     return response
+
+
+async def _write(response: web.StreamResponse, data: bytes) -> None:
+    for start in range(0, len(data), _PIECE):
+        async with asyncio.timeout(_WRITE_TIMEOUT):
+            await response.write(data[start : start + _PIECE])
 
 
 def _hang_up(request: web.BaseRequest) -> None:

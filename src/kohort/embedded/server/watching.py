@@ -64,6 +64,7 @@ class Watcher:
                 try:
                     async for part in self._changes(watch, resource, options, shape, chosen):
                         yield part
+                        del part  # a silent watch holds nothing
                 finally:
                     timer.cancel()
         except (Compacted, Future):
@@ -104,6 +105,7 @@ class Watcher:
             marked = [each for each in found if isinstance(each, Progress)]
             if marked and options.bookmarks:
                 yield _bookmark(resource, marked[-1].revision, shape, {})
+            del found, events, marked
 
     async def _lines(self, events: Sequence[_Event], resource: Resource, shape: Presentation) -> bytes:
         shown: Sequence[Shown] = await self._versions.served(resource, [entry for _, entry in events])

@@ -34,7 +34,7 @@ class Settings:
     """How much a store keeps and holds."""
 
     retention: Retention = field(default_factory=Retention)
-    decoded_bytes: int = 4 * 1024 * 1024
+    decoded_bytes: int = 1024 * 1024
     """Objects kept decoded, by the size of their JSON; the decoded form takes about five times that."""
     pending_bytes: int = 64 * 1024 * 1024
     """Writes that wait for the disk; beyond it a write is refused with `Busy`."""
