@@ -3,7 +3,7 @@
 Counts that may be absent stay None, since Kubernetes tells an absent `completions` from any number.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kohort.api.core.objects import ObjectReference, ObjectView, StatusCondition
 from kohort.api.core.pods import PodTemplateSpec, TemplateMeta
@@ -41,6 +41,19 @@ class PodFailurePolicy(View):
     rules: tuple[PodFailureRule, ...] = ()
 
 
+class SuccessRule(View):
+    """Which indexes, or how many, are enough for an Indexed Job."""
+
+    succeeded_indexes: str | None = None
+    succeeded_count: int | None = None
+
+
+class SuccessPolicy(View):
+    """When an Indexed Job succeeds before all its indexes have; the first rule that holds counts."""
+
+    rules: tuple[SuccessRule, ...] = ()
+
+
 class JobSpec(View):
     """What a Job runs, how often and how many at a time."""
 
@@ -56,7 +69,7 @@ class JobSpec(View):
     backoff_limit_per_index: int | None = None
     max_failed_indexes: int | None = None
     pod_failure_policy: PodFailurePolicy | None = None
-    success_policy: Any = None
+    success_policy: SuccessPolicy | None = None
     pod_replacement_policy: str = ""
     ttl_seconds_after_finished: int | None = None
     managed_by: str = ""

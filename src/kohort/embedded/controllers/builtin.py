@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller, Requeue
 from kohort.kube.events import EventRecorder
-from kohort.kube.workqueue import WorkQueue
+from kohort.kube.workqueue import USUAL_LIMITS, RetryLimits, WorkQueue
 
 K = TypeVar("K")
 
@@ -20,12 +20,14 @@ class BuiltIn(ABC, Generic[K]):
     NAME: ClassVar[str]
     WORKERS: ClassVar[int] = 4
     """Keys that are worked on at a time."""
+    LIMITS: ClassVar[RetryLimits] = USUAL_LIMITS
+    """How patiently keys come back that failed."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._clock = client.clock
         self._recorder = EventRecorder(client, self.NAME, _INSTANCE)
-        self._queue = WorkQueue[K](client.clock, self.NAME, metrics=client.metrics)
+        self._queue = WorkQueue[K](client.clock, self.NAME, self.LIMITS, client.metrics)
         self._controller = Controller(self.NAME, self._queue, self.reconcile, client.clock, client.metrics)
         self._voice: asyncio.Task[None] | None = None
 

@@ -1,0 +1,172 @@
+"""Which pods have failed, what the Job's policy says about it, and how long the next attempt has to wait."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kohort.api.conditions import find
+from kohort.api.core.batch import ExitCodeRequirement, PodConditionPattern, PodFailurePolicy, PodFailureRule
+from kohort.api.core.objects import StatusCondition
+from kohort.api.core.pods import ContainerStatus
+from kohort.embedded.controllers.jobs.views import INDEX_FAILURES, INDEX_IGNORED, SeenJob
+from kohort.embedded.controllers.seen import SeenPod
+from kohort.kube.backoff import Backoff
+
+FAIL_JOB, FAIL_INDEX, IGNORE = "FailJob", "FailIndex", "Ignore"
+_WAITS: Final = Backoff(base=10.0, cap=600.0, jitter=0.0)
+_MOST_FAILURES = 2**31 - 1
+
+
+def has_failed(job: SeenJob, pod: SeenPod) -> bool:
+    """Whether a pod counts as failed: one on its way out does too, unless the Job waits for its real end."""
+    if pod.status.phase == "Failed":
+        return True
+    return pod.is_leaving and pod.status.phase != "Succeeded" and not job.replaces_only_failed
+
+
+# The policy
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a policy says about a failed pod; the message is for a Job that fails of it."""
+
+    action: str = "Count"
+    message: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether the failure is one of those that the Job may have so many of."""
+        return self.action != IGNORE
+
+
+_COUNTED = Judgement()
+
+
+def judge(policy: PodFailurePolicy | None, pod: SeenPod) -> Judgement:
+    """The action of the first rule that speaks of the pod's end; without one, the failure counts."""
+    for number, rule in enumerate(policy.rules if policy else ()):
+        how = _matches(rule, pod)
+        if how:
+            return Judgement(rule.action, f"{how} matching {rule.action} rule at index {number}")
+    return _COUNTED
+
+
+def _matches(rule: PodFailureRule, pod: SeenPod) -> str:
+    """How the pod ended, where the rule speaks of such an end."""
+    place = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    if rule.on_exit_codes is not None:
+        container = _by_exit_code(rule.on_exit_codes, pod)
+        if container is None or container.state.terminated is None:
+            return ""
+        code = container.state.terminated.exit_code
+        return f"Container {container.name} for pod {place} failed with exit code {code}"
+    condition = _by_condition(rule.on_pod_conditions, pod.status.conditions)
+    return f"Pod {place} has condition {condition.type}" if condition else ""
+
+
+def _by_exit_code(wanted: ExitCodeRequirement, pod: SeenPod) -> ContainerStatus | None:
+    for container in (*pod.status.container_statuses, *pod.status.init_container_statuses):
+        ended = container.state.terminated
+        if ended is None or ended.exit_code == 0 or wanted.container_name not in ("", container.name):
+            continue
+        if (ended.exit_code in wanted.values) == (wanted.operator == "In"):
+            return container
+    return None
+
+
+def _by_condition(wanted: Iterable[PodConditionPattern], present: Iterable[StatusCondition]) -> StatusCondition | None:
+    patterns = {(pattern.type, pattern.status or "True") for pattern in wanted}
+    return next((each for each in present if (each.type, each.status) in patterns), None)
+
+
+# Waiting
+
+
+def finish_time(pod: SeenPod) -> datetime:
+    """When a pod ended: when its last container did, or as near to it as its status tells."""
+    status, metadata = pod.status, pod.metadata
+    ends = [each.state.terminated for each in status.container_statuses]
+    finished = [end.finished_at for end in ends if end is not None and end.finished_at is not None]
+    if finished and len(finished) == len(ends):
+        sidecars = (each.state.terminated for each in status.init_container_statuses)
+        return max(*finished, *(end.finished_at for end in sidecars if end and end.finished_at), finished[0])
+    ready = find(status.conditions, "Ready")
+    if ready is not None and ready.status == "False" and ready.last_transition_time is not None:
+        return ready.last_transition_time
+    if metadata.deletion_timestamp is not None:
+        return metadata.deletion_timestamp - timedelta(seconds=metadata.deletion_grace_period_seconds or 0)
+    return metadata.creation_timestamp or _LONG_AGO
+
+
+_LONG_AGO = datetime.fromisoformat("1970-01-01T00:00:00Z")
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRecord:
+    """How many pods of a Job failed since the last one that succeeded, and when the last of them did."""
+
+    failures: int = 0
+    last: datetime | None = None
+
+    def after(self, succeeded: Sequence[SeenPod], failed: Sequence[SeenPod]) -> "FailureRecord":
+        """The record with pods that have just ended; a success makes those before it forgotten."""
+        if not succeeded and not failed:
+            return self
+        success = max((finish_time(pod) for pod in succeeded), default=None)
+        times = [finish_time(pod) for pod in failed]
+        later = [time for time in times if success is None or time > success]
+        before = self.failures if success is None else 0
+        return FailureRecord(before + len(later), max(later, default=None))
+
+    def wait(self, now: datetime) -> float:
+        """Seconds until another pod may be made."""
+        return _wait(self.failures, self.last, now)
+
+
+NO_FAILURES = FailureRecord()
+
+
+def _wait(failures: int, last: datetime | None, now: datetime) -> float:
+    if not failures or last is None:
+        return 0.0
+    return max(0.0, _WAITS.steady(failures) - (now - last).total_seconds())
+
+
+@dataclass(frozen=True, slots=True)
+class IndexFailures:
+    """How often pods of one index failed so far, those that count and those that a policy ignores."""
+
+    counted: int = 0
+    ignored: int = 0
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.counted + self.ignored
+
+
+def failures_before(pod: SeenPod) -> IndexFailures:
+    """What a pod's annotations say of the pods before it."""
+    annotations = pod.metadata.annotations
+    return IndexFailures(_number(annotations.get(INDEX_FAILURES)), _number(annotations.get(INDEX_IGNORED)))
+
+
+def _number(text: str | None) -> int:
+    """A count that users could have changed; nonsense counts as none."""
+    number = int(text) if text and text.isascii() and text.isdigit() else 0
+    return number if number <= _MOST_FAILURES else 0
+
+
+def failures_with(job: SeenJob, pod: SeenPod) -> IndexFailures:
+    """The failures of an index once this pod's own is added."""
+    before = failures_before(pod)
+    if judge(job.spec.pod_failure_policy, pod).counts:
+        return IndexFailures(before.counted + 1, before.ignored)
+    return IndexFailures(before.counted, before.ignored + 1)
+
+
+def index_wait(pod: SeenPod | None, now: datetime) -> float:
+    """Seconds until the pod that failed last at an index may be replaced."""
+    return 0.0 if pod is None else _wait(failures_before(pod).total + 1, finish_time(pod), now)

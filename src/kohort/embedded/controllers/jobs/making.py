@@ -1,0 +1,63 @@
+"""The manifests of a Job's pods: its template, and what makes each pod one of this Job's and of its index."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kohort.api.codec import Json, decode_json
+from kohort.embedded.controllers.jobs.staffing import NewPod
+from kohort.embedded.controllers.jobs.views import INDEX, INDEX_FAILURES, INDEX_IGNORED, TRACKING, SeenJob
+from kohort.embedded.controllers.pods import pod_from_template
+
+LONGEST_PREFIX: Final = 58
+"""What a generated name begins with; five characters more make the 63 of a host name."""
+_VARIABLE: Final = {
+    "name": "JOB_COMPLETION_INDEX",
+    "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{INDEX}']"}},
+}
+
+
+def pods_to_make(job: SeenJob, wanted: Sequence[NewPod]) -> list[dict[str, Json]]:
+    """Manifests for new pods of a Job."""
+    template = decode_json(job.spec.template)
+    if job.is_indexed:
+        template = {**template, "spec": _with_variable(template["spec"])}
+    pattern = pod_from_template(template, job)
+    metadata = pattern["metadata"]
+    finalizers = [each for each in metadata.get("finalizers", ()) if each != TRACKING]
+    pattern = {**pattern, "metadata": {**metadata, "finalizers": [*finalizers, TRACKING]}}
+    return [_indexed(job, pattern, new) if job.is_indexed else pattern for new in wanted]
+
+
+def _indexed(job: SeenJob, pattern: dict[str, Any], new: NewPod) -> dict[str, Json]:
+    index, metadata = str(new.index), pattern["metadata"]
+    annotations = {**metadata.get("annotations", {}), INDEX: index, **_failures(new)}
+    labels = {**metadata.get("labels", {}), INDEX: index}
+    prefix = {"generateName": indexed_prefix(job.metadata.name, index)}
+    spec = {**pattern["spec"], "hostname": f"{job.metadata.name}-{index}"}
+    return {**pattern, "metadata": {**metadata, **prefix, "annotations": annotations, "labels": labels}, "spec": spec}
+
+
+def indexed_prefix(job: str, index: str) -> str:
+    """How the name of an index's pod begins; a long name of the Job is cut, the index never."""
+    tail = f"-{index}-"
+    return job[: LONGEST_PREFIX - len(tail)] + tail
+
+
+def _failures(new: NewPod) -> dict[str, str]:
+    if new.failures is None:
+        return {}
+    ignored = {INDEX_IGNORED: str(new.failures.ignored)} if new.failures.ignored else {}
+    return {INDEX_FAILURES: str(new.failures.counted), **ignored}
+
+
+def _with_variable(spec: dict[str, Any]) -> dict[str, Json]:
+    """The pod spec whose containers know their index; what a user set by the same name stays."""
+    kinds = [kind for kind in ("initContainers", "containers") if spec.get(kind)]
+    return {**spec, **{kind: [_knowing(container) for container in spec[kind]] for kind in kinds}}
+
+
+def _knowing(container: dict[str, Any]) -> dict[str, Json]:
+    variables = container.get("env") or []
+    if any(each.get("name") == _VARIABLE["name"] for each in variables):
+        return container
+    return {**container, "env": [*variables, _VARIABLE]}

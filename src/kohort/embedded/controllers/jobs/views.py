@@ -1,0 +1,135 @@
+"""Jobs as their controllers see them: all that is decided on, and the pod template as the bytes that came.
+
+One cache of Jobs serves the controllers of Jobs, CronJobs and expired Jobs.
+"""
+
+from typing import ClassVar, Final
+
+import msgspec
+
+from kohort.api.conditions import is_true
+from kohort.api.core.batch import Job, PodFailurePolicy, SuccessPolicy, UncountedTerminatedPods
+from kohort.api.core.objects import ObjectView, StatusCondition
+from kohort.api.meta import LabelSelector, Time
+from kohort.api.struct import View
+from kohort.embedded.controllers.seen import SeenPod, key_of
+from kohort.kube.kinds import ObjectKey, StructKind
+
+TRACKING: Final = "batch.kubernetes.io/job-tracking"
+"""The finalizer of pods that are not counted yet."""
+INDEX: Final = "batch.kubernetes.io/job-completion-index"
+"""Annotation and label: which of the completions a pod works on."""
+INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+INDEX_IGNORED: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
+"""Annotations: how often the pods before this one failed at the same index."""
+CONTROLLER: Final = "kubernetes.io/job-controller"
+"""Who manages a Job that names nobody else."""
+
+COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
+SUCCESS_CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
+
+
+class SeenJobSpec(View):
+    """What a Job asks for."""
+
+    parallelism: int = 1
+    completions: int | None = None
+    completion_mode: str = "NonIndexed"
+    suspend: bool = False
+    template: msgspec.Raw = msgspec.Raw(b"{}")
+    selector: LabelSelector | None = None
+    manual_selector: bool = False
+    active_deadline_seconds: int | None = None
+    backoff_limit: int = 6
+    backoff_limit_per_index: int | None = None
+    max_failed_indexes: int | None = None
+    pod_failure_policy: PodFailurePolicy | None = None
+    success_policy: SuccessPolicy | None = None
+    pod_replacement_policy: str = ""
+    ttl_seconds_after_finished: int | None = None
+    managed_by: str = ""
+
+
+class SeenJobStatus(View):
+    """How a Job fares; counts that Kubernetes writes even when they are zero are None until then."""
+
+    conditions: tuple[StatusCondition, ...] = ()
+    start_time: Time | None = None
+    completion_time: Time | None = None
+    active: int = 0
+    ready: int | None = None
+    terminating: int | None = None
+    succeeded: int = 0
+    failed: int = 0
+    completed_indexes: str = ""
+    failed_indexes: str | None = None
+    uncounted_terminated_pods: UncountedTerminatedPods | None = None
+
+
+class SeenJob(ObjectView):
+    """A Job."""
+
+    resource: ClassVar = Job.resource
+
+    spec: SeenJobSpec = SeenJobSpec()
+    status: SeenJobStatus = SeenJobStatus()
+
+    @property
+    def key(self) -> ObjectKey:
+        """Namespace and name."""
+        return key_of(self.metadata)
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether each completion has a number of its own."""
+        return self.spec.completion_mode == "Indexed"
+
+    @property
+    def has_limit_per_index(self) -> bool:
+        """Whether each index may fail so often by itself."""
+        return self.is_indexed and self.spec.backoff_limit_per_index is not None
+
+    @property
+    def replaces_only_failed(self) -> bool:
+        """Whether a pod on its way out still counts as running."""
+        return self.spec.pod_replacement_policy == "Failed"
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it has been deleted and is on its way out."""
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether it has ended, one way or the other."""
+        return is_true(self.status.conditions, COMPLETE) or is_true(self.status.conditions, FAILED)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether somebody else manages it."""
+        return self.spec.managed_by not in ("", CONTROLLER)
+
+    @property
+    def uncounted(self) -> UncountedTerminatedPods:
+        """Pods that have ended and are not in the counters yet."""
+        return self.status.uncounted_terminated_pods or UncountedTerminatedPods()
+
+
+def _with_own_template(job: SeenJob) -> SeenJob:
+    """The Job with a copy of its template's bytes, which would otherwise keep the whole answer in memory."""
+    spec = msgspec.structs.replace(job.spec, template=job.spec.template.copy())
+    return msgspec.structs.replace(job, spec=spec)
+
+
+JOBS = StructKind(SeenJob.resource, SeenJob, _with_own_template)
+
+
+def is_tracked(pod: SeenPod) -> bool:
+    """Whether a pod still waits to be counted."""
+    return TRACKING in pod.metadata.finalizers
+
+
+def index_of(pod: SeenPod) -> int | None:
+    """The completion that a pod works on, where it says so."""
+    text = pod.metadata.annotations.get(INDEX, "")
+    return int(text) if text.isascii() and text.isdigit() else None
