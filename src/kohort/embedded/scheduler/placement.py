@@ -1,0 +1,165 @@
+"""Finds a node for a pod, or says why there is none: pure, from the cluster as it is known."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import islice
+from operator import or_
+from typing import Final, Protocol
+
+from kohort.embedded.scheduler.cluster import Cluster, NodeRecord, PodRecord
+from kohort.embedded.scheduler.filters import refused_by_kind, refused_by_load
+from kohort.embedded.scheduler.refusals import (
+    NAMES_CONFLICT,
+    NO_CAUSE,
+    NO_NODES,
+    NOT_NAMED,
+    Cause,
+    Refusal,
+    told,
+    told_at_once,
+)
+from kohort.embedded.scheduler.scores import MOST, kind_score, load_score
+from kohort.embedded.scheduler.surroundings import Surroundings, is_spoken_of, surroundings
+from kohort.embedded.scheduler.tables import Tables
+from kohort.embedded.scheduler.terms import NO_RELATIONS
+
+ALWAYS_SCORED: Final = 100
+PULL_WEIGHT: Final = 2.0
+SPREAD_WEIGHT: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A node that takes the pod."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """No node takes the pod."""
+
+    message: str
+    cause: Cause
+    refusals: dict[str, Refusal]
+    """By node; empty where the reason lies not in nodes."""
+
+
+class StorageView(Protocol):
+    """What placing asks about storage."""
+
+    def problem(self, pod: PodRecord) -> str:
+        """Why the pod can go to no node at all; empty for no reason."""
+
+    def refused(self, pod: PodRecord, node: NodeRecord) -> Refusal | None:
+        """What the pod's volumes have against a node."""
+
+
+def enough(nodes: int) -> int:
+    """How many nodes that fit are compared: all of a few, and a smaller part the more there are."""
+    if nodes < ALWAYS_SCORED:
+        return nodes
+    return max(ALWAYS_SCORED, nodes * max(5, 50 - nodes // 125) // 100)
+
+
+class Placer:
+    """Answers where pods go. Two of them with the same history give the same answers."""
+
+    def __init__(self, cluster: Cluster, storage: StorageView) -> None:
+        self._cluster = cluster
+        self._storage = storage
+        self._tables = Tables(cluster)
+        self._start = 0
+        """Where the next search begins, so that every node has its turn."""
+
+    def place(self, pod: PodRecord) -> Found | Nowhere:
+        """The best node for the pod."""
+        nodes = self._cluster.nodes
+        if not nodes:
+            return Nowhere(NO_NODES, Cause.NODE, {})
+        problem = self._storage.problem(pod) if pod.demand.claims else ""
+        if problem:
+            return Nowhere(told_at_once(len(nodes), problem), Cause.STORAGE, {})
+        if pod.demand.names == frozenset():
+            return Nowhere(told_at_once(len(nodes), NAMES_CONFLICT), NO_CAUSE, {})
+        return self._on_nominated(pod) or self._from_table(pod) or self._by_search(pod)
+
+    def refused(self, pod: PodRecord, node: NodeRecord, near: Surroundings | None) -> Refusal | None:
+        """Why one node does not take the pod; None where it does."""
+        demand = pod.demand
+        return (
+            refused_by_kind(demand, node)
+            or refused_by_load(demand, node, pod.uid)
+            or (self._storage.refused(pod, node) if demand.claims else None)
+            or (near.refused(node) if near is not None else None)
+        )
+
+    def near(self, pod: PodRecord) -> Surroundings | None:
+        """What other pods have to say; None for nothing."""
+        is_silent = pod.demand.relations is NO_RELATIONS and not is_spoken_of(self._cluster, pod)
+        return None if is_silent else surroundings(self._cluster, pod)
+
+    def _on_nominated(self, pod: PodRecord) -> Found | None:
+        """The node where room was made for the pod, if it is still the place."""
+        node = self._cluster.nodes.get(self._cluster.nominated_to(pod.uid))
+        if node is None or self.refused(pod, node, self.near(pod)) is not None:
+            return None
+        return Found(node.name)
+
+    def _from_table(self, pod: PodRecord) -> Found | Nowhere | None:
+        """What is kept about pods of this shape; None where that does not answer."""
+        if not pod.demand.is_plain or is_spoken_of(self._cluster, pod):
+            return None
+        table = self._tables.of(pod.demand)
+        if table is None:
+            return None
+        node = table.best()
+        if node is not None:
+            return Found(node.name)
+        return Nowhere(table.told(), _causes(table.refused.values()), table.refused)
+
+    def _by_search(self, pod: PodRecord) -> Found | Nowhere:
+        near = self.near(pod)
+        refusals: dict[str, Refusal] = {}
+        fitting = list(islice(self._fitting(pod, near, refusals), enough(len(self._cluster.nodes))))
+        if fitting:
+            return Found(_best(pod, fitting, near).name)
+        return Nowhere(told(len(self._cluster.nodes), refusals.values()), _causes(refusals.values()), refusals)
+
+    def _fitting(self, pod: PodRecord, near: Surroundings | None, refusals: dict[str, Refusal]) -> Iterator[NodeRecord]:
+        """The nodes that take the pod, from where the last search ended."""
+        nodes = list(self._cluster.nodes.values())
+        names = pod.demand.names
+        begin = self._start % len(nodes)
+        for node in (*nodes[begin:], *nodes[:begin]):
+            self._start += 1
+            refusal = self.refused(pod, node, near) if names is None or node.name in names else NOT_NAMED
+            if refusal is None:
+                yield node
+            else:
+                refusals[node.name] = refusal
+
+
+def _causes(refusals: Iterable[Refusal]) -> Cause:
+    return reduce(or_, {refusal.cause for refusal in refusals}, NO_CAUSE)
+
+
+def _best(pod: PodRecord, nodes: Sequence[NodeRecord], near: Surroundings | None) -> NodeRecord:
+    """The best of several nodes; among equals the one that has waited longest for a pod."""
+    demand = pod.demand
+    scores = [kind_score(demand, node) + load_score(demand, node) for node in nodes]
+    if near is not None and near.pulls:
+        pulls = _scaled([near.pull(node) for node in nodes])
+        scores = [score + PULL_WEIGHT * pull for score, pull in zip(scores, pulls, strict=True)]
+    if near is not None and near.soft_spreads:
+        crowding = _scaled([near.crowding(node) for node in nodes])
+        scores = [score + SPREAD_WEIGHT * (MOST - each) for score, each in zip(scores, crowding, strict=True)]
+    ranked = zip(scores, nodes, strict=True)
+    return min(ranked, key=lambda pair: (-pair[0], pair[1].touched, pair[1].index))[1]
+
+
+def _scaled(values: list[float]) -> list[float]:
+    """From nothing for the least to all for the greatest."""
+    least, most = min(values), max(values)
+    return [MOST * (value - least) / (most - least) if most > least else 0.0 for value in values]

@@ -1,0 +1,204 @@
+"""The scheduler as a whole: decides between two awaits, so that nothing changes meanwhile; writes in the background.
+
+A pod that has found its node is taken to be there at once. Should the binding fail, it is taken off again.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from typing import Final
+
+from kohort.embedded.scheduler.binding import Binder
+from kohort.embedded.scheduler.cluster import Cluster
+from kohort.embedded.scheduler.placement import Found, Nowhere, Placer
+from kohort.embedded.scheduler.preemption import Candidate, InVain, Preemptor
+from kohort.embedded.scheduler.queue import Queue, Waiting
+from kohort.embedded.scheduler.refusals import Cause
+from kohort.embedded.scheduler.seen import SeenCondition
+from kohort.embedded.scheduler.signs import Signs
+from kohort.embedded.scheduler.watching import Watching
+from kohort.embedded.scheduler.writes import NAME, SCHEDULED, Writes
+from kohort.kube.client import Client
+from kohort.kube.errors import KubeError, StatusError
+from kohort.kube.events import EventLimits, EventRecorder
+from kohort.kube.informer import Informers
+
+log = logging.getLogger(__name__)
+
+SLICE: Final = 16
+"""Pods placed before everybody else gets a turn of the loop."""
+LONGEST_SLEEP: Final = 30.0
+EVENT_WRITERS: Final = 4
+EVENTS: Final = EventLimits(buffer=8192, remembered=16384)
+"""Many pods get their node within seconds, and each has an event to tell."""
+_INSTANCE: Final = "kohort"
+
+
+class Scheduler:
+    """Places pods on one API server, whichever it is."""
+
+    def __init__(self, client: Client) -> None:
+        self._clock = client.clock
+        self._informers = Informers(client)
+        self._recorder = EventRecorder(client, NAME, _INSTANCE, EVENTS)
+        self.cluster = Cluster()
+        self.queue = Queue()
+        self._signs = Signs(self.cluster, self.queue)
+        self._writes = Writes(client, self._recorder)
+        self._watching = Watching(self._informers, self.cluster, self.queue, self._signs, self._writes)
+        self._placer = Placer(self.cluster, self._watching.storage)
+        self._preemptor = Preemptor(self.cluster, self._placer, self._watching.budgets)
+        self._binder = Binder(client, self._on_outcome)
+        self._news = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    # Its life
+
+    def start(self) -> None:
+        """Begin; pods are placed as soon as the caches are live."""
+        self._informers.start()
+        self._writes.start()
+        self._binder.start()
+        self._tasks = [asyncio.create_task(self._recorder.run()) for _ in range(EVENT_WRITERS)]
+        self._tasks.append(asyncio.create_task(self._run()))
+
+    async def stop(self) -> None:
+        """Finish the writes that have begun, then let go of everything."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._binder.stop()
+        await self._writes.stop()
+        await self._informers.stop()
+        await self._recorder.flush()
+
+    async def _run(self) -> None:
+        await self._informers.wait_live()
+        self._watching.subscribe()
+        for informer in self._informers:
+            informer.subscribe(self._on_news)
+        while True:
+            self._news.clear()
+            self._turn()
+            if self._news.is_set():
+                await asyncio.sleep(0)
+            else:
+                await self._sleep()
+
+    def _on_news(self, _old: object, _new: object) -> None:
+        self._news.set()
+
+    async def _sleep(self) -> None:
+        """Until something happens, or the next pause is over."""
+        now = self._clock.now()
+        due = self.queue.next_time()
+        wait = LONGEST_SLEEP if due is None else min(LONGEST_SLEEP, due - now)
+        alarm = asyncio.create_task(self._clock.sleep(wait))
+        alarm.add_done_callback(self._ring)
+        try:
+            await self._news.wait()
+        finally:
+            alarm.cancel()
+
+    def _ring(self, alarm: asyncio.Task[None]) -> None:
+        if not alarm.cancelled():
+            self._news.set()
+
+    # One turn
+
+    def _turn(self) -> None:
+        """Place some pods; says by `_news` whether there is more to do at once."""
+        now = self._clock.now()
+        self.queue.wake_impatient(now)
+        self._signs.wake(now)
+        for _ in range(SLICE):
+            if self._binder.is_busy:
+                return
+            waiting = self.queue.pop(now)
+            if waiting is None:
+                return
+            self._try(waiting)
+        self._news.set()
+
+    def _try(self, waiting: Waiting) -> None:
+        """One pod that nobody expected must not keep all others from their nodes."""
+        try:
+            self._place(waiting)
+        except Exception as error:
+            log.exception("pod %s could not be looked at", waiting.pod.key)
+            self.queue.hold(waiting, self._clock.now())
+            self._tell(waiting, "SchedulerError", f"{type(error).__name__}: {error}")
+
+    def _place(self, waiting: Waiting) -> None:
+        answer = self._placer.place(waiting.pod)
+        if isinstance(answer, Found):
+            self.cluster.place(waiting.pod, answer.node)
+            self._binder.bind(waiting, answer.node)
+            self._signs.everywhere(Cause.PEERS)
+            # There may be room for another of the same kind.
+            self.queue.wake(waiting.pod.demand, self._clock.now())
+        else:
+            self._refuse(waiting, answer)
+
+    def _refuse(self, waiting: Waiting, nowhere: Nowhere) -> None:
+        pod = waiting.pod
+        message = nowhere.message
+        if self.cluster.nodes:
+            found = self._preemptor.search(pod, nowhere)
+            if isinstance(found, Candidate):
+                self._clear(waiting, found)
+            elif found.clears_nomination:
+                self.cluster.withdraw(pod.uid)
+            message = f"{message} {found.message}" if isinstance(found, InVain) else message
+        self.queue.rest(waiting, nowhere.cause, self._clock.now())
+        self._tell(waiting, "Unschedulable", message)
+
+    def _clear(self, waiting: Waiting, candidate: Candidate) -> None:
+        """Make room on a node, and keep it for the pod."""
+        pod, node = waiting.pod, candidate.node.name
+        self.cluster.nominate(pod, node)
+        for victim in candidate.victims:
+            if not victim.is_leaving:
+                self._writes.evict(victim, pod, node)
+
+    def _tell(self, waiting: Waiting, reason: str, message: str) -> None:
+        pod = waiting.pod
+        seen = self._watching.pods.cache.get(pod.key)
+        if seen is None or seen.metadata.uid != pod.uid:
+            return
+        condition = SeenCondition(type=SCHEDULED, status="False", reason=reason, message=message)
+        self._writes.failed(seen, pod, condition, self.cluster.nominated_to(pod.uid))
+
+    # Bindings
+
+    def _on_outcome(self, waiting: Waiting, node: str, failure: KubeError | None) -> None:
+        self._news.set()
+        if failure is None:
+            self._writes.scheduled(waiting.pod, node)
+            return
+        pod = waiting.pod
+        seen = self._watching.pods.cache.get(pod.key)
+        if seen is not None and seen.spec.node_name:
+            return  # somebody bound it, perhaps this very request
+        if self.cluster.remove(pod.uid) is not None:
+            self._signs.node(node)
+        if seen is None or seen.metadata.uid != pod.uid or seen.is_leaving:
+            return
+        if isinstance(failure, StatusError) and failure.is_not_found:
+            return
+        log.warning("pod %s could not be bound to node %s and is tried again: %s", pod.key, node, failure)
+        waiting.pod = self._watching.record(seen)
+        self.queue.hold(waiting, self._clock.now())
+        self._tell(waiting, "SchedulerError", f"binding rejected: {failure}")
+
+
+@contextlib.asynccontextmanager
+async def scheduling(client: Client) -> AsyncIterator[Scheduler]:
+    """A scheduler at work for as long as the block lasts."""
+    scheduler = Scheduler(client)
+    scheduler.start()
+    try:
+        yield scheduler
+    finally:
+        await scheduler.stop()

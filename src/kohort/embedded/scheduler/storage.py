@@ -1,0 +1,74 @@
+"""Claims and volumes, as far as they tie pods to nodes.
+
+Nobody here binds a claim: that is for controllers of storage.
+"""
+
+from typing import Final
+
+from kohort.api.selectors import NodeTerm, node_terms
+from kohort.embedded.scheduler.cluster import NodeRecord, PodRecord
+from kohort.embedded.scheduler.demands import ClaimUse
+from kohort.embedded.scheduler.refusals import NO_VOLUME, VOLUME_ELSEWHERE, Refusal
+from kohort.embedded.scheduler.seen import SeenClaim, SeenPersistentVolume, SeenStorageClass
+from kohort.kube.cache import Cache
+
+UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
+DELAYED: Final = "WaitForFirstConsumer"
+ANNOTATION: Final = "pv.kubernetes.io/bind-completed"
+
+
+class Storage:
+    """What is known of claims, volumes and their classes."""
+
+    def __init__(
+        self, claims: Cache[SeenClaim], volumes: Cache[SeenPersistentVolume], classes: Cache[SeenStorageClass]
+    ) -> None:
+        self._claims = claims
+        self._volumes = volumes
+        self._classes = classes
+
+    def problem(self, pod: PodRecord) -> str:
+        """Why the pod can go to no node at all; empty for no reason."""
+        uses = pod.demand.claims
+        problem = next((found for found in (self._unusable(pod.key.namespace, use) for use in uses) if found), "")
+        return problem or (UNBOUND if any(self._is_awaited(pod.key.namespace, use) for use in uses) else "")
+
+    def refused(self, pod: PodRecord, node: NodeRecord) -> Refusal | None:
+        """What the pod's volumes have against a node."""
+        for use in pod.demand.claims:
+            claim = self._claims.get((pod.key.namespace, use.name))
+            if claim is None or not claim.spec.volume_name:
+                return NO_VOLUME
+            terms = self._reach(claim.spec.volume_name)
+            if terms is not None and not any(term.matches(node.name, node.labels) for term in terms):
+                return VOLUME_ELSEWHERE
+        return None
+
+    def _unusable(self, namespace: str, use: ClaimUse) -> str:
+        claim = self._claims.get((namespace, use.name))
+        if claim is None and use.is_made_for_pod:
+            return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.name}"'
+        if claim is None:
+            return f'persistentvolumeclaim "{use.name}" not found'
+        if claim.status.phase == "Lost":
+            volume = claim.spec.volume_name
+            return f'persistentvolumeclaim "{use.name}" bound to non-existent persistentvolume "{volume}"'
+        leaves = claim.metadata.deletion_timestamp is not None
+        return f'persistentvolumeclaim "{use.name}" is being deleted' if leaves else ""
+
+    def _is_awaited(self, namespace: str, use: ClaimUse) -> bool:
+        """Whether a claim is to be bound before its pod is placed, and is not."""
+        claim = self._claims.get((namespace, use.name))
+        if claim is None or _is_bound(claim):
+            return False
+        kind = self._classes.get(("", claim.spec.storage_class_name or ""))
+        return kind is None or kind.volume_binding_mode != DELAYED
+
+    def _reach(self, volume: str) -> tuple[NodeTerm, ...] | None:
+        found = self._volumes.get(("", volume))
+        affinity = found.spec.node_affinity if found is not None else None
+        return node_terms(affinity.required) if affinity is not None else None
+
+
+def _is_bound(claim: SeenClaim) -> bool:
+    return bool(claim.spec.volume_name) and ANNOTATION in claim.metadata.annotations

@@ -1,0 +1,154 @@
+"""What the server shows, brought to the cluster and the queue: each event costs what it changes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kohort.embedded.scheduler.budgets import Budget, budget
+from kohort.embedded.scheduler.cluster import Cluster, PodRecord
+from kohort.embedded.scheduler.demands import Demands
+from kohort.embedded.scheduler.queue import Queue
+from kohort.embedded.scheduler.refusals import Cause
+from kohort.embedded.scheduler.seen import (
+    FINISHED,
+    SeenBudget,
+    SeenClaim,
+    SeenNamespace,
+    SeenNode,
+    SeenPersistentVolume,
+    SeenPod,
+    SeenStorageClass,
+)
+from kohort.embedded.scheduler.signs import Signs
+from kohort.embedded.scheduler.storage import Storage
+from kohort.embedded.scheduler.writes import NAME, Writes
+from kohort.kube.informer import Informers
+from kohort.kube.options import Scope
+
+UNFINISHED: Final = Scope(fields="status.phase!=Succeeded,status.phase!=Failed")
+_BY_NAMESPACE: Final = "namespace"
+
+
+class Watching:
+    """Follows the server."""
+
+    def __init__(self, informers: Informers, cluster: Cluster, queue: Queue, signs: Signs, writes: Writes) -> None:
+        self._cluster = cluster
+        self._queue = queue
+        self._signs = signs
+        self._writes = writes
+        self._demands = Demands()
+        self.pods = informers.of(SeenPod, UNFINISHED)
+        self._budgets = informers.of(SeenBudget)
+        self._budgets.index(_BY_NAMESPACE, _namespace)
+        self._nodes = informers.of(SeenNode)
+        self._namespaces = informers.of(SeenNamespace)
+        self._claims = informers.of(SeenClaim)
+        self._volumes = informers.of(SeenPersistentVolume)
+        self._classes = informers.of(SeenStorageClass)
+        self.storage = Storage(self._claims.cache, self._volumes.cache, self._classes.cache)
+
+    def subscribe(self) -> None:
+        """Begin to bring what happens."""
+        self._namespaces.subscribe(self._on_namespace)
+        self._nodes.subscribe(self._on_node)
+        self.pods.subscribe(self._on_pod)
+        self._claims.subscribe(self._on_storage)
+        self._volumes.subscribe(self._on_storage)
+        self._classes.subscribe(self._on_storage)
+
+    def budgets(self, namespace: str) -> Sequence[Budget]:
+        """The disruption budgets of a namespace."""
+        found = (budget(each) for each in self._budgets.cache.find(_BY_NAMESPACE, namespace))
+        return [each for each in found if each is not None]
+
+    # Nodes and namespaces
+
+    def _on_node(self, old: SeenNode | None, new: SeenNode | None) -> None:
+        if new is None:
+            if old is not None:
+                self._cluster.remove_node(old.metadata.name)
+                self._signs.everywhere(Cause.PEERS)
+            return
+        if old is not None and _is_same_node(old, new):
+            return
+        self._cluster.put_node(new)
+        self._signs.node(new.metadata.name)
+        self._signs.everywhere(Cause.PEERS)
+
+    def _on_namespace(self, old: SeenNamespace | None, new: SeenNamespace | None) -> None:
+        name = (new or old or SeenNamespace()).metadata.name
+        self._cluster.tallies.set_namespace(name, new.metadata.labels if new is not None else None)
+        if old is not None and new is not None and old.metadata.labels != new.metadata.labels:
+            self._signs.everywhere(Cause.PEERS)
+
+    def _on_storage(self, _old: object, _new: object) -> None:
+        self._signs.everywhere(Cause.STORAGE)
+
+    # Pods
+
+    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        if new is None or new.status.phase in FINISHED:
+            gone = new or old
+            if gone is not None:
+                self._forget(gone.metadata.uid)
+        elif new.spec.node_name:
+            self._on_bound(new)
+        elif new.spec.scheduler_name == NAME:
+            self._on_unbound(new)
+
+    def _on_bound(self, pod: SeenPod) -> None:
+        uid = pod.metadata.uid
+        self._queue.remove(uid)
+        before = self._cluster.sequence
+        self._cluster.place(self.record(pod), pod.spec.node_name)
+        if self._cluster.sequence != before:
+            self._signs.everywhere(Cause.PEERS)
+
+    def _on_unbound(self, pod: SeenPod) -> None:
+        uid = pod.metadata.uid
+        if pod.is_leaving:
+            self._forget(uid)
+        elif self._cluster.node_of(uid):
+            return  # its binding is under way
+        elif pod.spec.scheduling_gates:
+            self._writes.gated(pod)
+        else:
+            record = self.record(pod)
+            wanted = pod.status.nominated_node_name
+            if uid not in self._queue and wanted:
+                self._cluster.nominate(record, wanted)
+            self._queue.add(record)
+
+    def _forget(self, uid: str) -> None:
+        """A pod holds and wants nothing any more."""
+        self._queue.remove(uid)
+        waited_for = self._cluster.nominated_to(uid)
+        self._cluster.withdraw(uid)
+        left = self._cluster.remove(uid)
+        if waited_for:
+            self._signs.node(waited_for)
+        if left is not None:
+            self._signs.node(left.name)
+            self._signs.everywhere(Cause.PEERS)
+
+    def record(self, pod: SeenPod) -> PodRecord:
+        """A pod as placing sees it."""
+        started = pod.status.start_time
+        return PodRecord(
+            pod.metadata.uid,
+            pod.key,
+            pod.metadata.labels,
+            self._demands.of(pod),
+            pod.is_leaving,
+            started.timestamp() if started is not None else 0.0,
+        )
+
+
+def _is_same_node(old: SeenNode, new: SeenNode) -> bool:
+    """Whether nothing changed that matters here: nodes report often, and mostly the time."""
+    same = old.spec == new.spec and old.metadata.labels == new.metadata.labels
+    return same and old.status.allocatable == new.status.allocatable
+
+
+def _namespace(found: SeenBudget) -> tuple[str]:
+    return (found.metadata.namespace,)

@@ -1,0 +1,114 @@
+"""What the scheduler writes: conditions of pods that found no node, and the end of those that make room."""
+
+from typing import Final
+
+from kohort.api.codec import Json
+from kohort.api.core.objects import ObjectReference
+from kohort.api.core.pods import Pod
+from kohort.api.times import format_time
+from kohort.embedded.scheduler.cluster import PodRecord
+from kohort.embedded.scheduler.errands import Errands
+from kohort.embedded.scheduler.seen import SeenCondition, SeenPod
+from kohort.kube.client import Client
+from kohort.kube.events import EventRecorder, Note
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.objects import Objects
+from kohort.kube.options import Deletion
+from kohort.kube.patches import StrategicPatch
+
+NAME: Final = "default-scheduler"
+SCHEDULED: Final = "PodScheduled"
+GATED: Final = "SchedulingGated"
+GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
+PREEMPTING: Final = f"{NAME}: preempting to accommodate a higher priority pod"
+LONGEST_NOTE: Final = 1024
+_CUT: Final = " ..."
+
+
+class Writes:
+    """Tells pods what became of them; writes only what is not there already."""
+
+    def __init__(self, client: Client, recorder: EventRecorder) -> None:
+        self._clock = client.clock
+        self._pods: Objects[dict[str, Json]] = client.of(Pod.resource)
+        self._recorder = recorder
+        self._errands = Errands("scheduler-writes", client.clock, client.metrics)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._errands.start()
+
+    async def stop(self) -> None:
+        """Finish what has begun."""
+        await self._errands.stop()
+
+    def scheduled(self, pod: PodRecord, node: str) -> None:
+        """Tell that a pod has its node."""
+        message = f"Successfully assigned {pod.key} to {node}"
+        self._recorder.record(reference(pod), Note("Normal", "Scheduled", message, "Binding"))
+
+    def failed(self, pod: SeenPod, record: PodRecord, condition: SeenCondition, nominated: str) -> None:
+        """Tell why a pod has no node, and which one it waits for."""
+        note = Note("Warning", "FailedScheduling", _cut(condition.message), "Scheduling")
+        self._recorder.record(reference(record), note)
+        self._show(pod, condition, nominated)
+
+    def gated(self, pod: SeenPod) -> None:
+        """Tell that a pod is not to be placed yet, where the API server has not said so."""
+        condition = SeenCondition(type=SCHEDULED, status="False", reason=GATED, message=GATED_MESSAGE)
+        self._show(pod, condition, pod.status.nominated_node_name)
+
+    def evict(self, victim: PodRecord, preemptor: PodRecord, node: str) -> None:
+        """End a pod that makes room for another."""
+
+        async def errand() -> None:
+            await self._patch(victim.key, victim.uid, {"conditions": [self._disrupted()]})
+            await self._pods.delete(victim.key, Deletion(uid=victim.uid))
+            message = f"Preempted by pod {preemptor.uid} on node {node}"
+            self._recorder.record(reference(victim), Note("Normal", "Preempted", message, "Preempting"))
+
+        self._errands.send(f"evict/{victim.uid}", errand)
+
+    def _show(self, pod: SeenPod, condition: SeenCondition, nominated: str) -> None:
+        present = next((each for each in pod.status.conditions if each.type == condition.type), None)
+        if present == condition and pod.status.nominated_node_name == nominated:
+            return
+        shown = {
+            "type": condition.type,
+            "status": condition.status,
+            "reason": condition.reason,
+            "message": condition.message,
+        }
+        if present is None or present.status != condition.status:
+            shown["lastTransitionTime"] = format_time(self._clock.wall())
+        status: dict[str, Json] = {"conditions": [shown]}
+        if pod.status.nominated_node_name != nominated:
+            status["nominatedNodeName"] = nominated or None
+
+        async def errand() -> None:
+            await self._patch(pod.key, pod.metadata.uid, status)
+
+        self._errands.send(f"status/{pod.metadata.uid}", errand)
+
+    def _disrupted(self) -> dict[str, Json]:
+        return {
+            "type": "DisruptionTarget",
+            "status": "True",
+            "reason": "PreemptionByScheduler",
+            "message": PREEMPTING,
+            "lastTransitionTime": format_time(self._clock.wall()),
+        }
+
+    async def _patch(self, key: ObjectKey, uid: str, status: dict[str, Json]) -> None:
+        patch = StrategicPatch({"metadata": {"uid": uid}, "status": status})
+        await self._pods.patch(key, patch, subresource="status")
+
+
+def reference(pod: PodRecord) -> ObjectReference:
+    """A pod as events name it."""
+    namespace, name = pod.key
+    return ObjectReference(api_version="v1", kind="Pod", namespace=namespace, name=name, uid=pod.uid)
+
+
+def _cut(message: str) -> str:
+    return message if len(message) <= LONGEST_NOTE else message[: LONGEST_NOTE - len(_CUT)] + _CUT
