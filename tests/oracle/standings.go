@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -9,14 +10,19 @@ import (
 	workloadfinish "sigs.k8s.io/kueue/pkg/workload/finish"
 )
 
-// stored lists all workloads, ordered by name.
+// stored lists copies of all workloads, ordered by namespace and name; like get, not by way of JSON.
 func (w *world) stored() []*kueue.Workload {
-	var list kueue.WorkloadList
-	must(w.client.List(w.ctx, &list))
+	group := kueue.SchemeGroupVersion
+	listed, err := w.tracker.List(group.WithResource("workloads"), group.WithKind("Workload"), "")
+	must(err)
+	list := listed.(*kueue.WorkloadList)
 	found := make([]*kueue.Workload, 0, len(list.Items))
 	for i := range list.Items {
 		found = append(found, &list.Items[i])
 	}
+	slices.SortFunc(found, func(a, b *kueue.Workload) int {
+		return strings.Compare(string(workload.Key(a)), string(workload.Key(b)))
+	})
 	return found
 }
 
