@@ -54,7 +54,7 @@ class Server:
             self.process = subprocess.Popen([sys.executable, "-m", "kohort.embedded", *where], stdout=log, stderr=log)
         async with asyncio.timeout(PATIENCE):
             while not (self.kubeconfig.exists() and await self._answers()):
-                assert self.process.poll() is None, (self.folder / "log").read_text()
+                assert self.process.poll() is None, (self.folder / "log").read_text()[-2000:]
                 await asyncio.sleep(0.05)
         return self.transport()
 

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 import yaml
 
-from kohort.embedded.server.listener import MAX_BODY
+from kohort.embedded.server.listener import COMPRESSED_FROM, MAX_BODY, Patience
 from kohort.embedded.server.server import ApiServer, running
 from kohort.embedded.server.settings import Settings
 
@@ -95,6 +95,80 @@ async def test_a_large_body_is_taken(wire: Wire) -> None:
     data = {"metadata": {"name": "large"}, "data": {"x": "x" * 900_000}}
     async with wire.client.post(wire.url(MAPS), json=data, ssl=wire.with_certificate) as response:
         assert response.status == 201
+
+
+async def fill(wire: Wire, size: int) -> None:
+    data = {"metadata": {"name": f"filled-{size}"}, "data": {"x": "x" * size}}
+    async with wire.client.post(wire.url(MAPS), json=data, ssl=wire.with_certificate) as response:
+        assert response.status == 201
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [("gzip", "gzip"), ("br, gzip", "gzip"), ("identity", None), ("gzip;q=0", None)],
+)
+async def test_a_long_list_goes_out_compressed_to_who_accepts_it(
+    wire: Wire, accepted: str, encoding: str | None
+) -> None:
+    await fill(wire, COMPRESSED_FROM)
+    headers = {"Accept-Encoding": accepted}
+    async with wire.client.get(wire.url(MAPS), ssl=wire.with_certificate, headers=headers) as response:
+        assert response.headers.get("Content-Encoding") == encoding
+        names = [each["metadata"]["name"] for each in (await response.json())["items"]]
+        assert f"filled-{COMPRESSED_FROM}" in names
+
+
+async def test_a_short_list_is_never_compressed(wire: Wire) -> None:
+    async with wire.client.get(
+        wire.url(MAPS), ssl=wire.with_certificate, headers={"Accept-Encoding": "gzip"}
+    ) as response:
+        assert "Content-Encoding" not in response.headers
+
+
+@contextlib.asynccontextmanager
+async def impatient(folder: Path, patience: Patience) -> AsyncIterator[Wire]:
+    """A server that does not wait long."""
+    async with running(Settings(patience=patience)) as server, aiohttp.ClientSession() as client, asyncio.timeout(20):
+        yield Wire(server, client, *contexts(server.kubeconfig, folder))
+
+
+async def connect(wire: Wire) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    port = int(wire.server.url.rpartition(":")[2])
+    return await asyncio.open_connection("127.0.0.1", port, ssl=wire.with_certificate, limit=4096)
+
+
+async def test_a_head_that_only_drips_is_not_waited_for(tmp_path: Path) -> None:
+    async with impatient(tmp_path, Patience(idle=0.3)) as wire:
+        reader, writer = await connect(wire)
+        ended = asyncio.create_task(reader.read())
+        writer.write(b"GET /version HTTP/1.1\r\n")
+        while not ended.done():
+            writer.write(b"X-Drop: 1\r\n")
+            await asyncio.wait([ended], timeout=0.05)
+        assert await ended == b""
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
+    async with impatient(tmp_path, Patience(read=0.1)) as wire:
+        reader, writer = await connect(wire)
+        writer.write(b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{" % MAPS.encode())
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b"the body did not arrive in time" in answer
+
+
+async def test_a_client_that_takes_nothing_is_cut_off(tmp_path: Path) -> None:
+    async with impatient(tmp_path, Patience(write=0.1)) as wire:
+        for more in range(12):
+            await fill(wire, 900_000 + more)
+        before = wire.server.listener.connections
+        _, writer = await connect(wire)
+        writer.write(b"GET %b HTTP/1.1\r\nHost: x\r\n\r\n" % MAPS.encode())
+        while wire.server.listener.connections == before:
+            await asyncio.sleep(0)
+        while wire.server.listener.connections > before:
+            await asyncio.sleep(0)
+        writer.transport.abort()
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ Whatever a client does (huge bodies, slow reading, hanging up), it costs the ser
 
 import asyncio
 import contextlib
-import logging
 import ssl
+import zlib
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -20,26 +21,43 @@ from kohort.embedded.server.requests import Inbound
 from kohort.kube.errors import StatusError, bad_request, too_large
 
 MAX_BODY = 3 * 1024 * 1024
-_READ_TIMEOUT = 60.0
-_WRITE_TIMEOUT = 60.0
-_STOP_TIMEOUT = 5.0
-_KEEPALIVE = 120.0
 _MAX_LINE = 64 * 1024
 _PIECE = 32 * 1024
 """What goes out goes in pieces of this size: TLS keeps a buffer as large as the largest piece, per connection."""
 _TLS_READS = 16 * 1024
 """Bytes that a connection reads at once: a TLS record. asyncio sets aside 256 KiB for each, also for silent watches."""
 
-_log = logging.getLogger(__name__)
+COMPRESSED_FROM = 128 * 1024
+"""A body of this size goes out compressed to who accepts that, as kube-apiserver does."""
+_QUICKLY = 1
+"""The level of compression: the next ones save little more and take twice as long."""
+_GZIP = 16 + zlib.MAX_WBITS
+_IN_GZIP = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+
 Handle = Callable[[Inbound], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many seconds clients may take."""
+
+    idle: float = 120.0
+    """Between two requests, and for the head of a request, however slowly it drips."""
+    read: float = 60.0
+    """For the body of a request."""
+    write: float = 60.0
+    """To take the next piece of an answer."""
+    stop: float = 5.0
+    """To finish what is under way when the server stops."""
 
 
 class Listener:
     """One address on which the server listens."""
 
-    def __init__(self, handle: Handle, context: ssl.SSLContext) -> None:
+    def __init__(self, handle: Handle, context: ssl.SSLContext, patience: Patience) -> None:
         self._handle = handle
         self._context = context
+        self._patience = patience
         self._streams: set[asyncio.Task[object]] = set()
         self._http: web.Server | None = None
         self._server: asyncio.Server | None = None
@@ -52,7 +70,7 @@ class Listener:
         self._http = web.Server(
             self._serve,
             handler_cancellation=True,
-            keepalive_timeout=_KEEPALIVE,
+            keepalive_timeout=self._patience.idle,
             access_log=None,
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
@@ -65,6 +83,11 @@ class Listener:
         """How many streams are open."""
         return len(self._streams)
 
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._http.connections) if self._http else 0
+
     async def stop(self) -> None:
         """Take no more connections, end the streams, and let what is under way finish for a moment."""
         self._stopping = True
@@ -73,7 +96,7 @@ class Listener:
         self._server.close()
         for task in list(self._streams):
             task.cancel()
-        await self._http.shutdown(_STOP_TIMEOUT)
+        await self._http.shutdown(self._patience.stop)
         await self._server.wait_closed()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
@@ -82,14 +105,18 @@ class Listener:
         except StatusError as error:
             return _response(status_answer(error), close=True)
         answer = await self._handle(inbound)
-        if not isinstance(answer.body, bytes):
-            return await self._stream(request, answer, answer.body)
-        if len(answer.body) > _PIECE:
-            return await _send_in_pieces(request, answer, answer.body)
+        body = answer.body
+        if not isinstance(body, bytes):
+            return await self._stream(request, answer, body)
+        if len(body) >= COMPRESSED_FROM and _accepts_gzip(request):
+            body = await _compressed(body)
+            answer = replace(answer, body=body).with_headers(_IN_GZIP)
+        if len(body) > _PIECE:
+            return await self._send_in_pieces(request, answer, body)
         return _response(answer, close=self._stopping)
 
     async def _inbound(self, request: web.BaseRequest) -> Inbound:
-        body = await _body(request) if request.body_exists else b""
+        body = await _body(request, self._patience.read) if request.body_exists else b""
         query = tuple(request.rel_url.query.items())
         return Inbound(request.method, request.rel_url.raw_path, query, request.headers, body, _peer(request))
 
@@ -102,7 +129,7 @@ class Listener:
         try:
             await response.prepare(request)
             async for chunk in body:
-                await _write(response, chunk)
+                await self._write(response, chunk)
                 del chunk  # or it stays while nothing comes, for each watcher
             await response.write_eof()
         except (TimeoutError, ConnectionError):
@@ -115,23 +142,31 @@ class Listener:
                     await close()
         return response
 
+    async def _send_in_pieces(self, request: web.BaseRequest, answer: Answer, body: bytes) -> web.StreamResponse:
+        response = web.StreamResponse(status=answer.status, headers=_headers(answer))
+        response.content_length = len(body)
+        try:
+            await response.prepare(request)
+            await self._write(response, body)
+            await response.write_eof()
+        except (TimeoutError, ConnectionError):
+            _hang_up(request)
+        return response
 
-async def _send_in_pieces(request: web.BaseRequest, answer: Answer, body: bytes) -> web.StreamResponse:
-    response = web.StreamResponse(status=answer.status, headers=_headers(answer))
-    response.content_length = len(body)
-    try:
-        await response.prepare(request)
-        await _write(response, body)
-        await response.write_eof()
-    except (TimeoutError, ConnectionError):
-        _hang_up(request)
-    return response
+    async def _write(self, response: web.StreamResponse, data: bytes) -> None:
+        for start in range(0, len(data), _PIECE):
+            async with asyncio.timeout(self._patience.write):
+                await response.write(data[start : start + _PIECE])
 
 
-async def _write(response: web.StreamResponse, data: bytes) -> None:
-    for start in range(0, len(data), _PIECE):
-        async with asyncio.timeout(_WRITE_TIMEOUT):
-            await response.write(data[start : start + _PIECE])
+def _accepts_gzip(request: web.BaseRequest) -> bool:
+    accepted = ",".join(request.headers.getall("Accept-Encoding", ()))
+    return "gzip" in (each.strip() for each in accepted.split(","))
+
+
+async def _compressed(body: bytes) -> bytes:
+    """A smaller form of it, made beside the loop: others are served meanwhile."""
+    return await asyncio.to_thread(zlib.compress, body, _QUICKLY, _GZIP)
 
 
 def _hang_up(request: web.BaseRequest) -> None:
@@ -140,13 +175,13 @@ def _hang_up(request: web.BaseRequest) -> None:
         request.transport.abort()
 
 
-async def _body(request: web.BaseRequest) -> bytes:
+async def _body(request: web.BaseRequest, seconds: float) -> bytes:
     length = request.content_length
     if length is not None and length > MAX_BODY:
         raise too_large(MAX_BODY)
     parts, size = [], 0
     try:
-        async with asyncio.timeout(_READ_TIMEOUT):
+        async with asyncio.timeout(seconds):
             async for part in request.content.iter_any():
                 size += len(part)
                 if size > MAX_BODY:

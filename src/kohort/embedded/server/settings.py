@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kohort.embedded.admission.attributes import Plugin
+from kohort.embedded.server.listener import Patience
 from kohort.embedded.server.logs import LogSource
 
 
@@ -24,3 +25,5 @@ class Settings:
     logs: LogSource | None = None
     plugins: tuple[Plugin, ...] = ()
     """Admission plugins besides those that are always there."""
+    patience: Patience = field(default_factory=Patience)
+    """How long clients may take for what they do."""
