@@ -163,7 +163,7 @@ class TestReleasing:
             ("ClusterQueueStopped", "False"),
             ("LocalQueueStopped", "False"),
             ("Deactivated", "False"),
-            ("FlavorMigration", "False"),
+            ("FlavorMigration", "True"),
         ],
     )
     def test_says_whether_the_workload_may_return_at_once(self, reason: str, status: str) -> None:

@@ -9,7 +9,8 @@ from kohort.engine.lifecycle.events import Event
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.lifecycle.facts import Facts, Policies
 from kohort.engine.lifecycle.finishing import finish, is_orphan, job_expiry
-from kohort.engine.lifecycle.reconciliation import Part, reconcile
+from kohort.engine.lifecycle.reconciliation import reconcile
+from kohort.engine.lifecycle.writes import Part
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 DONE = finish(admitted(), "Succeeded", "done", at(100))

@@ -32,7 +32,8 @@ from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.pods_ready import report_readiness
 from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
-from kohort.engine.lifecycle.reconciliation import Part, reconcile
+from kohort.engine.lifecycle.reconciliation import reconcile
+from kohort.engine.lifecycle.writes import Part
 
 Operation = Callable[[Workload, datetime], Workload]
 

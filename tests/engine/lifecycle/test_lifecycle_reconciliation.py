@@ -26,7 +26,8 @@ from kohort.api.kueue.v1beta2.workload import PreemptionGate, ReclaimablePod, Re
 from kohort.engine.lifecycle.eviction import Eviction, evict, release
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts, Policies
 from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.reconciliation import Part, reconcile
+from kohort.engine.lifecycle.reconciliation import reconcile
+from kohort.engine.lifecycle.writes import Part
 
 NOW = at(100)
 STOPPED = ClusterQueueFacts(stop_policy="Hold")

@@ -1,4 +1,4 @@
-"""Admission checks of a Workload: which are required, what they answered, and what follows (SCH-904 to SCH-912).
+"""Admission checks of a Workload: which are required, what they answered, and what follows (SCH-904 to SCH-913).
 
 A Retry evicts at once and delays the return (SCH-910): the quota does not wait for the retry.
 """
@@ -12,9 +12,11 @@ from msgspec.structs import replace
 
 from kohort.api.conditions import truncate_message
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.checks import ProvisioningRetryStrategy
 from kohort.api.kueue.v1beta2.queues import AdmissionCheckRule
 from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState, PodSetUpdate
 from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.backoff import pause_seconds
 from kohort.engine.lifecycle.deactivation import target_deactivation
 from kohort.engine.lifecycle.events import Change, warning
 from kohort.engine.lifecycle.eviction import Eviction, evict
@@ -34,6 +36,14 @@ class CheckReport:
     message: str = ""
     requeue_after_seconds: int | None = None
     pod_set_updates: tuple[PodSetUpdate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTry:
+    """What a check tried for a Workload in vain."""
+
+    message: str
+    what: Literal["failure", "booking expired"] = "failure"
 
 
 def required_checks(
@@ -73,6 +83,17 @@ def report_check(workload: Workload, report: CheckReport, now: datetime) -> Work
     )
     checks = tuple(known[name] for name in sorted(known))
     return put(workload, replace(workload.status, admission_checks=checks))
+
+
+def answer_failure(
+    check: AdmissionCheckState, failed: FailedTry, strategy: ProvisioningRetryStrategy, jitter: float
+) -> CheckReport:
+    """What a check says after its latest try failed: again after a pause, or never more (SCH-913, MK-25, MK-26)."""
+    count = (check.retry_count or 0) + 1
+    if count > strategy.backoff_limit_count:
+        return CheckReport(check.name, "Rejected", failed.message)
+    pause = pause_seconds(count, strategy.backoff_base_seconds, strategy.backoff_max_seconds, jitter)
+    return CheckReport(check.name, "Retry", f"Retrying after {failed.what}: {failed.message}", int(pause))
 
 
 def postpone_by_checks(workload: Workload, now: datetime) -> Workload:

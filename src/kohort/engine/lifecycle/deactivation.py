@@ -35,11 +35,16 @@ def target_deactivation(workload: Workload, reason: str, message: str, now: date
 
 def deactivate(workload: Workload) -> Workload:
     """Turn the Workload off that is to be deactivated (SCH-1040, API-125)."""
-    if not workload.spec.active or not holds(workload, DEACTIVATION_TARGET):
+    return turned(workload, active=False) if holds(workload, DEACTIVATION_TARGET) else workload
+
+
+def turned(workload: Workload, *, active: bool) -> Workload:
+    """The Workload on or off; the same object where it is so already."""
+    if workload.spec.active is active:
         return workload
     # The API server counts each change of a spec (API-4); what follows speaks of the new generation.
     metadata = replace(workload.metadata, generation=workload.metadata.generation + 1)
-    return replace(workload, metadata=metadata, spec=replace(workload.spec, active=False))
+    return replace(workload, metadata=metadata, spec=replace(workload.spec, active=active))
 
 
 def evict_inactive(workload: Workload, now: datetime) -> Change:

@@ -32,7 +32,7 @@ from kohort.engine.lifecycle.states import (
     withdraw,
 )
 
-RETURNS_AT_ONCE = frozenset({reasons.PREEMPTED, reasons.NODE_FAILURES})
+RETURNS_AT_ONCE = frozenset({reasons.PREEMPTED, reasons.NODE_FAILURES, reasons.FLAVOR_MIGRATION})
 """Evictions that are nobody's fault: the Workload may be admitted again right away (SCH-1003)."""
 
 
@@ -58,6 +58,12 @@ def without_replacement(nodes: Iterable[str]) -> Eviction:
     listed = ", ".join(nodes)
     message = f"Workload was evicted as there was no replacement for unhealthy node(s): {listed}"
     return Eviction(reasons.NODE_FAILURES, message)
+
+
+def for_better_flavor(successor: str) -> Eviction:
+    """Why a variant goes that runs in a worse flavor than the one of this UID could (SCH-1113)."""
+    why = "due to migration to more favorable resource flavor"
+    return Eviction(reasons.FLAVOR_MIGRATION, f"Evicted to accommodate a workload (UID: {successor}) {why}")
 
 
 def evict(workload: Workload, eviction: Eviction, now: datetime) -> Change:

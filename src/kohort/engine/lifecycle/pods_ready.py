@@ -9,6 +9,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState
 from kohort.api.meta import Condition
 from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.backoff import pause_seconds
 from kohort.engine.lifecycle.deactivation import target_deactivation
 from kohort.engine.lifecycle.events import Change
 from kohort.engine.lifecycle.eviction import Eviction, evict
@@ -28,10 +29,6 @@ from kohort.engine.lifecycle.states import (
     put,
     true,
 )
-
-JITTER = 0.0001
-MOST_DOUBLINGS = 62
-"""More would not change a capped pause, and would only make large numbers."""
 
 _NOT_STARTED = false(reasons.WAIT_FOR_START, "Not all pods are ready or succeeded")
 _LOST_PODS = false(reasons.WAIT_FOR_RECOVERY, "At least one pod has failed, waiting for recovery")
@@ -110,8 +107,6 @@ def time_out(workload: Workload, policy: ReadinessPolicy | None, jitter: float, 
 
 
 def backoff(count: int, policy: ReadinessPolicy, jitter: float) -> timedelta:
-    """The pause before the n-th return: doubling, capped from the second on, a little spread (SCH-1034)."""
-    seconds = policy.backoff_base_seconds * 2 ** min(count - 1, MOST_DOUBLINGS)
-    if count >= 2:
-        seconds = min(seconds, policy.backoff_max_seconds)
-    return timedelta(seconds=seconds * (1 + jitter * JITTER))
+    """The pause before the n-th return (SCH-1034)."""
+    base, longest = policy.backoff_base_seconds, policy.backoff_max_seconds
+    return timedelta(seconds=pause_seconds(count, base, longest, jitter))

@@ -11,6 +11,9 @@ from kohort.engine.lifecycle.states import BLOCKED_ON_PREEMPTION_GATES, mark, pu
 
 GateStates = tuple[PreemptionGateState, ...]
 
+CONCURRENT_ADMISSION_GATE = "kueue.x-k8s.io/concurrent-admission"
+"""Keeps variants of one workload from preempting all at once (SCH-1110)."""
+
 BLOCKED_MESSAGE = "Workload requires preemption, but it's gated"
 
 
@@ -31,6 +34,21 @@ def _closed_gate(name: str, now: datetime) -> PreemptionGateState:
 def closed(states: GateStates, now: datetime) -> GateStates:
     """The gates, all closed, as an eviction leaves them (SCH-1120)."""
     return tuple(state if state.position == "Closed" else _closed_gate(state.name, now) for state in states)
+
+
+def gate_opened_at(workload: Workload, name: str) -> datetime | None:
+    """Since when the gate is open; None while it is closed."""
+    opened = (state for state in workload.status.preemption_gates if (state.name, state.position) == (name, "Open"))
+    return next((state.last_transition_time for state in opened), None)
+
+
+def open_gate(workload: Workload, name: str, now: datetime) -> Workload:
+    """Let the Workload preempt as far as this gate is concerned (SCH-1115, SCH-1120)."""
+    if gate_opened_at(workload, name) is not None:
+        return workload
+    opened = PreemptionGateState(name=name, position="Open", last_transition_time=whole_second(now))
+    others = (state for state in workload.status.preemption_gates if state.name != name)
+    return put(workload, replace(workload.status, preemption_gates=(*others, opened)))
 
 
 def may_preempt(workload: Workload, gates: FeatureGates) -> bool:

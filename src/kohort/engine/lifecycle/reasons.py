@@ -43,6 +43,9 @@ ADMISSION_CHECK: Final = "AdmissionCheck"
 CLUSTER_QUEUE_STOPPED: Final = "ClusterQueueStopped"
 LOCAL_QUEUE_STOPPED: Final = "LocalQueueStopped"
 NODE_FAILURES: Final = "NodeFailures"
+FLAVOR_MIGRATION: Final = "FlavorMigration"
+VARIANT_EVICTED: Final = "VariantEvicted"
+CONCURRENT_ADMISSION: Final = "ConcurrentAdmission"
 
 # causes of deactivation
 REQUEUING_LIMIT_EXCEEDED: Final = "RequeuingLimitExceeded"
@@ -62,6 +65,8 @@ RECOVERED: Final = "Recovered"
 
 # Finished
 OWNER_NOT_FOUND: Final = "OwnerNotFound"
+OUT_OF_SYNC: Final = "OutOfSync"
+WORKLOAD_SLICE_REPLACED: Final = "WorkloadSliceReplaced"
 
 SET_BY_SCHEDULER: Final = frozenset(
     {

@@ -5,11 +5,11 @@ the next call finds its way, so a crash between any two of them loses nothing.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.intake import is_parent
 from kohort.engine.lifecycle.admission import admit
 from kohort.engine.lifecycle.checks import act_on_checks, postpone_by_checks, required_checks, sync_checks
 from kohort.engine.lifecycle.deactivation import deactivate, evict_inactive, execution_deadline, limit_execution
@@ -22,26 +22,10 @@ from kohort.engine.lifecycle.preemption_gates import mirror_gates
 from kohort.engine.lifecycle.requeueing import end_backoff, keep_out, let_return, return_moment
 from kohort.engine.lifecycle.states import is_finished
 from kohort.engine.lifecycle.stopping import obey_stop_policies
+from kohort.engine.lifecycle.writes import Journal, Part, Write
 
 MAX_PASSES = 8
 """Three suffice for the longest way there is; the rest is a bound."""
-
-
-class Part(Enum):
-    """What a write goes to: the API keeps the status of an object apart from the rest (API-4)."""
-
-    OBJECT = "object"
-    STATUS = "status"
-    DELETION = "deletion"
-
-
-@dataclass(frozen=True, slots=True)
-class Write:
-    """One write to the API, and the events to send when it has succeeded."""
-
-    part: Part
-    workload: Workload
-    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,32 +49,13 @@ class Outcome:
         return any(write.part is Part.DELETION for write in self.writes)
 
 
-@dataclass(slots=True)
-class _Journal:
-    """The Workload on its way through the steps, and the writes that the way takes."""
-
-    workload: Workload
-    writes: list[Write] = field(default_factory=list)
-
-    def take(self, change: Change) -> None:
-        """Add a change; changes of the same part that follow each other are one write."""
-        before, self.workload = self.workload, change.workload
-        if change.workload is before:
-            return
-        part = Part.OBJECT if change.workload.status is before.status else Part.STATUS
-        earlier: tuple[Event, ...] = ()
-        if self.writes and self.writes[-1].part is part:
-            earlier = self.writes.pop().events
-        self.writes.append(Write(part, change.workload, earlier + change.events))
-
-
 Step = Callable[[Workload, Facts, datetime], Change]
 
 
 def _follow_checks(workload: Workload, facts: Facts, now: datetime) -> Change:
-    """API-129; the checks of a queue that is not there can't be known, and stay."""
+    """API-129; the checks of a queue that is not there can't be known, and stay. Variants are checked, not parents."""
     queue = facts.cluster_queue
-    if queue is None:
+    if queue is None or is_parent(workload):
         return Change(workload)
     required = required_checks(queue.checks, queue.flavors, workload.status.admission)
     return Change(sync_checks(workload, required, now))
@@ -116,7 +81,7 @@ STEPS: tuple[Step, ...] = (
 
 def reconcile(workload: Workload, facts: Facts, now: datetime) -> Outcome:
     """Bring a Workload in line with the facts; doing it again with the same facts changes nothing."""
-    journal = _Journal(workload)
+    journal = Journal(workload)
     journal.take(Change(finish_orphan(workload, facts.gates, now)))
     if is_orphan(workload, facts.gates):
         journal.take(Change(without_finalizer(journal.workload)))
@@ -129,7 +94,7 @@ def reconcile(workload: Workload, facts: Facts, now: datetime) -> Outcome:
     return Outcome(journal.workload, tuple(journal.writes), _wake_at(journal.workload, facts, now))
 
 
-def _settle(journal: _Journal, facts: Facts, now: datetime) -> None:
+def _settle(journal: Journal, facts: Facts, now: datetime) -> None:
     for _ in range(MAX_PASSES):
         before = journal.workload
         for step in STEPS:
@@ -144,7 +109,7 @@ def _wake_at(workload: Workload, facts: Facts, now: datetime) -> datetime | None
     return min((moment for moment in moments if moment is not None and moment > now), default=None)
 
 
-def _keep_or_delete(journal: _Journal, facts: Facts, now: datetime) -> Outcome:
+def _keep_or_delete(journal: Journal, facts: Facts, now: datetime) -> Outcome:
     """API-122."""
     moment = expiry(journal.workload, facts.policies.keep_finished)
     if moment is None or now < moment:

@@ -1,0 +1,289 @@
+"""A parent and its variants, one per flavor: who competes, who preempts, what the job gets (SCH-1112 to SCH-1115).
+
+The job knows only the parent; quota is held only by variants. Level-triggered like `reconciliation`: the outcome
+depends on what is, and every write leaves a state from which the next call goes on.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from kohort.api.gates import FeatureGates
+from kohort.api.kueue.keys import ALLOWED_FLAVORS_ANNOTATION
+from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.admission import Reservation, reserve
+from kohort.engine.lifecycle.deactivation import turned
+from kohort.engine.lifecycle.events import Change, normal
+from kohort.engine.lifecycle.eviction import Eviction, evict, release
+from kohort.engine.lifecycle.finishing import finish
+from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
+from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE, gate_opened_at, open_gate
+from kohort.engine.lifecycle.requeueing import delay_return, return_moment
+from kohort.engine.lifecycle.states import (
+    ADMITTED,
+    BLOCKED_ON_PREEMPTION_GATES,
+    EVICTED,
+    FINISHED,
+    PODS_READY,
+    QUOTA_RESERVED,
+    condition,
+    holds,
+    is_admitted,
+    is_evicted,
+    is_finished,
+    is_on_hold,
+    is_reserved,
+    mark,
+    true,
+    with_condition,
+)
+from kohort.engine.lifecycle.writes import Journal, Write
+
+BETWEEN_OPENINGS: Final = timedelta(minutes=5)
+"""How long one variant may try to preempt before the next one may (SCH-1115)."""
+
+_VARIANT_EVICTED = Eviction(reasons.VARIANT_EVICTED, "Admitted variant was evicted")
+_NONE_RUNS = Eviction(reasons.CONCURRENT_ADMISSION, "No variant is running")
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationRules:
+    """What a ClusterQueue says about its flavors and about moving between them."""
+
+    flavors: tuple[str, ...]
+    """The best first (SCH-1111)."""
+    retains_first: bool = False
+    """Whether a workload stays where it was admitted first."""
+    last_acceptable: str = ""
+    """The worst flavor to move to; empty where any will do."""
+
+    def rank(self, flavors: Iterable[str]) -> int:
+        """Place of the best of these flavors; behind all others when it is none of the queue's."""
+        places = (self.flavors.index(flavor) for flavor in flavors if flavor in self.flavors)
+        return min(places, default=len(self.flavors))
+
+
+def migration_rules(queue: ClusterQueue) -> MigrationRules:
+    """The rules by the queue's spec."""
+    flavors = tuple(flavor.name for group in queue.spec.resource_groups for flavor in group.flavors)
+    policy = queue.spec.concurrent_admission_policy
+    if policy is None:
+        return MigrationRules(flavors)
+    worst = policy.migration.constraints.last_acceptable_flavor_name if policy.migration.constraints else None
+    return MigrationRules(flavors, policy.migration.mode == "RetainFirstAdmission", worst or "")
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyOutcome:
+    """What settling a family came to."""
+
+    parent: Workload
+    variants: tuple[Workload, ...]
+    """The best flavor first."""
+    writes: tuple[Write, ...] = ()
+    wake_at: datetime | None = None
+    """When the next gate may be opened."""
+
+
+def settle_family(
+    parent: Workload, variants: Iterable[Workload], rules: MigrationRules, gates: FeatureGates, now: datetime
+) -> FamilyOutcome:
+    """Bring a parent and its variants in line with each other; doing it again changes nothing."""
+    family = _Family(parent, variants, rules, gates, now)
+    wake_at = family.settle()
+    journals = (family.parent, *family.variants)
+    writes = tuple(write for journal in journals for write in journal.writes)
+    return FamilyOutcome(family.parent.workload, tuple(each.workload for each in family.variants), writes, wake_at)
+
+
+class _Family:
+    """A parent and its variants on their way to agreement."""
+
+    def __init__(
+        self,
+        parent: Workload,
+        variants: Iterable[Workload],
+        rules: MigrationRules,
+        gates: FeatureGates,
+        now: datetime,
+    ) -> None:
+        self.rules = rules
+        self.gates = gates
+        self.now = now
+        self.parent = Journal(parent)
+        self.variants = [Journal(each) for each in sorted(variants, key=self._rank)]
+
+    def settle(self) -> datetime | None:
+        """All steps; when to come back."""
+        if is_finished(self.parent.workload):
+            self._end()
+            return None
+        self._spread_eviction()
+        if self._is_stopping():
+            return None
+        self._release_evicted()
+        self._switch()
+        self._share_admission()
+        return self._open_gate()
+
+    def _rank(self, variant: Workload) -> int:
+        allowed = variant.metadata.annotations.get(ALLOWED_FLAVORS_ANNOTATION, "")
+        return self.rules.rank(name.strip() for name in allowed.split(","))
+
+    def _admitted(self) -> Journal | None:
+        return next((each for each in self.variants if is_admitted(each.workload)), None)
+
+    def _end(self) -> None:
+        """The job is done: so is everything that competed for it."""
+        end = condition(self.parent.workload, FINISHED)
+        for each in self.variants:
+            if end is not None:
+                each.take(Change(finish(each.workload, end.reason, end.message, self.now)))
+
+    # Eviction
+
+    def _spread_eviction(self) -> None:
+        """The parent goes with the variant that it runs by, and that variant with the parent (SCH-1114)."""
+        parent = self.parent.workload
+        runs_by = next((each for each in self.variants if _shares_admission(parent, each.workload)), None)
+        if runs_by is None or not is_reserved(parent):
+            return
+        if is_evicted(runs_by.workload):
+            self.parent.take(evict(parent, _VARIANT_EVICTED, self.now))
+        elif (evicted := condition(parent, EVICTED)) and evicted.status == "True":
+            runs_by.take(evict(runs_by.workload, Eviction(evicted.reason, evicted.message), self.now))
+        self._delay_returns()
+
+    def _delay_returns(self) -> None:
+        """A family whose parent may return only later waits as a whole, in whatever flavor (SCH-1033)."""
+        until = return_moment(self.parent.workload)
+        if until is None or until <= self.now or not is_evicted(self.parent.workload):
+            return
+        for each in self.variants:
+            each.take(Change(delay_return(each.workload, until)))
+
+    def _is_stopping(self) -> bool:
+        """Whether the job still has to stop: until then its quota is in use."""
+        return is_reserved(self.parent.workload) and is_evicted(self.parent.workload)
+
+    def _release_evicted(self) -> None:
+        """No job stands for a variant: what was evicted lets go of its quota as soon as the parent has."""
+        for each in self.variants:
+            each.take(Change(release(each.workload, self.gates, self.now)))
+
+    # Competing
+
+    def _switch(self) -> None:
+        """Turn variants off that can't improve anything, and on that can (SCH-1112, SCH-1114)."""
+        admitted = self._admitted()
+        for each in self.variants:
+            off = self._why_off(each, admitted)
+            change = turned(each.workload, active=not off)
+            if change is each.workload:
+                continue
+            word, why = ("Deactivated", off) if off else ("Activated", self._why_on(admitted))
+            note = f"Variant Workload {word.lower()} due to {why}"
+            each.take(Change(change, (normal(f"{word}Variant", note),)))
+
+    def _why_off(self, variant: Journal, admitted: Journal | None) -> str:
+        """Why a variant should not compete; empty where it should."""
+        if not self.parent.workload.spec.active:
+            return f"Parent Workload {_quoted(self.parent)} not active"
+        if admitted is None or variant is admitted:
+            return ""
+        if self.rules.retains_first:
+            return f"RetainFirstAdmission: another Variant {_quoted(admitted)} is admitted"
+        rank, worst = self._rank(variant.workload), self.rules.last_acceptable
+        if worst and rank > self.rules.rank((worst,)):
+            return f'being below lastAcceptableFlavor: "{worst}" and another Variant admitted {_quoted(admitted)}'
+        if rank > self._rank(admitted.workload):
+            return f"being lower priority than admitted Variant {_quoted(admitted)}"
+        return ""
+
+    def _why_on(self, admitted: Journal | None) -> str:
+        if admitted is None:
+            return "no other Variant being admitted"
+        better = f"higher priority than admitted Variant {_quoted(admitted)}"
+        worst = self.rules.last_acceptable
+        return f'being at least lastAcceptableFlavor: "{worst}" and {better}' if worst else f"being {better}"
+
+    # Admission
+
+    def _share_admission(self) -> None:
+        """The job may run by what a variant got, and not without one (SCH-1112)."""
+        parent, admitted = self.parent.workload, self._admitted()
+        if admitted is None:
+            if is_admitted(parent):
+                self.parent.take(evict(parent, _NONE_RUNS, self.now))
+            return
+        if parent.spec.active and admitted.workload.spec.active:
+            self.parent.take(self._with_admission(admitted.workload))
+        ready = condition(parent, PODS_READY)
+        if ready is not None:
+            # Others may wait for the pods of whoever holds quota (SCH-1035), and the job tells only of its parent.
+            each = replace(ready, observed_generation=admitted.workload.metadata.generation)
+            admitted.take(Change(with_condition(admitted.workload, each)))
+
+    def _with_admission(self, variant: Workload) -> Change:
+        parent, admission = self.parent.workload, variant.status.admission
+        if admission is None or (is_admitted(parent) and parent.status.admission == admission):
+            return Change(parent)
+        change = reserve(parent, Reservation(admission, frozenset()), self.gates, self.now)
+        message = f"The variant {variant.metadata.name} is admitted"
+        return Change(mark(change.workload, ADMITTED, true(reasons.ADMITTED, message), self.now), change.events)
+
+    # Preempting
+
+    def _open_gate(self) -> datetime | None:
+        """Let one more variant preempt, if it needs to and the last one has had its time (SCH-1115)."""
+        waiting = [each for each in self.variants if _is_pending(each.workload)]
+        candidate = _next_to_preempt(waiting)
+        if candidate is None:
+            return None
+        openings = [gate_opened_at(each.workload, CONCURRENT_ADMISSION_GATE) for each in waiting]
+        due = max((each + BETWEEN_OPENINGS for each in openings if each is not None), default=self.now)
+        if due > self.now:
+            return due
+        opened = open_gate(candidate.workload, CONCURRENT_ADMISSION_GATE, self.now)
+        note = f"Opened preemption gate for variant workload {_quoted(candidate)}"
+        candidate.take(Change(opened, (normal("PreemptionUngatedVariant", note),)))
+        return self.now + BETWEEN_OPENINGS
+
+
+def _next_to_preempt(waiting: Iterable[Journal]) -> Journal | None:
+    """The best variant that only a gate holds back; nobody while a better one was not looked at yet."""
+    for each in waiting:
+        if gate_opened_at(each.workload, CONCURRENT_ADMISSION_GATE) is not None:
+            continue
+        if holds(each.workload, BLOCKED_ON_PREEMPTION_GATES):
+            return each
+        judged = condition(each.workload, QUOTA_RESERVED)
+        if judged is None or judged.message == PENDING_MESSAGE:
+            return None
+    return None
+
+
+def _is_pending(workload: Workload) -> bool:
+    out = is_finished(workload) or is_reserved(workload) or is_on_hold(workload)
+    return workload.spec.active and not out
+
+
+def _shares_admission(parent: Workload, variant: Workload) -> bool:
+    """Whether the parent runs by what this variant holds."""
+    if not is_reserved(variant) or variant.status.admission is None or parent.status.admission is None:
+        return False
+    return _flavors(parent.status.admission) == _flavors(variant.status.admission)
+
+
+def _flavors(admission: Admission) -> list[dict[str, str]]:
+    return [dict(each.flavors) for each in admission.pod_set_assignments]
+
+
+def _quoted(journal: Journal) -> str:
+    metadata = journal.workload.metadata
+    return f'"{metadata.namespace}/{metadata.name}"'

@@ -1,0 +1,43 @@
+"""Changes of a Workload gathered into the writes that they take, each with the events that tell of it."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.lifecycle.events import Change, Event
+
+
+class Part(Enum):
+    """What a write goes to: the API keeps the status of an object apart from the rest (API-4)."""
+
+    OBJECT = "object"
+    STATUS = "status"
+    DELETION = "deletion"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One write to the API, and the events to send when it has succeeded."""
+
+    part: Part
+    workload: Workload
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(slots=True)
+class Journal:
+    """A Workload on its way through some steps, and the writes that the way takes."""
+
+    workload: Workload
+    writes: list[Write] = field(default_factory=list)
+
+    def take(self, change: Change) -> None:
+        """Add a change; changes of the same part that follow each other are one write."""
+        before, self.workload = self.workload, change.workload
+        if change.workload is before:
+            return
+        part = Part.OBJECT if change.workload.status is before.status else Part.STATUS
+        earlier: tuple[Event, ...] = ()
+        if self.writes and self.writes[-1].part is part:
+            earlier = self.writes.pop().events
+        self.writes.append(Write(part, change.workload, earlier + change.events))
