@@ -31,6 +31,8 @@ class Reserve(msgspec.Struct, frozen=True):
     considered: str
     """Flavors that were not simply taken (SCH-354)."""
     borrow: int
+    replaces: Key | None = None
+    """The slice whose quota goes over, to be ended once the admission is written (SCH-1104)."""
 
 
 class Evict(msgspec.Struct, frozen=True):

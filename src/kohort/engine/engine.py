@@ -293,6 +293,7 @@ class Engine(State):
     def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count an admission before it is written (SCH-350); like seeing it written, it outdates scans (SCH-554)."""
         queue = self.queues[admission.cluster_queue]
+        replaced = workload.takes_over_from
         self.pending[queue.name].assume(workload)
         self._assumed[workload.key] = None
         if self.history is not None and queue.orders_by_usage:
@@ -300,8 +301,9 @@ class Engine(State):
         workload.usage, workload.admission, workload.reserved_at, workload.progress = usage, admission, now, None
         workload.evicted = False
         workload.pods_ready = False
-        if workload.replaces is not None and workload.replaces.has_quota:
-            self._release(workload.replaces)
+        if replaced is not None:
+            self._release(replaced)
+            self._taken_over[replaced.key] = workload.key
         queue.add_holder(workload)
         queue.node.generation += 1
 

@@ -96,8 +96,12 @@ def holders_passing(policy: str, preemptor: Workload, queue: Queue, needs: Needs
     if not _may_have_candidates(policy, preemptor, queue):
         return []
     if policy == "Any":
-        return [each for each in queue.holders.values() if not needs.isdisjoint(each.usage)]
-    return [each for each in queue.holders.values() if uses(each, needs) and passes(policy, preemptor, each)]
+        found = [each for each in queue.holders.values() if not needs.isdisjoint(each.usage)]
+    else:
+        found = [each for each in queue.holders.values() if uses(each, needs) and passes(policy, preemptor, each)]
+    replaced = preemptor.replaces
+    # A slice ends by its successor's admission, and is never preempted for it (SCH-1104).
+    return found if replaced is None else [each for each in found if each is not replaced]
 
 
 # Order

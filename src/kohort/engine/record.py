@@ -121,6 +121,7 @@ class _Reserve(_Decision, tag="reserve"):
     admission: Admission
     considered: str = ""
     borrow: int = 0
+    replaces: Key | None = None
 
 
 class _Evict(_Decision, tag="evict"):
@@ -224,8 +225,16 @@ def _object(thing: Object) -> msgspec.Raw:
 def _decision_line(decision: Decision, turn: int, now: datetime) -> Any:
     key = decision.workload
     match decision:
-        case Reserve(admission=admission, considered=considered, borrow=borrow):
-            return _Reserve(t=now, turn=turn, workload=key, admission=admission, considered=considered, borrow=borrow)
+        case Reserve():
+            return _Reserve(
+                t=now,
+                turn=turn,
+                workload=key,
+                admission=decision.admission,
+                considered=decision.considered,
+                borrow=decision.borrow,
+                replaces=decision.replaces,
+            )
         case Evict():
             return _Evict(
                 t=now,
@@ -343,7 +352,7 @@ def _decided(line: bytes) -> Decided:
 def _decision(line: Any) -> Decision:
     match line:
         case _Reserve():
-            return Reserve(line.workload, line.admission, line.considered, line.borrow)
+            return Reserve(line.workload, line.admission, line.considered, line.borrow, line.replaces)
         case _Evict():
             return Evict(line.workload, line.reason, line.preemptor, line.preemptor_path, line.victim_path)
         case _Migrate():

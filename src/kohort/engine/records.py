@@ -172,6 +172,12 @@ class Workload:
         """Whether it holds a reservation."""
         return self.reserved_at is not None
 
+    @property
+    def takes_over_from(self) -> "Workload | None":
+        """The slice that it replaces, as long as that holds quota of the queue where this one waits (SCH-1103)."""
+        replaced = self.replaces
+        return replaced if replaced is not None and replaced.has_quota and replaced.queue is self.queue else None
+
     def hold(self) -> None:
         """Count its use in the tree."""
         for cell, amount in self.held:

@@ -28,13 +28,15 @@ from kohort.api.errors import ApiError
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod, WorkloadStatus
-from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Reserve, Wait
+from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.lifecycle.admission import Refusal, Reservation, refuse, reserve
-from kohort.engine.lifecycle.eviction import Eviction, evict, release, without_replacement
+from kohort.engine.lifecycle.eviction import Eviction, evict, for_better_flavor, release, without_replacement
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
+from kohort.engine.lifecycle.preemption_gates import block_on_gates
+from kohort.engine.lifecycle.slices import end_replaced, take_over
 from kohort.engine.records import Key
 from kohort.engine.settings import Settings
 
@@ -163,8 +165,7 @@ class Stage:
             workload = self.workloads[decision.workload]
             match decision:
                 case Reserve():
-                    reservation = Reservation(decision.admission, frozenset(), decision.considered)
-                    self.show(reserve(workload, reservation, self.settings.gates, self.now).workload)
+                    self._reserve(workload, decision)
                 case Evict():
                     self.show(preempt(workload, self._preemption(decision), self.now).workload)
                 case Migrate():
@@ -174,17 +175,28 @@ class Stage:
                 case Linger():
                     pass
                 case Wait():
-                    refusal = Refusal(decision.reason, decision.message)
-                    self.show(refuse(workload, refusal, self.settings.gates, self.now).workload)
+                    self._refuse(workload, decision)
+
+    def _reserve(self, workload: Workload, decision: Reserve) -> None:
+        """Write the admission, then end the slice that it replaces (SCH-1104)."""
+        reservation = Reservation(decision.admission, frozenset(), decision.considered)
+        reserved = reserve(workload, reservation, self.settings.gates, self.now).workload
+        replaced = self.workloads.get(decision.replaces) if decision.replaces else None
+        self.show(take_over(reserved, replaced) if replaced else reserved)
+        if replaced is not None:
+            self.show(end_replaced(replaced, reserved, self.now).workload)
+
+    def _refuse(self, workload: Workload, decision: Wait) -> None:
+        refusal = Refusal(decision.reason, decision.message)
+        refused = refuse(workload, refusal, self.settings.gates, self.now).workload
+        self.show(block_on_gates(refused, self.now) if decision.requeue is Requeue.PREEMPTION_GATED else refused)
 
     def _preemption(self, decision: Evict) -> Preemption:
         preemptor = Side(self.workloads[decision.preemptor].metadata.uid, path=decision.preemptor_path)
         return Preemption(decision.reason, preemptor, Side(path=decision.victim_path))  # type: ignore[arg-type]
 
     def _migration(self, decision: Migrate) -> Eviction:
-        uid = self.workloads[decision.successor].metadata.uid
-        message = f"Evicted to accommodate a workload (UID: {uid}) due to migration to more favorable resource flavor"
-        return Eviction("FlavorMigration", message)
+        return for_better_flavor(self.workloads[decision.successor].metadata.uid)
 
     # Questions
 

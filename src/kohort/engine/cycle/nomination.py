@@ -96,8 +96,8 @@ class Nominator:
 
     def _replaced_usage(self, workload: Workload) -> Mapping[str, PodSetUsage]:
         """What the slice holds that a workload replaces, as long as it holds it in the same queue (SCH-1103)."""
-        replaced = workload.replaces
-        if replaced is None or not replaced.has_quota or replaced.queue is not workload.queue:
+        replaced = workload.takes_over_from
+        if replaced is None:
             return NOTHING_REPLACED
         return {usage.name: usage for usage in self.world.holdings(replaced)}
 

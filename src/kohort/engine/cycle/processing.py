@@ -238,12 +238,14 @@ class _Cycle:
         self.outcome.decisions.append(Reserve(workload.key, admission, "", 0))
 
     def _admit(self, entry: Entry) -> None:
-        assignment = entry.assignment
+        workload, assignment = entry.workload, entry.assignment
         admission = admission_of(entry.queue, assignment)
-        self.world.reserve(entry.workload, assignment.full_usage, admission, self.now)
-        self.admitted.append(entry.workload)
+        replaced = workload.takes_over_from
+        self.world.reserve(workload, assignment.full_usage, admission, self.now)
+        self.admitted.append(workload)
         self.outcome.progressed = True
-        self.outcome.decisions.append(Reserve(entry.workload.key, admission, assignment.considered, assignment.borrow))
+        ends = replaced.key if replaced else None
+        self.outcome.decisions.append(Reserve(workload.key, admission, assignment.considered, assignment.borrow, ends))
 
 
 def _reservable(cell: Cell, amount: int, borrow: int) -> int:

@@ -40,7 +40,7 @@ class CheckedEngine(Engine):
 
     def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count an admission, and look whether it was due and there was room for it."""
-        replaced = workload.replaces.usage if workload.replaces else {}
+        replaced = workload.takes_over_from.usage if workload.takes_over_from else {}
         gained = {fr: amount - replaced.get(fr, 0) for fr, amount in usage.items()}
         super().reserve(workload, usage, admission, now)
         queue = self.queues[admission.cluster_queue]

@@ -56,7 +56,8 @@ def _where_it_should_hold(engine: Engine, workload: Workload) -> str:
 
 def _is_replaced(engine: Engine, workload: Workload) -> bool:
     """Whether a newer slice has just taken its quota over (SCH-1104)."""
-    return any(each.replaces is workload and each.has_quota for each in engine.workloads.values())
+    successor = engine.workloads.get(engine._taken_over.get(workload.key, workload.key))
+    return successor is not workload and successor is not None and successor.has_quota
 
 
 def _where_it_should_wait(engine: Engine, workload: Workload) -> str:

@@ -8,6 +8,7 @@ import msgspec
 
 from kohort.api.amounts import add, format_amount, multiply
 from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION
 from kohort.api.kueue.v1beta2.workload import PodSet, PodSetRequest, Workload
 from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.lists import Amounts
@@ -54,17 +55,28 @@ def demands(
     Raises an ApiError for a template that can't be read; `resource_problem` says so in words for the user.
     """
     counts = count_after_reclaim(workload, gates)
+    shrinks = not is_elastic(workload, gates)
     return tuple(
         [
             PodSetDemand(
                 pod_set.name,
                 counts[pod_set.name],
                 pod_set.count,
-                pod_set.min_count,
+                pod_set.min_count if shrinks else None,
                 _with_devices(per_pod_demand(pod_set, rules, environment), devices.get(pod_set.name)),
             )
             for pod_set in workload.spec.pod_sets
         ]
+    )
+
+
+def is_elastic(workload: Workload, gates: FeatureGates) -> bool:
+    """Whether the workload is a slice of a job that grows and shrinks, never admitted in part (SCH-1105)."""
+    annotations = workload.metadata.annotations
+    return (
+        bool(annotations)
+        and annotations.get(ELASTIC_JOB_ANNOTATION) == "true"
+        and gates.enabled(Gate.ElasticJobsViaWorkloadSlices)
     )
 
 

@@ -51,6 +51,8 @@ class Facts:
         """Admissions that were decided and not yet seen in an object, each with the object that was seen instead."""
         self._strays: dict[Key, Workload] = {}
         """Workloads that hold quota of a ClusterQueue that is not there, or not yet."""
+        self._taken_over: dict[Key, Key] = {}
+        """Slices whose quota went to their successors, by which they are about to end (SCH-1104)."""
         self._evicting: set[str] = set()
         """UIDs of victims whose eviction was issued and not yet seen (SCH-650)."""
         self._stirred: set[str] = set()

@@ -6,7 +6,7 @@ from kohort.api.kueue import v1beta2
 from kohort.engine import intake
 from kohort.engine.intake import Conditions
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Workload
+from kohort.engine.records import Key, Workload
 from kohort.engine.requests.usage import PodSetUsage, admitted_usage
 from kohort.engine.second_pass import need_of
 from kohort.engine.state.waiting import Waiting
@@ -73,6 +73,18 @@ class Holding(Waiting):
         if workload.second_pass is not None:
             workload.second_pass = None
             self.second_passes.forget(workload.key)
+        if self._taken_over:
+            self._give_back(workload.key)
+
+    def _give_back(self, successor: Key) -> None:
+        """The slice that a workload replaced runs on, as its successor lost the quota before it ended (SCH-1105)."""
+        for key in [old for old, new in self._taken_over.items() if new == successor]:
+            del self._taken_over[key]
+            replaced = self.workloads[key]
+            thing = replaced.object
+            if thing is not None and thing.status.admission is not None:
+                conditions = intake.conditions_of(thing)
+                self._hold(replaced, thing, conditions, conditions["QuotaReserved"].last_transition_time)
 
     def _adopt_strays(self, name: str, now: datetime) -> None:
         """Workloads that came before their queue hold its quota from the first (SCH-420)."""

@@ -38,6 +38,8 @@ class Workloads(Holding):
         was_admitted = workload.is_admitted
         matters = self._read(workload, thing, conditions)
         if intake.holds_quota(thing, conditions):
+            if key in self._taken_over:
+                return
             self._hold(workload, thing, conditions, now)
             self._note_second_pass(workload, conditions, now)
             if workload.is_admitted and not was_admitted:
@@ -45,6 +47,7 @@ class Workloads(Holding):
             elif before is not None and workload.is_admitted:
                 self._note_reclaims(workload, before, thing)
             return
+        self._taken_over.pop(key, None)
         if intake.is_over(thing, conditions):
             self._drop_penalty(workload)
             if before is not None:
@@ -185,6 +188,7 @@ class Workloads(Holding):
             return
         self._assumed.pop(key, None)
         self._strays.pop(key, None)
+        self._taken_over.pop(key, None)
         self._evicting.discard(workload.uid)
         self.variants.forget(workload)
         self._drop_penalty(workload)
