@@ -13,6 +13,7 @@ from kohort.embedded.nodes.seen_nodes import SeenNode
 
 Amounts = dict[str, int]
 
+_MOST_KNOWN = 4096
 _OWN = ("pods", "cpu", "memory", "ephemeral-storage")
 """Resources that every node has, in the order they are looked at; of others it knows only those that it offers."""
 
@@ -28,6 +29,13 @@ class Ledger:
 
     def __init__(self) -> None:
         self._used: dict[str, Amounts] = {}
+        self._known: dict[tuple[tuple[str, int], ...], Amounts] = {}
+
+    def shared(self, amounts: Amounts) -> Mapping[str, int]:
+        """The same amounts, kept once for all pods that ask for them."""
+        if len(self._known) >= _MOST_KNOWN:
+            self._known.clear()
+        return self._known.setdefault(tuple(amounts.items()), amounts)
 
     def used(self, node: str) -> Mapping[str, int]:
         """What is taken of a node."""

@@ -24,6 +24,7 @@ def completed(shape: Shape, state: PodState) -> PodState:
         tuple(known.get(each.name) or ContainerStatus(each.name, Waiting(reason)) for each in shape.containers),
         tuple(known.get(each.name) or ContainerStatus(each.name, Waiting("PodInitializing")) for each in shape.init),
         state.failed,
+        state.over,
     )
 
 
@@ -85,7 +86,7 @@ def given_up(shape: Shape, state: PodState, now: datetime) -> PodState:
     if shape.init and not any(has_begun(each) for each in state.containers):
         return state
     lost = Terminated(KILLED, LOST, now, now, message=_LOST_MESSAGE)
-    return PodState(tuple(_written_off(each, lost) for each in state.containers), state.init, state.failed)
+    return PodState(tuple(_written_off(each, lost) for each in state.containers), state.init, state.failed, state.over)
 
 
 def _written_off(status: ContainerStatus, lost: Terminated) -> ContainerStatus:

@@ -93,12 +93,15 @@ class SeenPod(msgspec.Struct, gc=False):
         """Whether its phase is a last one."""
         return self.phase in TERMINAL
 
-    def take(self) -> tuple[dict[str, Json], Pod]:
-        """The whole pod, once; raises ApiError when it was taken before or does not have a pod's shape."""
+    def whole(self) -> tuple[dict[str, Json], Pod]:
+        """The whole pod as JSON and as a view; raises ApiError when it is no longer kept, or has no pod's shape."""
         if not self.raw:
-            raise ApiError(f"pod {self.key} was taken before")
-        raw, self.raw = self.raw, b""
-        return decode_json(raw), decode(raw, Pod)
+            raise ApiError(f"pod {self.key} was let go before")
+        return decode_json(self.raw), decode(self.raw, Pod)
+
+    def let_go(self) -> None:
+        """The whole pod is not needed any more."""
+        self.raw = b""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class SeenPods(Kind[SeenPod]):
         seen = SeenPod(ObjectKey(metadata.namespace, metadata.name), metadata.uid, metadata.resource_version, node)
         if node in self.ours:
             self._fill(seen, pod)
-            seen.raw = bytes(data)
+            seen.raw = b"" if seen.has_ended else bytes(data)
         return seen
 
     def identity(self, obj: SeenPod) -> Identity:

@@ -303,7 +303,7 @@ class SimulatedPod:
             self._main(each.name) if end is None else ContainerStatus(each.name, end, self._attempt, before)
             for each in self._shape.containers
         )
-        return PodState(mains, self._inits(self._stage, self._clock.wall()))
+        return PodState(mains, self._inits(self._stage, self._clock.wall()), over=True)
 
     def _inits(self, stage: Stage, ended: datetime | None) -> tuple[ContainerStatus, ...]:
         """The containers that initialize, in their order; sidecars run from their turn on until the pod ends."""

@@ -1,0 +1,162 @@
+"""Nodes in the API: made or taken over at the start, kept well while the agent lives, left or removed at its end."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeVar
+
+from kohort.api.core.nodes import Node
+from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.leases import LeasePace, Leases
+from kohort.embedded.nodes.manifests import Site, healthy, known_node, leaving, new_node
+from kohort.embedded.nodes.seen_nodes import SeenNode, SeenNodes
+from kohort.kube.client import Client
+from kohort.kube.clock import within
+from kohort.kube.controller import Controller
+from kohort.kube.errors import KubeError, StatusError
+from kohort.kube.informer import Informer
+from kohort.kube.options import EVERYTHING, Scope
+from kohort.kube.patches import StrategicPatch
+from kohort.kube.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+NAME = "node-registration"
+_AT_ONCE = 16
+_FAREWELL = 60.0
+"""Seconds for the last writes to all nodes."""
+
+
+class Leaving(Enum):
+    """What becomes of the nodes when their agent stops."""
+
+    REMOVE = "the nodes are deleted, and controllers remove their pods"
+    KEEP = "the nodes stay and are not ready, until an agent takes them over"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """Which nodes, and how they are kept."""
+
+    nodes: tuple[DeclaredNode, ...]
+    pace: LeasePace = field(default_factory=LeasePace)
+    leaving: Leaving = Leaving.REMOVE
+
+
+def only(names: Sequence[str], field_name: str) -> Scope:
+    """The scope of what belongs to these nodes: a field selector can name one, or none."""
+    return Scope(fields=f"{field_name}={names[0]}") if len(names) == 1 else EVERYTHING
+
+
+class Registrar:
+    """Keeps the nodes of one agent in the API."""
+
+    def __init__(self, client: Client, registration: Registration) -> None:
+        self._client = client
+        self._clock = client.clock
+        self._registration = registration
+        self._declared: Mapping[str, DeclaredNode] = {node.name: node for node in registration.nodes}
+        names = tuple(self._declared)
+        self._nodes = client.of(Node.resource)
+        self._informer = Informer(client.of(SeenNodes(ours=self._declared)), only(names, "metadata.name"))
+        self._leases = Leases(client, names, self._informer.cache, registration.pace)
+        self._queue = WorkQueue[str](self._clock, NAME, metrics=client.metrics)
+        self._controller = Controller(NAME, self._queue, self.reconcile, self._clock, client.metrics)
+        self._tasks: list[asyncio.Task[None]] = []
+        self.site = Site()
+
+    def get(self, name: str) -> SeenNode | None:
+        """A node of ours as it is in the API."""
+        return self._informer.cache.get(("", name)) if name in self._declared else None
+
+    async def start(self, site: Site) -> None:
+        """Register all nodes; returns when each is there."""
+        self.site = site
+        self._tasks = [asyncio.create_task(self._informer.run())]
+        await self._informer.wait_live()
+        await _all(self._register, self._declared.values())
+        self._informer.subscribe(self._on_change)
+        self._controller.start()
+        self._tasks.append(asyncio.create_task(self._leases.run()))
+
+    async def stop(self) -> None:
+        """Renew nothing any more, and leave the nodes as was asked for."""
+        await self._controller.stop()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        try:
+            await within(self._clock, _FAREWELL, self._take_leave())
+        except (KubeError, TimeoutError) as error:
+            log.warning("nodes could not be taken leave of: %s", str(error) or f"no end in {_FAREWELL:g} s")
+
+    async def _take_leave(self) -> None:
+        await _all(self._remove if self._registration.leaving is Leaving.REMOVE else self._abandon, self._declared)
+
+    async def _register(self, node: DeclaredNode) -> None:
+        seen = self.get(node.name)
+        if seen is None:
+            seen = await self._create(node)
+        else:
+            await self._take_over(node, seen)
+        await self._leases.create(seen)
+
+    async def _create(self, node: DeclaredNode) -> SeenNode:
+        body = new_node(node, self.site, self._clock.wall())
+        made = await self._nodes.create(body)
+        return SeenNode(self._nodes.kind.identity(made).key, made["metadata"]["uid"], "")
+
+    async def _take_over(self, node: DeclaredNode, seen: SeenNode) -> None:
+        metadata, status = known_node(node, self.site, seen, self._clock.wall())
+        if metadata:
+            await self._nodes.patch(seen.key, StrategicPatch(metadata))
+        await self._nodes.patch(seen.key, StrategicPatch(status), subresource="status")
+
+    def _on_change(self, _: SeenNode | None, new: SeenNode | None) -> None:
+        if new is not None and new.key.name in self._declared and new.ready != "True":
+            self._queue.add(new.key.name)
+
+    async def reconcile(self, name: str) -> None:
+        """A node that somebody took for dead, while its agent slept perhaps, says that it lives."""
+        seen = self.get(name)
+        if seen is None or seen.ready == "True":
+            return
+        log.info("node %s was not ready and is", name)
+        patch = StrategicPatch({"status": healthy(seen, self._clock.wall())})
+        await self._nodes.patch(seen.key, patch, subresource="status")
+
+    async def _remove(self, name: str) -> None:
+        try:
+            await self._nodes.delete(("", name))
+        except StatusError as error:
+            if not error.is_not_found:
+                raise
+
+    async def _abandon(self, name: str) -> None:
+        patch = StrategicPatch({"status": leaving(self._clock.wall())})
+        try:
+            await self._nodes.patch(("", name), patch, subresource="status")
+        except StatusError as error:
+            if not error.is_not_found:
+                raise
+
+
+async def _all(action: Callable[[T], Awaitable[None]], items: Iterable[T]) -> None:
+    """Do it for all, a few at a time; the first failure ends it."""
+    waiting = iter(items)
+
+    async def work() -> None:
+        for item in waiting:
+            await action(item)
+
+    workers = [asyncio.create_task(work()) for _ in range(_AT_ONCE)]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)

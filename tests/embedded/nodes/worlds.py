@@ -1,0 +1,111 @@
+"""A server with an agent at work on it, in virtual time."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kohort.embedded.nodes.agent import AgentSettings, NodeAgent
+from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.runtime import Runtime
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.kube.client import Client
+from kohort.kube.clock import settle
+
+Object = dict[str, Any]
+CAPACITY = {"cpu": "4", "memory": "8Gi", "pods": "10"}
+PODS, NODES = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+class World:
+    """A cluster whose nodes have an agent."""
+
+    def __init__(self, cluster: Cluster, agent: NodeAgent, client: Client) -> None:
+        self.cluster = cluster
+        self.agent = agent
+        self.client = client
+
+    async def run(self, found: Object) -> None:
+        """Create a pod and let the agent see it."""
+        await self.cluster.create(found)
+        await self.after(0)
+
+    async def after(self, seconds: float) -> None:
+        """Let time pass, and everything happen that is due by then."""
+        await self.cluster.clock.advance(seconds)
+        for _ in range(8):
+            await settle()
+
+    async def pod(self, name: str) -> Object:
+        return await self.cluster.get(f"{PODS}/{name}")
+
+    async def status(self, name: str) -> Object:
+        return dict((await self.pod(name))["status"])
+
+    async def phase(self, name: str) -> str:
+        return str((await self.status(name)).get("phase"))
+
+    async def condition(self, name: str, kind: str) -> tuple[str, str, str]:
+        """Status, reason and message of a condition."""
+        found = {each["type"]: each for each in (await self.status(name)).get("conditions", ())}[kind]
+        return found["status"], found.get("reason", ""), found.get("message", "")
+
+    async def exists(self, path: str) -> bool:
+        return (await self.cluster.ask("GET", path)).status == 200
+
+    async def delete(self, name: str, grace: int | None = None) -> None:
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": grace}
+        reply = await self.cluster.ask("DELETE", f"{PODS}/{name}", options if grace is not None else None)
+        assert reply.status in (200, 202), reply
+        await self.after(0)
+
+    async def events(self, name: str) -> list[tuple[str, str]]:
+        """Reason and message of a pod's events."""
+        found = (await self.cluster.get(EVENTS))["items"]
+        return [(each["reason"], each["message"]) for each in found if each["involvedObject"]["name"] == name]
+
+
+def node(name: str = "one", **fields: Any) -> DeclaredNode:
+    return DeclaredNode(name, CAPACITY, **fields)
+
+
+def pod(name: str = "a", on: str = "one", restart: str = "Never", says: Object | None = None, **spec: Any) -> Object:
+    """A pod that is bound already; `says` are its annotations, without the prefix."""
+    notes = {f"kohort.dev/{key.replace('_', '-')}": str(text) for key, text in (says or {}).items()}
+    container = {"name": "main", "image": "busybox:1", "resources": {"requests": {"cpu": "1"}}}
+    body = {"nodeName": on, "restartPolicy": restart, "containers": [container], **spec}
+    metadata = {"name": name, "namespace": "default", "annotations": notes}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": body}
+
+
+def container(name: str, **more: Any) -> Object:
+    return {"name": name, "image": "busybox:1", **more}
+
+
+@asynccontextmanager
+async def running_agent(
+    cluster: Cluster,
+    *nodes: DeclaredNode,
+    runtime: Runtime | None = None,
+    leaving: Leaving = Leaving.KEEP,
+    settings: AgentSettings | None = None,
+) -> AsyncIterator[World]:
+    """An agent on a cluster; what it leaves behind stays there."""
+    client = Client(cluster.core.transport(ADMIN), cluster.clock)
+    registration = Registration(nodes or (node(),), leaving=leaving)
+    agent = NodeAgent(client, registration, runtime or SimulatedRuntime(cluster.clock), settings)
+    await agent.start()
+    try:
+        yield World(cluster, agent, client)
+    finally:
+        await agent.stop()
+
+
+@asynccontextmanager
+async def running_world(*nodes: DeclaredNode) -> AsyncIterator[World]:
+    """A fresh cluster with an agent."""
+    async with running_cluster() as cluster, running_agent(cluster, *nodes) as world:
+        yield world
