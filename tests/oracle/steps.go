@@ -28,8 +28,6 @@ const (
 	mostIdleCycles = 24
 	// mostCycles end a turn that never comes to rest.
 	mostCycles = 400
-	// sortingPasses is more than any queue of a scenario is long.
-	sortingPasses = 40
 )
 
 // perform does one step; the answer is how workloads stand, if the step lets anything be decided.
@@ -115,9 +113,13 @@ func (w *world) sampleUsage() {
 }
 
 // sortByUsage puts workloads in order again. The real one moves them one by one while the accounts of others change too, which
-// leaves its heap in no order at all: once all accounts stand still, as many passes as it takes put it right.
+// leaves its heap in no order at all: once all accounts stand still, each pass puts at least one more workload in its place.
 func (w *world) sortByUsage(queues []kueue.LocalQueue) {
-	for range sortingPasses {
+	longest := 0
+	for _, waiting := range w.queues.Dump() {
+		longest = max(longest, len(waiting))
+	}
+	for range longest {
 		for _, each := range queues {
 			queue := kueue.ClusterQueue{ObjectMeta: metav1.ObjectMeta{Name: string(each.Spec.ClusterQueue)}}
 			_ = w.queues.RebuildClusterQueue(&queue, each.Name)
