@@ -5,8 +5,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
-from kohort.embedded.nodes.agent import AgentSettings, NodeAgent
+from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.manifests import Site
 from kohort.embedded.nodes.registration import Leaving, Registration
 from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
@@ -91,13 +92,12 @@ async def running_agent(
     *nodes: DeclaredNode,
     runtime: Runtime | None = None,
     leaving: Leaving = Leaving.KEEP,
-    settings: AgentSettings | None = None,
 ) -> AsyncIterator[World]:
     """An agent on a cluster; what it leaves behind stays there."""
     client = Client(cluster.core.transport(ADMIN), cluster.clock)
     registration = Registration(nodes or (node(),), leaving=leaving)
-    agent = NodeAgent(client, registration, runtime or SimulatedRuntime(cluster.clock), settings)
-    await agent.start()
+    agent = NodeAgent(client, registration, runtime or SimulatedRuntime(cluster.clock))
+    await agent.start(Site())
     try:
         yield World(cluster, agent, client)
     finally:

@@ -29,6 +29,18 @@ class NodeAddress(View):
     address: str = ""
 
 
+class DaemonEndpoint(View):
+    """A port on which a daemon of the node listens."""
+
+    port: int = msgspec.field(default=0, name="Port")
+
+
+class NodeDaemonEndpoints(View):
+    """Where the daemons of a node are found."""
+
+    kubelet_endpoint: DaemonEndpoint = DaemonEndpoint()
+
+
 class NodeStatus(View):
     """What a node offers and how it fares."""
 
@@ -37,6 +49,7 @@ class NodeStatus(View):
     conditions: tuple[StatusCondition, ...] = ()
     addresses: tuple[NodeAddress, ...] = ()
     node_info: Any = None
+    daemon_endpoints: NodeDaemonEndpoints = NodeDaemonEndpoints()
 
 
 class Node(ObjectView):

@@ -7,7 +7,6 @@ whole and does what is missing: take, refuse, start, tell, stop, remove.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -43,24 +42,16 @@ _PATIENCE = 5.0
 _DEADLINE = Failure("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
 
 
-@dataclass(frozen=True, slots=True)
-class AgentSettings:
-    """How an agent works, besides its nodes."""
-
-    site: Site = field(default_factory=Site)
-    pods: PodAddresses = field(default_factory=PodAddresses)
-
-
 class NodeAgent:
     """Runs the pods that are bound to its nodes."""
 
     def __init__(
-        self, client: Client, registration: Registration, runtime: Runtime, settings: AgentSettings | None = None
+        self, client: Client, registration: Registration, runtime: Runtime, addresses: PodAddresses | None = None
     ) -> None:
         self._client = client
         self._clock = client.clock
         self._runtime = runtime
-        self._settings = settings or AgentSettings()
+        self._addresses = addresses or PodAddresses()
         names = tuple(node.name for node in registration.nodes)
         self._names = frozenset(names)
         self.registrar = Registrar(client, registration)
@@ -71,6 +62,7 @@ class NodeAgent:
         self._queue = WorkQueue[ObjectKey](self._clock, NAME, metrics=client.metrics)
         self._controller = Controller(NAME, self._queue, self.reconcile, self._clock, client.metrics)
         self._timers = Timers(self._clock)
+        self._site = Site()
         self._ledger = Ledger()
         self._works: dict[ObjectKey, PodWork] = {}
         self._office = Office(self._queue.add, self._tell)
@@ -78,12 +70,13 @@ class NodeAgent:
 
     # Life
 
-    async def start(self) -> None:
+    async def start(self, site: Site) -> None:
         """Register the nodes and take up their pods; returns when the nodes are there and the pods are known."""
+        self._site = site
         await self._runtime.start()
         self._timers.start()
         self._tasks = [asyncio.create_task(self._recorder.run())]
-        await self.registrar.start(self._settings.site)
+        await self.registrar.start(site)
         self._informer.subscribe(self._on_change)
         self._tasks.append(asyncio.create_task(self._informer.run()))
         await self._informer.wait_live()
@@ -167,7 +160,7 @@ class NodeAgent:
         status: Mapping[str, Any] = body.get("status") or {}
         work = PodWork(seen, seen.shape, status, self._office)
         work.started = seen.started or self._clock.wall()
-        work.pod_ip = str(status.get("podIP") or "") or self._settings.pods.next()
+        work.pod_ip = str(status.get("podIP") or "") or self._addresses.next()
         work.requests = requests
         work.running = self._runtime.run(body, work)
         seen.let_go()
@@ -222,7 +215,7 @@ class NodeAgent:
         if work.is_echoed and seen.version != work.version:
             await self._check(work, seen)
         now = self._clock.wall()
-        told = work.status(seen, self._settings.site.address, now)
+        told = work.status(seen, self._site.address, now)
         patch = work.patch(told, now)
         if not patch:
             work.knows(told, "")
@@ -298,9 +291,14 @@ class NodeAgent:
 
     # Logs
 
-    def has(self, namespace: str, name: str) -> bool:
-        """Whether the agent has a pod of that name in hand."""
-        return ObjectKey(namespace, name) in self._works
+    def serves(self, node: str) -> bool:
+        """Whether a node is the agent's."""
+        return node in self._names
+
+    def node_of(self, namespace: str, name: str) -> str | None:
+        """The node of a pod that the agent has in hand."""
+        work = self._works.get(ObjectKey(namespace, name))
+        return work.node if work is not None else None
 
     def logs(self, namespace: str, name: str, options: LogOptions) -> AsyncIterator[bytes]:
         """The output of a container; raises StatusError where there is none."""
