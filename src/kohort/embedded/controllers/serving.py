@@ -4,7 +4,7 @@ Status is written as the smallest merge patch, and only where something changed.
 """
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from kohort.api.codec import Json, to_json
 from kohort.api.core.apps import (
@@ -25,6 +25,7 @@ from kohort.kube.client import Client
 from kohort.kube.patches import MergePatch
 
 Template = dict[str, Any]
+W = TypeVar("W", bound=ObjectView)
 
 
 class SeenReplicaSetSpec(View):
@@ -115,9 +116,7 @@ def in_namespace(found: ObjectView) -> Iterable[str]:
     return (found.metadata.namespace,)
 
 
-async def write_status(
-    client: Client, found: ObjectView, old: View, new: View, required: tuple[str, ...] = ()
-) -> ObjectView | None:
+async def write_status(client: Client, found: W, old: View, new: View, required: tuple[str, ...] = ()) -> W | None:
     """Write what is new in the status of this very object; None where nothing is."""
     if old == new:
         return None

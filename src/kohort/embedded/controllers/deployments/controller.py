@@ -1,0 +1,296 @@
+"""Leads Deployments from one template to the next through their ReplicaSets.
+
+A turn looks, takes one step, and tells; the ReplicaSets' own changes bring the next turn.
+"""
+
+from kohort.api.codec import Json
+from kohort.api.conditions import find
+from kohort.api.core.apps import DeploymentStatus
+from kohort.api.meta import LabelSelector
+from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.claims import pods_by_controller, pods_of
+from kohort.embedded.controllers.deployments.owning import SetClaims
+from kohort.embedded.controllers.deployments.progress import (
+    PROGRESSING,
+    condition,
+    counts,
+    deadline,
+    is_complete,
+    put,
+    rollout_status,
+    seconds_left,
+    with_pause,
+)
+from kohort.embedded.controllers.deployments.revisions import (
+    REVISION,
+    Sets,
+    bare,
+    new_annotations,
+    new_set,
+    next_revision,
+    outdated,
+    sorted_sets,
+)
+from kohort.embedded.controllers.deployments.scaling import (
+    Sizes,
+    first_size,
+    is_resized,
+    is_rolling,
+    recreate_step,
+    resized,
+    rolling_step,
+    size_annotations,
+)
+from kohort.embedded.controllers.lag import Lag
+from kohort.embedded.controllers.replicasets.controller import BY_OWNER, owner_uid
+from kohort.embedded.controllers.seen import controller_of, key_of, reference_to
+from kohort.embedded.controllers.serving import (
+    BY_NAMESPACE,
+    Conditions,
+    SeenDeployment,
+    SeenReplicaSet,
+    in_namespace,
+    selector_of,
+    write_status,
+)
+from kohort.kube.client import Client
+from kohort.kube.controller import Requeue
+from kohort.kube.errors import StatusError
+from kohort.kube.events import EventType, Note
+from kohort.kube.informer import Informers
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.options import Deletion
+from kohort.kube.patches import MergePatch
+
+_STRAYS = "strays"
+
+
+def _stray_in(found: SeenReplicaSet) -> tuple[str, ...]:
+    """An index of the ReplicaSets that nobody controls, by namespace."""
+    return () if owner_uid(found) else (found.metadata.namespace,)
+
+
+class Deployments(BuiltIn[ObjectKey]):
+    """Watches over Deployments and their ReplicaSets."""
+
+    NAME = "deployment-controller"
+    WORKERS = 8
+
+    def __init__(self, client: Client, informers: Informers) -> None:
+        super().__init__(client)
+        self._written = Lag[SeenDeployment](client.clock)
+        self._lag = Lag[SeenReplicaSet](client.clock)
+        self._deployments = informers.of(SeenDeployment)
+        self._deployments.index(BY_NAMESPACE, in_namespace)
+        self._sets = informers.of(SeenReplicaSet)
+        self._sets.index(BY_OWNER, owner_uid)
+        self._sets.index(_STRAYS, _stray_in)
+        self._pods = pods_by_controller(informers)
+        self._claims = SetClaims(client)
+        self._deployments.subscribe(self._written.observe)
+        self._deployments.subscribe(self._on_deployment)
+        self._sets.subscribe(self._lag.observe)
+        self._sets.subscribe(self._on_set)
+
+    def _on_deployment(self, old: SeenDeployment | None, new: SeenDeployment | None) -> None:
+        if new is not None:
+            self._queue.add(key_of(new.metadata))
+
+    def _on_set(self, old: SeenReplicaSet | None, new: SeenReplicaSet | None) -> None:
+        for found in (old, new):
+            owner = controller_of(found.metadata) if found is not None else None
+            if found is not None and owner is not None and owner.kind == SeenDeployment.KIND:
+                self._queue.add(ObjectKey(found.metadata.namespace, owner.name))
+        if new is not None and controller_of(new.metadata) is None:
+            self._offer(new)
+
+    def _offer(self, stray: SeenReplicaSet) -> None:
+        """Somebody may want a ReplicaSet that nobody controls."""
+        for found in self._deployments.cache.find(BY_NAMESPACE, stray.metadata.namespace):
+            if selector_of(found.spec.selector).matches(stray.metadata.labels):
+                self._queue.add(key_of(found.metadata))
+
+    # One Deployment
+
+    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+        """Take the next step, and tell how far it is."""
+        cached = self._deployments.cache.get(key)
+        if cached is None:
+            return None
+        found = self._written.latest(cached)
+        if found.spec.selector == LabelSelector():
+            text = "This deployment is selecting all pods. A non-empty selector is required."
+            self._tell(found, "SelectingAll", text, kind="Warning")
+            return None
+        sets = await self._own_sets(found)
+        conditions = found.status.conditions
+        now = self._clock.wall()
+        if found.metadata.deletion_timestamp is not None:
+            await self._write(found, counts(found, sets, conditions, now))
+            return None
+        conditions = with_pause(found, conditions, now)
+        if sets.new is not None:
+            sets, conditions = await self._keep_up(found, sets, sets.new, conditions)
+        if not (found.spec.paused or is_resized(found, sets)):
+            return await self._roll(found, sets, conditions)
+        await self._resize(found, sets, conditions)
+        return None
+
+    async def _own_sets(self, found: SeenDeployment) -> Sets:
+        cache = self._sets.cache
+        own = [self._lag.latest(each) for each in cache.find(BY_OWNER, found.metadata.uid)]
+        known = {each.metadata.uid for each in own}
+        own += [each for each in self._lag.missing(found.metadata.uid) if each.metadata.uid not in known]
+        strays = cache.find(_STRAYS, found.metadata.namespace)
+        return sorted_sets(found, await self._claims.claim(found, own, strays))
+
+    async def _resize(self, found: SeenDeployment, sets: Sets, conditions: Conditions) -> None:
+        sets = await self._scale(found, sets, resized(found, sets))
+        for each in sets.active:
+            if size_annotations(found).items() - each.metadata.annotations.items():
+                sets = sets.with_changed(await self._scale_one(found, each, each.spec.replicas))
+        if found.spec.paused:
+            await self._clean_up(found, sets)
+        await self._write(found, counts(found, sets, conditions, self._clock.wall()))
+
+    async def _roll(self, found: SeenDeployment, sets: Sets, conditions: Conditions) -> Requeue | None:
+        """One step of a rollout: make the new ReplicaSet, or change sizes, or clear up at the end."""
+        may_start = is_rolling(found) or not self._runs_old_pods(sets)
+        if sets.new is None and may_start:
+            sets, conditions = await self._begin(found, sets, conditions)
+        sets = await self._scale(found, sets, self._step(found, sets))
+        now = self._clock.wall()
+        status = rollout_status(found, sets, conditions, now)
+        if is_complete(found, status):
+            await self._clean_up(found, sets)
+        await self._write(found, status)
+        left = seconds_left(found, status, now)
+        return Requeue(max(left, 1.0)) if left is not None else None
+
+    def _step(self, found: SeenDeployment, sets: Sets) -> Sizes:
+        if is_rolling(found):
+            return rolling_step(found, sets)
+        going = recreate_step(found, sets)
+        if going or sets.new is None or self._runs_old_pods(sets):
+            return going
+        return {sets.new.metadata.uid: found.spec.replicas}
+
+    def _runs_old_pods(self, sets: Sets) -> bool:
+        """Whether anything of an old template is still there, even if it is leaving."""
+        pods = (pod for each in sets.old for pod in pods_of(self._pods.cache, each.metadata.uid))
+        wanted = any(each.spec.replicas or each.status.replicas for each in sets.old)
+        return wanted or any(not pod.is_finished for pod in pods)
+
+    # The new ReplicaSet
+
+    async def _keep_up(
+        self, found: SeenDeployment, sets: Sets, new: SeenReplicaSet, conditions: Conditions
+    ) -> tuple[Sets, Conditions]:
+        """Hand annotations and numbers down to the ReplicaSet of the present template, and its number up."""
+        wanted = new_annotations(found, sets)
+        if wanted != new.metadata.annotations or new.spec.min_ready_seconds != found.spec.min_ready_seconds:
+            change = {"annotations": wanted}
+            sets = sets.with_changed(await self._amend(new, change, {"minReadySeconds": found.spec.min_ready_seconds}))
+        await self._number(found, wanted.get(REVISION, ""))
+        if deadline(found) is not None and find(conditions, PROGRESSING) is None:
+            text = f'Found new replica set "{new.metadata.name}"'
+            conditions = put(conditions, condition(PROGRESSING, "True", "FoundNewReplicaSet", text, self._clock.wall()))
+        return sets, conditions
+
+    async def _begin(self, found: SeenDeployment, sets: Sets, conditions: Conditions) -> tuple[Sets, Conditions]:
+        """Make the ReplicaSet of a new template."""
+        size = first_size(found, sets)
+        body = new_set(found, size, {**new_annotations(found, sets), **size_annotations(found)})
+        name = body["metadata"]["name"]
+        try:
+            made = await self._make(found, body)
+        except StatusError as error:
+            await self._tell_refusal(found, sets, conditions, f'Failed to create new replica set "{name}": {error}')
+            raise
+        if size > 0:
+            self._tell(found, "ScalingReplicaSet", f"Scaled up replica set {name} from 0 to {size}")
+        await self._number(found, str(next_revision(sets)))
+        if deadline(found) is not None:
+            text = f'Created new replica set "{name}"'
+            new = condition(PROGRESSING, "True", "NewReplicaSetCreated", text, self._clock.wall())
+            conditions = put(conditions, new)
+        return Sets(made, sets.old), conditions
+
+    async def _make(self, found: SeenDeployment, body: dict[str, Json]) -> SeenReplicaSet:
+        """Create, or find that it was created already; another one under the name asks for another name."""
+        plain = self._client.of(SeenReplicaSet.resource)
+        try:
+            made = await plain.create(body)
+        except StatusError as error:
+            if not error.is_already_exists:
+                raise
+            key = ObjectKey(found.metadata.namespace, body["metadata"]["name"])
+            present = await self._sets.objects.get(key)
+            owner = controller_of(present.metadata)
+            is_ours = owner is not None and owner.uid == found.metadata.uid
+            if is_ours and bare(present.spec.template) == bare(found.spec.template):
+                return present
+            await self._avoid_name(found)
+            raise
+        return self._lag.wrote(self._sets.objects.kind.read(plain.kind.body(made)))
+
+    async def _avoid_name(self, found: SeenDeployment) -> None:
+        await self._patch_status(found, {"status": {"collisionCount": (found.status.collision_count or 0) + 1}})
+
+    async def _tell_refusal(self, found: SeenDeployment, sets: Sets, conditions: Conditions, text: str) -> None:
+        now = self._clock.wall()
+        self._tell(found, "ReplicaSetCreateError", text, kind="Warning")
+        if deadline(found) is not None:
+            conditions = put(conditions, condition(PROGRESSING, "False", "ReplicaSetCreateError", text, now))
+            await self._write(found, counts(found, sets, conditions, now))
+
+    async def _number(self, found: SeenDeployment, revision: str) -> None:
+        if revision and found.metadata.annotations.get(REVISION) != revision:
+            change = {"uid": found.metadata.uid, "annotations": {REVISION: revision}}
+            await self._patch_status(found, {"metadata": change})
+
+    # Sizes
+
+    async def _scale(self, found: SeenDeployment, sets: Sets, sizes: Sizes) -> Sets:
+        for each in sets.all:
+            size = sizes.get(each.metadata.uid, each.spec.replicas)
+            if size != each.spec.replicas:
+                sets = sets.with_changed(await self._scale_one(found, each, size))
+        return sets
+
+    async def _scale_one(self, found: SeenDeployment, each: SeenReplicaSet, size: int) -> SeenReplicaSet:
+        changed = await self._amend(each, {"annotations": size_annotations(found)}, {"replicas": size})
+        before, name = each.spec.replicas, each.metadata.name
+        if size != before:
+            way = "up" if size > before else "down"
+            self._tell(found, "ScalingReplicaSet", f"Scaled {way} replica set {name} from {before} to {size}")
+        return changed
+
+    async def _amend(self, each: SeenReplicaSet, metadata: dict[str, Json], spec: dict[str, Json]) -> SeenReplicaSet:
+        """Change a ReplicaSet that is still as it was seen."""
+        state = {"uid": each.metadata.uid, "resourceVersion": each.metadata.resource_version, **metadata}
+        patch = MergePatch({"metadata": state, "spec": spec})
+        return self._lag.wrote(await self._sets.objects.patch(key_of(each.metadata), patch))
+
+    async def _clean_up(self, found: SeenDeployment, sets: Sets) -> None:
+        for each in outdated(found, sets.old):
+            try:
+                await self._sets.objects.delete(key_of(each.metadata), Deletion(uid=each.metadata.uid))
+            except StatusError as error:
+                if not error.is_not_found:
+                    raise
+
+    # What is told
+
+    async def _patch_status(self, found: SeenDeployment, change: dict[str, Json]) -> None:
+        """Through the status even for annotations: set elsewhere they would count as a new generation."""
+        objects = self._deployments.objects
+        self._written.wrote(await objects.patch(key_of(found.metadata), MergePatch(change), subresource="status"))
+
+    async def _write(self, found: SeenDeployment, status: DeploymentStatus) -> None:
+        answer = await write_status(self._client, found, found.status, status)
+        if answer is not None:
+            self._written.wrote(answer)
+
+    def _tell(self, found: SeenDeployment, reason: str, text: str, kind: EventType = "Normal") -> None:
+        self._recorder.record(reference_to(found), Note(kind, reason, text))

@@ -1,0 +1,60 @@
+"""Which ReplicaSets belong to a Deployment: its own as long as they match, and strays that its selector takes in."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kohort.api.codec import Json
+from kohort.embedded.controllers.pods import controller_reference
+from kohort.embedded.controllers.seen import key_of
+from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, selector_of
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.patches import StrategicPatch
+
+
+@dataclass(frozen=True, slots=True)
+class SetClaims:
+    """Adopts and releases ReplicaSets."""
+
+    client: Client
+
+    async def claim(
+        self, found: SeenDeployment, own: Iterable[SeenReplicaSet], strays: Iterable[SeenReplicaSet]
+    ) -> list[SeenReplicaSet]:
+        """The ReplicaSets of a Deployment, after adoptions and releases; one that is leaving changes nothing."""
+        selector = selector_of(found.spec.selector)
+        own = list(own)
+        kept = [each for each in own if selector.matches(each.metadata.labels)]
+        if found.metadata.deletion_timestamp is not None:
+            return kept
+        for each in own:
+            if not selector.matches(each.metadata.labels):
+                await self._amend(each, {"$patch": "delete", "uid": found.metadata.uid})
+        wanted = [each for each in strays if _is_free(each) and selector.matches(each.metadata.labels)]
+        if not wanted or not await self._is_there(found):
+            return kept
+        adopted = [await self._amend(each, controller_reference(found)) for each in wanted]
+        return [*kept, *(each for each in adopted if each is not None)]
+
+    async def _is_there(self, found: SeenDeployment) -> bool:
+        """Whether a cache that lags does not make us adopt for somebody who is gone."""
+        try:
+            live = await self.client.of(SeenDeployment).get(key_of(found.metadata))
+        except StatusError as error:
+            if error.is_not_found:
+                return False
+            raise
+        return live.metadata.uid == found.metadata.uid and live.metadata.deletion_timestamp is None
+
+    async def _amend(self, each: SeenReplicaSet, reference: dict[str, Json]) -> SeenReplicaSet | None:
+        patch = StrategicPatch({"metadata": {"uid": each.metadata.uid, "ownerReferences": [reference]}})
+        try:
+            return await self.client.of(SeenReplicaSet).patch(key_of(each.metadata), patch)
+        except StatusError as error:
+            if error.is_not_found or error.is_invalid:
+                return None
+            raise
+
+
+def _is_free(each: SeenReplicaSet) -> bool:
+    return each.metadata.deletion_timestamp is None

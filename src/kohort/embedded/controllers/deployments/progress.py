@@ -1,0 +1,167 @@
+"""What a Deployment says of its rollout: counts, and the conditions that `kubectl rollout status` waits for; pure."""
+
+from datetime import datetime, timedelta
+
+import msgspec
+
+from kohort.api.conditions import find
+from kohort.api.core.apps import DeploymentStatus
+from kohort.api.core.objects import StatusCondition
+from kohort.embedded.controllers.deployments.revisions import Sets
+from kohort.embedded.controllers.deployments.scaling import most_unavailable
+from kohort.embedded.controllers.serving import Conditions, SeenDeployment, without
+
+AVAILABLE, PROGRESSING, FAILURE = "Available", "Progressing", "ReplicaFailure"
+_DONE, _LATE = "NewReplicaSetAvailable", "ProgressDeadlineExceeded"
+_PAUSED, _RESUMED = "DeploymentPaused", "DeploymentResumed"
+_NO_DEADLINE = 2**31 - 1
+
+
+def deadline(found: SeenDeployment) -> timedelta | None:
+    """How long a rollout may stand still; None where it does not matter."""
+    seconds = found.spec.progress_deadline_seconds
+    return None if seconds is None or seconds == _NO_DEADLINE else timedelta(seconds=seconds)
+
+
+def condition(kind: str, status: str, reason: str, message: str, now: datetime) -> StatusCondition:
+    """A condition of now."""
+    moment = now.replace(microsecond=0)
+    return StatusCondition(
+        type=kind,
+        status=status,
+        reason=reason,
+        message=message,
+        last_update_time=moment,
+        last_transition_time=moment,
+    )
+
+
+def put(conditions: Conditions, new: StatusCondition) -> Conditions:
+    """The conditions with another one; the same status and reason is no news, the same status keeps its time."""
+    old = find(conditions, new.type)
+    if old is not None and (old.status, old.reason) == (new.status, new.reason):
+        return conditions
+    return (*without(conditions, new.type), _in_time(old, new))
+
+
+def _in_time(old: StatusCondition | None, new: StatusCondition) -> StatusCondition:
+    if old is None or old.status != new.status:
+        return new
+    return msgspec.structs.replace(new, last_transition_time=old.last_transition_time)
+
+
+def with_pause(found: SeenDeployment, conditions: Conditions, now: datetime) -> Conditions:
+    """A pause stops the clock of the rollout, and a resume starts it anew."""
+    present = find(conditions, PROGRESSING)
+    reason = present.reason if present is not None else ""
+    if deadline(found) is None or reason == _LATE:
+        return conditions
+    if found.spec.paused and reason != _PAUSED:
+        return put(conditions, condition(PROGRESSING, "Unknown", _PAUSED, "Deployment is paused", now))
+    if not found.spec.paused and reason == _PAUSED:
+        return put(conditions, condition(PROGRESSING, "Unknown", _RESUMED, "Deployment is resumed", now))
+    return conditions
+
+
+def counts(found: SeenDeployment, sets: Sets, conditions: Conditions, now: datetime) -> DeploymentStatus:
+    """The status with its counts, and whether enough pods serve."""
+    available = sum(each.status.available_replicas for each in sets.all)
+    wanted = sum(each.spec.replicas for each in sets.all)
+    if available >= found.spec.replicas - most_unavailable(found):
+        text = "Deployment has minimum availability."
+        serving = condition(AVAILABLE, "True", "MinimumReplicasAvailable", text, now)
+    else:
+        text = "Deployment does not have minimum availability."
+        serving = condition(AVAILABLE, "False", "MinimumReplicasUnavailable", text, now)
+    return DeploymentStatus(
+        observed_generation=found.metadata.generation,
+        replicas=sum(each.status.replicas for each in sets.all),
+        updated_replicas=sets.new.status.replicas if sets.new is not None else 0,
+        ready_replicas=sum(each.status.ready_replicas for each in sets.all),
+        available_replicas=available,
+        unavailable_replicas=max(0, wanted - available),
+        terminating_replicas=_terminating(sets),
+        collision_count=found.status.collision_count,
+        conditions=put(conditions, serving),
+    )
+
+
+def _terminating(sets: Sets) -> int | None:
+    """Unknown as soon as one ReplicaSet does not tell."""
+    told = [each.status.terminating_replicas for each in sets.all if each.status.observed_generation]
+    return None if None in told else sum(count or 0 for count in told)
+
+
+def rollout_status(found: SeenDeployment, sets: Sets, conditions: Conditions, now: datetime) -> DeploymentStatus:
+    """The status with how the rollout gets on."""
+    status = counts(found, sets, conditions, now)
+    after = _with_progress(found, sets, status, find(conditions, PROGRESSING), now)
+    failure = _failure(sets)
+    after = put(after, failure) if failure is not None else without(after, FAILURE)
+    return msgspec.structs.replace(status, conditions=after)
+
+
+def is_complete(found: SeenDeployment, status: DeploymentStatus) -> bool:
+    """Whether all pods are of the present template, and all serve."""
+    counted = (status.updated_replicas, status.replicas, status.available_replicas)
+    return counted == (found.spec.replicas,) * 3 and status.observed_generation >= found.metadata.generation
+
+
+def _with_progress(
+    found: SeenDeployment, sets: Sets, status: DeploymentStatus, present: StatusCondition | None, now: datetime
+) -> Conditions:
+    if deadline(found) is None:
+        return without(status.conditions, PROGRESSING)
+    if present is not None and present.reason == _DONE and status.replicas == status.updated_replicas:
+        return status.conditions
+    who = f'ReplicaSet "{sets.new.metadata.name}"' if sets.new is not None else f'Deployment "{found.metadata.name}"'
+    if is_complete(found, status):
+        done = condition(PROGRESSING, "True", _DONE, f"{who} has successfully progressed.", now)
+        return put(status.conditions, done)
+    if _is_progress(found.status, status):
+        moving = condition(PROGRESSING, "True", "ReplicaSetUpdated", f"{who} is progressing.", now)
+        return (*without(status.conditions, PROGRESSING), _in_time(present, moving))
+    if _is_late(found, present, now):
+        late = condition(PROGRESSING, "False", _LATE, f"{who} has timed out progressing.", now)
+        return put(status.conditions, late)
+    return status.conditions
+
+
+def _is_progress(old: DeploymentStatus, new: DeploymentStatus) -> bool:
+    """Whether there are more new pods, fewer old ones, or more that serve."""
+    return (
+        new.updated_replicas > old.updated_replicas
+        or new.replicas - new.updated_replicas < old.replicas - old.updated_replicas
+        or new.ready_replicas > old.ready_replicas
+        or new.available_replicas > old.available_replicas
+    )
+
+
+def _is_late(found: SeenDeployment, present: StatusCondition | None, now: datetime) -> bool:
+    due = _due(found, present)
+    return present is not None and (present.reason == _LATE or (due is not None and due < now))
+
+
+def _due(found: SeenDeployment, present: StatusCondition | None) -> datetime | None:
+    limit = deadline(found)
+    if present is None or present.reason == _DONE or present.last_update_time is None or limit is None:
+        return None
+    return present.last_update_time + limit
+
+
+def seconds_left(found: SeenDeployment, status: DeploymentStatus, now: datetime) -> float | None:
+    """Until a rollout that does not move is late; None where there is nothing to wait for."""
+    present = find(status.conditions, PROGRESSING)
+    due = _due(found, present)
+    if due is None or is_complete(found, status) or (present is not None and present.reason == _LATE):
+        return None
+    return (due - now).total_seconds() + 1.0
+
+
+def _failure(sets: Sets) -> StatusCondition | None:
+    """What keeps a ReplicaSet from its pods; the new one's troubles come first."""
+    for each in (*((sets.new,) if sets.new is not None else ()), *sets.old):
+        told: StatusCondition | None = find(each.status.conditions, FAILURE)
+        if told is not None:
+            return msgspec.structs.replace(told, last_update_time=told.last_transition_time)
+    return None
