@@ -175,3 +175,38 @@ class TestAScanThatIsTwoCyclesOld:
             by_cycles.cycle()
         assert by_turn.pending_reason("w") == by_cycles.pending_reason("w")
         assert "pod set x: insufficient unused quota for cpu in flavor f1" in by_turn.pending_reason("w")[1]
+
+
+def test_a_preemptor_looks_for_others_when_the_queue_of_its_victim_falls_asleep() -> None:
+    """SCH-1052: the quota stays taken, but nobody of that queue is a victim any more."""
+    play = Play()
+    check(play, "True")
+    play.queue("owner", 4, preemption={"reclaimWithinCohort": "Any"})
+    play.queue("checked", 0, admissionChecksStrategy={"admissionChecks": [{"name": "c"}]})
+    play.queue("other", 0)
+    play.running("left", 2, "other")
+    play.running("first", 2, "checked")
+    play.submit("back", 2, "owner")
+    assert evictions(play) == ["first"]
+    check(play, "False")
+    assert evictions(play) == ["left"]
+
+
+def check(play: Play, active: str) -> None:
+    """The check of that name is active, or no longer."""
+    condition = {
+        "type": "Active",
+        "status": active,
+        "reason": "x",
+        "message": "",
+        "lastTransitionTime": play.now.isoformat(),
+    }
+    play.put(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "AdmissionCheck",
+            "metadata": {"name": "c"},
+            "spec": {"controllerName": "example.com/c"},
+            "status": {"conditions": [condition]},
+        }
+    )

@@ -130,7 +130,7 @@ class Queues(Workloads):
         return concerned
 
     def _refresh_activity(self, queue: Queue) -> None:
-        """SCH-1051, SCH-402."""
+        """SCH-1051, SCH-402; where a queue falls asleep, a preemptor of its tree may have lost its victims (SCH-1052)."""
         thing = self._specs[queue.name]
         was_active = queue.is_active
         flavors = {flavor for group in queue.groups for flavor in group.flavors}
@@ -141,7 +141,7 @@ class Queues(Workloads):
             and all(self.checks.get(check, False) for check in _check_names(thing))
             and not self.forest.is_cyclic(queue.node)
         )
-        if queue.is_active and not was_active:
+        if queue.is_active != was_active:
             self._stirred.add(queue.name)
 
     def _put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
