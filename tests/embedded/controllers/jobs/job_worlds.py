@@ -50,7 +50,7 @@ class JobWorld(Workshop):
     async def end(self, *pods: Object, code: int = 0, **status: Any) -> None:
         """Let pods come to their end."""
         now = format_time(self.clock.wall())
-        for each in pods:
+        for each in [await self.get(found) for found in pods]:
             if not each["spec"].get("nodeName"):
                 await self.bind(each, "node")
             ended = {"exitCode": code, "reason": "Error" if code else "Completed", "finishedAt": now, "startedAt": now}

@@ -79,21 +79,24 @@ def _may_go(job: SeenJob, pod: SeenPod, ending: Ending | None, held: set[str]) -
 
 
 def _note(job: SeenJob, census: Census, ledger: _Ledger, pod: SeenPod, ending: Ending | None) -> bool:
-    """Write down how a pod ended, where that counts; False where no room is left.
-
-    When the Job fails, every pod that has not ended is taken for failed.
-    """
+    """Write down how a pod ended, where that counts; False where no room is left."""
     uid = pod.metadata.uid
     if not has_place(job, pod) or uid in ledger.failed:
         return True
     if pod.status.phase == "Succeeded":
         return _note_success(job, census, ledger, pod)
-    has_ended_badly = has_failed(job, pod) or (ending is not None and not ending.is_success)
-    if has_ended_badly and judge(job.spec.pod_failure_policy, pod).counts:
+    if _has_ended_badly(job, pod, ending) and judge(job.spec.pod_failure_policy, pod).counts:
         if not ledger.has_room:
             return False
         ledger.failed[uid] = None
     return True
+
+
+def _has_ended_badly(job: SeenJob, pod: SeenPod, ending: Ending | None) -> bool:
+    """When a Job fails, so has every pod that had not ended; when it succeeds, none that was stopped for it has."""
+    if ending is None:
+        return has_failed(job, pod)
+    return pod.status.phase == "Failed" or not ending.is_success
 
 
 def _note_success(job: SeenJob, census: Census, ledger: _Ledger, pod: SeenPod) -> bool:

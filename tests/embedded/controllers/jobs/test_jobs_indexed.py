@@ -1,0 +1,173 @@
+"""Jobs whose completions are numbered, and what their policies say about failures and successes."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest_asyncio
+
+from embedded.controllers.jobs.job_worlds import JobWorld, job, job_world
+from embedded.server.clusters import Object
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+FAILURES = "batch.kubernetes.io/job-index-failure-count"
+
+
+@pytest_asyncio.fixture
+async def world() -> AsyncIterator[JobWorld]:
+    async with job_world() as found:
+        yield found
+
+
+def indexed(completions: int, parallelism: int | None = None, **spec: Any) -> Object:
+    return job(completionMode="Indexed", completions=completions, parallelism=parallelism or completions, **spec)
+
+
+async def by_index(world: JobWorld) -> dict[int, Object]:
+    """Active pods by their index."""
+    return {int(pod["metadata"]["annotations"][INDEX]): pod for pod in await world.active()}
+
+
+async def test_each_pod_knows_its_index(world: JobWorld) -> None:
+    await world.create(indexed(2))
+    await world.calm()
+    pods = await by_index(world)
+    assert sorted(pods) == [0, 1]
+    assert pods[1]["metadata"]["labels"][INDEX] == "1"
+    assert pods[1]["metadata"]["generateName"] == "work-1-"
+    assert pods[1]["spec"]["hostname"] == "work-1"
+    (variable,) = pods[1]["spec"]["containers"][0]["env"]
+    assert variable["name"] == "JOB_COMPLETION_INDEX"
+    assert variable["valueFrom"]["fieldRef"]["fieldPath"] == f"metadata.labels['{INDEX}']"
+
+
+async def test_completed_indexes_are_listed_and_not_run_again(world: JobWorld) -> None:
+    made = await world.create(indexed(5))
+    await world.calm()
+    pods = await by_index(world)
+    await world.end(*(pods[index] for index in (0, 2, 3, 4)))
+    await world.end(pods[1], code=1)
+    await world.calm()
+    assert (await world.status(made))["completedIndexes"] == "0,2-4"
+    await world.later(11)
+    assert sorted(await by_index(world)) == [1]
+    await world.end_all()
+    status = await world.status(made)
+    assert (status["completedIndexes"], status["succeeded"], status["failed"]) == ("0-4", 5, 1)
+    assert "Complete" in await world.conditions(made)
+
+
+async def test_an_elastic_job_shrinks_and_grows(world: JobWorld) -> None:
+    made = await world.create(indexed(4))
+    await world.calm()
+    await world.end((await by_index(world))[3])
+    await world.calm()
+    await world.merge(made, {"spec": {"completions": 2, "parallelism": 2}})
+    await world.calm()
+    assert sorted(await by_index(world)) == [0, 1]
+    assert (await world.status(made)).get("completedIndexes", "") == ""
+    await world.merge(made, {"spec": {"completions": 3, "parallelism": 3}})
+    await world.calm()
+    assert sorted(await by_index(world)) == [0, 1, 2]
+
+
+async def test_each_index_fails_by_itself(world: JobWorld) -> None:
+    made = await world.create(indexed(3, backoffLimitPerIndex=1))
+    await world.calm()
+    await world.end((await by_index(world))[1], code=1)
+    await world.later(11)
+    again = (await by_index(world))[1]
+    assert again["metadata"]["annotations"][FAILURES] == "1"
+    await world.end(again, code=1)
+    await world.calm()
+    assert (await world.status(made))["failedIndexes"] == "1"
+    await world.end_all()
+    assert (await world.conditions(made))["Failed"] == ("True", "FailedIndexes", "Job has failed indexes")
+    status = await world.status(made)
+    assert (status["completedIndexes"], status["failedIndexes"], status["failed"]) == ("0,2", "1", 2)
+
+
+async def test_too_many_failed_indexes_fail_the_job(world: JobWorld) -> None:
+    made = await world.create(indexed(3, backoffLimitPerIndex=0, maxFailedIndexes=1))
+    await world.calm()
+    pods = await by_index(world)
+    await world.end(pods[0], pods[1], code=1)
+    await world.calm()
+    await world.reap()
+    message = "Job has exceeded the specified maximal number of failed indexes"
+    assert (await world.conditions(made))["Failed"] == ("True", "MaxFailedIndexesExceeded", message)
+
+
+async def test_a_success_policy_ends_the_job_early(world: JobWorld) -> None:
+    policy = {"rules": [{"succeededIndexes": "0,3"}, {"succeededIndexes": "1-2", "succeededCount": 1}]}
+    made = await world.create(indexed(4, successPolicy=policy))
+    await world.calm()
+    await world.run(*await world.active())
+    await world.end((await by_index(world))[2])
+    await world.calm()
+    assert await world.conditions(made) == {"SuccessCriteriaMet": ("True", "SuccessPolicy", "Matched rules at index 1")}
+    await world.reap()
+    assert (await world.conditions(made))["Complete"] == ("True", "SuccessPolicy", "Matched rules at index 1")
+    assert (await world.status(made)).get("failed") is None
+
+
+def on_exit_codes(action: str, *codes: int, operator: str = "In") -> Object:
+    return {"action": action, "onExitCodes": {"operator": operator, "values": list(codes)}}
+
+
+async def test_a_policy_fails_the_job_at_once(world: JobWorld) -> None:
+    policy = {"rules": [on_exit_codes("Ignore", 3), on_exit_codes("FailJob", 42)]}
+    made = await world.create(job(podFailurePolicy=policy))
+    await world.calm()
+    (pod,) = await world.active()
+    await world.end(pod, code=42)
+    await world.calm()
+    name = pod["metadata"]["name"]
+    message = f"Container main for pod default/{name} failed with exit code 42 matching FailJob rule at index 1"
+    assert (await world.conditions(made))["Failed"] == ("True", "PodFailurePolicy", message)
+
+
+async def test_ignored_failures_do_not_count(world: JobWorld) -> None:
+    made = await world.create(job(backoffLimit=0, podFailurePolicy={"rules": [on_exit_codes("Ignore", 3)]}))
+    await world.calm()
+    await world.end_all(code=3)
+    await world.later(11)
+    assert len(await world.active()) == 1
+    assert (await world.status(made)).get("failed") is None
+    await world.end_all(code=4)
+    assert "Failed" in await world.conditions(made)
+
+
+async def test_a_policy_speaks_of_conditions_too(world: JobWorld) -> None:
+    rule = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
+    made = await world.create(job(podFailurePolicy={"rules": [rule]}))
+    await world.calm()
+    (pod,) = await world.active()
+    await world.end(pod, code=1, conditions=[world.condition("DisruptionTarget", "True")])
+    await world.calm()
+    message = f"Pod default/{pod['metadata']['name']} has condition DisruptionTarget matching FailJob rule at index 0"
+    assert (await world.conditions(made))["Failed"] == ("True", "PodFailurePolicy", message)
+
+
+async def test_a_policy_fails_a_single_index(world: JobWorld) -> None:
+    policy = {"rules": [on_exit_codes("FailIndex", 42)]}
+    made = await world.create(indexed(2, backoffLimitPerIndex=5, podFailurePolicy=policy))
+    await world.calm()
+    await world.end((await by_index(world))[0], code=42)
+    await world.later(15)
+    assert sorted(await by_index(world)) == [1]
+    assert (await world.status(made))["failedIndexes"] == "0"
+
+
+async def test_a_pod_on_its_way_out_is_replaced_only_when_it_is_gone_if_so_asked(world: JobWorld) -> None:
+    made = await world.create(job(podReplacementPolicy="Failed"))
+    await world.calm()
+    (pod,) = await world.active()
+    await world.run(pod)
+    await world.delete(pod)
+    await world.later(15)
+    assert not await world.active()
+    assert ((await world.status(made))["terminating"], (await world.status(made)).get("failed")) == (1, None)
+    await world.end(pod, code=1)
+    await world.later(15)
+    assert len(await world.active()) == 1
+    assert (await world.status(made))["failed"] == 1
