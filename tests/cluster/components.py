@@ -6,7 +6,7 @@ Defaults stay as they are wherever the thing would be the same in production: RB
 from pathlib import Path
 
 from cluster.ports import HOST
-from cluster.site import CONTROLLER_MANAGER, FRONT_PROXY, SCHEDULER, Site
+from cluster.site import CONTROLLER_MANAGER, FRONT_PROXY, NODE_CLIENT, SCHEDULER, Site
 
 Flags = dict[str, object]
 
@@ -52,6 +52,8 @@ def api_server(site: Site) -> Flags:
         "requestheader-extra-headers-prefix": "X-Remote-Extra-",
         "proxy-client-cert-file": site.certificate(FRONT_PROXY),
         "proxy-client-key-file": site.key(FRONT_PROXY),
+        "kubelet-client-certificate": site.certificate(NODE_CLIENT),
+        "kubelet-client-key": site.key(NODE_CLIENT),
         "allow-privileged": "true",
     }
 

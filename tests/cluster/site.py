@@ -12,6 +12,8 @@ ADMINS = "system:masters"
 CONTROLLER_MANAGER = "system:kube-controller-manager"
 SCHEDULER = "system:kube-scheduler"
 FRONT_PROXY = "front-proxy-client"
+NODE_CLIENT = "kube-apiserver-kubelet-client"
+"""As whom the API server asks nodes for logs."""
 
 _SERVER_NAMES = (HOST, "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1")
 
@@ -68,6 +70,7 @@ class Site:
         self._write("serving", self.authority.server(*_SERVER_NAMES))
         self._write("front-proxy-ca", front_proxy.pair)
         self._write(FRONT_PROXY, front_proxy.client(FRONT_PROXY))
+        self._write(NODE_CLIENT, self.authority.client(NODE_CLIENT, (ADMINS,)))
         write_secret(self.key("service-accounts"), key_pem(new_key()))
         for user, groups in ((ADMIN, (ADMINS,)), (CONTROLLER_MANAGER, ()), (SCHEDULER, ())):
             self.access(user, groups).write(self.kubeconfig(user))

@@ -1,4 +1,4 @@
-"""The control plane itself: what it grants to whom, and that jobs run on hollow nodes."""
+"""The control plane itself: what it grants to whom, and that jobs run on simulated nodes."""
 
 import asyncio
 import os
@@ -13,8 +13,8 @@ import pytest
 from cluster.binaries import versions
 from cluster.client import Client
 from cluster.control_plane import ControlPlane
-from cluster.hollow import OUTCOME, HollowNode, hollow_nodes
 from cluster.kubectl import Kubectl
+from cluster.nodes import simulated, simulated_nodes
 
 Json = Any
 PATIENCE = 60
@@ -22,13 +22,14 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
 
 
-def job(name: str, *, pods: int = 1, outcome: str = "", selector: Json = None) -> Json:
+def job(name: str, *, pods: int = 1, selector: Json = None, **says: object) -> Json:
     spec = {
         "restartPolicy": "Never",
         "nodeSelector": selector or {},
         "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}],
     }
-    template = {"metadata": {"annotations": {OUTCOME: outcome} if outcome else {}}, "spec": spec}
+    notes = {f"kohort.dev/{key.replace('_', '-')}": str(value) for key, value in says.items()}
+    template = {"metadata": {"annotations": notes}, "spec": spec}
     counts = {"parallelism": pods, "completions": pods, "backoffLimit": 0}
     return {
         "apiVersion": "batch/v1",
@@ -82,25 +83,39 @@ def test_a_service_account_gets_a_token_that_the_server_knows(kubectl: Kubectl) 
     assert said.out == "system:serviceaccount:default:default"
 
 
-@pytest.mark.parametrize(("outcome", "counter"), [("Succeeded", "succeeded"), ("Failed", "failed")])
-async def test_a_job_runs_on_a_hollow_node_to_its_end(
-    cluster: ControlPlane, admin: Client, outcome: str, counter: str
+@pytest.mark.parametrize(("code", "counter"), [(0, "succeeded"), (3, "failed")])
+async def test_a_job_runs_on_a_simulated_node_to_its_end(
+    cluster: ControlPlane, admin: Client, code: int, counter: str
 ) -> None:
-    name = f"ends-{outcome.lower()}"
-    async with hollow_nodes(cluster.admin, [HollowNode("one")]):
-        assert (await asyncio.to_thread(admin.post, JOBS, job(name, outcome=outcome))).accepted
+    name = f"ends-with-{code}"
+    async with simulated_nodes(cluster, simulated("one")):
+        body = job(name, run_seconds=0.2, exit_code=code)
+        assert (await asyncio.to_thread(admin.post, JOBS, body)).accepted
         await eventually(lambda: admin.get(f"{JOBS}/{name}").body["status"].get(counter), 1)
 
 
 async def test_a_job_without_an_end_runs_where_its_labels_lead(cluster: ControlPlane, admin: Client) -> None:
-    nodes = [HollowNode("plain"), HollowNode("fast", labels={"speed": "high"})]
-    async with hollow_nodes(cluster.admin, nodes):
-        await asyncio.to_thread(admin.post, JOBS, job("lasting", pods=2, selector={"speed": "high"}))
+    nodes = simulated("plain"), simulated("fast", {"speed": "high"})
+    async with simulated_nodes(cluster, *nodes):
+        body = job("lasting", pods=2, selector={"speed": "high"}, run_seconds="forever")
+        await asyncio.to_thread(admin.post, JOBS, body)
         await eventually(lambda: admin.get(f"{JOBS}/lasting").body["status"].get("ready"), 2)
         pods = admin.get(PODS, labelSelector="job-name=lasting").body["items"]
         assert {pod["spec"]["nodeName"] for pod in pods} == {"fast"}
         await asyncio.to_thread(admin.delete, f"{JOBS}/lasting", propagationPolicy="Foreground")
         await eventually(lambda: admin.get(PODS, labelSelector="job-name=lasting").body["items"], [])
+
+
+async def test_kubectl_reads_the_log_of_a_simulated_pod_and_follows_it_to_its_end(
+    cluster: ControlPlane, admin: Client, kubectl: Kubectl
+) -> None:
+    async with simulated_nodes(cluster, simulated("talking")):
+        await asyncio.to_thread(admin.post, JOBS, job("talks", run_seconds=2))
+        await eventually(lambda: admin.get(f"{JOBS}/talks").body["status"].get("ready"), 1)
+        said = await asyncio.to_thread(kubectl, "logs", "--follow", "job/talks")
+        first, second, third = said.out.splitlines()
+        assert "on node talking, run 1 is simulated: no process runs" in first
+        assert (second, third) == ("kohort: runs for 2 s, then exits with 0", "kohort: exits with 0 (Completed)")
 
 
 def test_a_cluster_leaves_neither_processes_nor_files_behind() -> None:

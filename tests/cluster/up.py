@@ -7,7 +7,7 @@ import time
 
 from cluster.binaries import BuildError, versions
 from cluster.control_plane import ControlPlane
-from cluster.hollow import HollowNode, hollow_nodes
+from cluster.nodes import simulated, simulated_nodes
 from cluster.processes import StartError
 
 _NODES = 3
@@ -17,7 +17,7 @@ async def _until_stopped(cluster: ControlPlane) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    async with hollow_nodes(cluster.admin, [HollowNode(f"hollow-{number}") for number in range(_NODES)]):
+    async with simulated_nodes(cluster, *(simulated(f"node-{number}") for number in range(_NODES))):
         await stopped.wait()
 
 
@@ -27,9 +27,8 @@ def main() -> int:
     try:
         with ControlPlane() as cluster:
             took = time.monotonic() - started
-            print(
-                f"Kubernetes {versions().kubernetes} with {_NODES} hollow nodes, up in {took:.1f} s. In another shell:"
-            )
+            version = versions().kubernetes
+            print(f"Kubernetes {version} with {_NODES} simulated nodes, up in {took:.1f} s. In another shell:")
             print(f"  export KUBECONFIG={cluster.kubeconfig}")
             print(f"  {cluster.kubectl} get nodes")
             print("Ctrl-C stops it and removes everything.", flush=True)

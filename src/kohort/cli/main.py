@@ -36,6 +36,7 @@ class LazyCommand:
 
 COMMANDS = {
     "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
+    "node": LazyCommand("kohort.cli.node:node", "Attach nodes to an API server; simulated ones by the thousand."),
     "validate": LazyCommand("kohort.cli.validate:validate", "Check manifests offline."),
 }
 

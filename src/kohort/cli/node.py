@@ -1,0 +1,150 @@
+"""`kohort node`: nodes for any API server, in the foreground until Ctrl-C; simulated ones by the thousand."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kohort.api.errors import ApiError
+from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
+from kohort.embedded.nodes.endpoint import Place
+from kohort.embedded.nodes.files import read_nodes
+from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.running import AgentSettings, running_nodes
+from kohort.embedded.nodes.runtime import Runtime
+from kohort.embedded.nodes.simulated.plans import Defaults
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.kube.client import Client
+from kohort.kube.config import Access, Choice, find_access
+from kohort.kube.errors import KubeError
+from kohort.kube.http import HttpTransport
+
+EXAMPLES = """\b
+Examples:
+  kohort node --count 100
+  kohort node --kubeconfig admin.conf --count 640 --capacity cpu=96,memory=256Gi,nvidia.com/gpu=8 \\
+      --labels 'cloud.provider.com/topology-block=b{block:0..3},cloud.provider.com/topology-rack=b{block}-r{0..15}'
+  kubectl get nodes -o yaml > nodes.yaml; kohort node --kubeconfig elsewhere.conf --file nodes.yaml
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the command line asks for."""
+
+    access: Access
+    nodes: tuple[DeclaredNode, ...]
+    runtime: Callable[[Client], Runtime]
+    leaving: Leaving
+    settings: AgentSettings
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Which API server; as for kubectl.")
+@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@click.option("--count", type=int, metavar="N", help="How many nodes; 1 if nothing else is said.")
+@click.option("--file", "file", metavar="FILE|-", help="Node manifests (YAML or JSON) in place of --count.")
+@click.option("--name", default=DEFAULT_NAME, show_default=True, metavar="PATTERN", help="Names of the nodes.")
+@click.option(
+    "--capacity", default=DEFAULT_CAPACITY, show_default=True, metavar="RESOURCE=AMOUNT,…", help="What each offers."
+)
+@click.option("--labels", default="", metavar="KEY=PATTERN,…", help="Labels; {0..15} deals values out over the nodes.")
+@click.option("--taints", default="", metavar="KEY=VALUE:EFFECT,…", help="Taints of every node.")
+@click.option("--start-seconds", type=click.FloatRange(min=0), default=0.0, show_default=True, help="How long pods take to start.")
+@click.option("--run-seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long pods that end run.")
+@click.option(
+    "--keep",
+    "leaving",
+    flag_value=Leaving.KEEP,
+    default=Leaving.REMOVE,
+    type=click.UNPROCESSED,
+    help="Leave the nodes, not ready, when stopped; they are deleted otherwise.",
+)
+@click.option("--address", default="127.0.0.1", show_default=True, help="Where the API server asks for logs.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port for that; a free one by default.")
+@click.option(
+    "--client-ca",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Who vouches for an API server that asks for logs; the kubeconfig's authority by default.",
+)
+def node(
+    *,
+    kubeconfig: Path | None,
+    context: str,
+    count: int | None,
+    file: str | None,
+    name: str,
+    capacity: str,
+    labels: str,
+    taints: str,
+    start_seconds: float,
+    run_seconds: float,
+    leaving: Leaving,
+    address: str,
+    port: int,
+    client_ca: Path | None,
+) -> None:
+    """Attach nodes to an API server and run their pods, until Ctrl-C.
+
+    The pods are simulated: they start, run and end by the clock, as their annotations say (kohort.dev/run-seconds,
+    kohort.dev/exit-code and others). No process runs, so a laptop holds thousands of nodes.
+    """
+    if file is not None and count is not None:
+        raise click.UsageError("give --count or --file, not both")
+    nodes = read_nodes(file) if file is not None else Fleet(count or 1, capacity, labels, name, taints).nodes()
+    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
+    try:
+        access = find_access(Choice(kubeconfig, context))
+        settings = AgentSettings("simulated", address, _logs(access, client_ca, address, port))
+        defaults = Defaults(start_seconds, run_seconds)
+        wish = Wish(access, nodes, lambda client: SimulatedRuntime(client.clock, defaults), leaving, settings)
+        asyncio.run(_run(wish))
+    except KubeError as error:
+        raise ApiError(str(error)) from None
+
+
+def _logs(access: Access, client_ca: Path | None, address: str, port: int) -> Place | None:
+    """Where logs are served; nowhere when nobody is known who could vouch for those that ask."""
+    if client_ca is not None:
+        return Place(client_ca.read_bytes(), address, port)
+    authority = access.trust.authority
+    return Place(authority.read(), address, port) if authority is not None else None
+
+
+async def _run(wish: Wish) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        """The first signal asks for an orderly end; the next one does what it always does."""
+        stopped.set()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+    client = Client(HttpTransport(wish.access))
+    try:
+        await client.get_json("/version")
+        await _serve(wish, client, stopped)
+    finally:
+        await client.close()
+
+
+async def _serve(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
+    registration = Registration(wish.nodes, leaving=wish.leaving)
+    async with running_nodes(client, registration, wish.runtime(client), wish.settings):
+        what = f"{len(wish.nodes)} nodes" if len(wish.nodes) > 1 else f"node {wish.nodes[0].name}"
+        click.echo(f"{what} on {wish.access.server}; Ctrl-C stops, and then {_FAREWELLS[wish.leaving]}")
+        await stopped.wait()
+
+
+_FAREWELLS: Mapping[Leaving, str] = {
+    Leaving.REMOVE: "deletes them (--keep leaves them)",
+    Leaving.KEEP: "leaves them, not ready",
+}

@@ -1,0 +1,35 @@
+"""Nodes for a cluster: our own agent with simulated pods, in the test's process."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+
+from cluster.control_plane import ControlPlane
+from kohort.embedded.nodes.agent import NodeAgent
+from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.endpoint import Place
+from kohort.embedded.nodes.registration import Registration
+from kohort.embedded.nodes.running import AgentSettings, running_nodes
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.kube.client import Client
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+
+_CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110"}
+
+
+def simulated(name: str, labels: Mapping[str, str] | None = None) -> DeclaredNode:
+    """A node of eight CPUs."""
+    return DeclaredNode(name, _CAPACITY, labels=labels or {})
+
+
+@asynccontextmanager
+async def simulated_nodes(cluster: ControlPlane, *nodes: DeclaredNode) -> AsyncIterator[NodeAgent]:
+    """Nodes that are there, and run pods in name only, for as long as the context lasts."""
+    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    logs = Place(cluster.admin.authority)
+    try:
+        runtime = SimulatedRuntime(client.clock)
+        async with running_nodes(client, Registration(nodes), runtime, AgentSettings(logs=logs)) as agent:
+            yield agent
+    finally:
+        await client.close()
