@@ -1,0 +1,161 @@
+"""Whom a pod pushes out: only lower priorities, as few as possible, budgets spared where that is possible."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedded.scheduler.things import HOST, Object, Site, away, node, pod
+from kohort.api.selectors import Selector, exactly
+from kohort.embedded.scheduler.budgets import Budget
+from kohort.embedded.scheduler.preemption import Candidate, InVain
+
+HIGH = 100
+
+
+def of(priority: int, cpu: str = "1", **spec: Any) -> Object:
+    return pod(f"p{priority}", cpu=cpu, priority=priority, **spec)
+
+
+def chosen(found: Candidate | InVain) -> tuple[str, list[str]]:
+    assert isinstance(found, Candidate), found
+    return found.node.name, [each.key.name for each in found.victims]
+
+
+def told(found: Candidate | InVain) -> str:
+    assert isinstance(found, InVain), found
+    return found.message
+
+
+def test_equal_priorities_are_safe() -> None:
+    site = Site(node("n", cpu="1"), node("m", cpu="1", unschedulable=True))
+    site.settle(of(HIGH), "n")
+    assert told(site.victims(of(HIGH))) == (
+        "preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, "
+        "1 Preemption is not helpful for scheduling."
+    )
+
+
+def test_nothing_is_pushed_out_for_a_pod_that_is_too_large() -> None:
+    site = Site(node("n", cpu="1"))
+    site.settle(of(0), "n")
+    assert told(site.victims(of(HIGH, cpu="2"))) == (
+        "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+    )
+
+
+def test_a_node_that_does_not_help_says_what_is_still_lacking() -> None:
+    site = Site(node("n", cpu="2"))
+    site.settle(of(HIGH, cpu="1"), "n")
+    site.settle(of(0, cpu="1"), "n")
+    assert told(site.victims(of(HIGH, cpu="2"))) == "preemption: 0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_a_pod_that_never_preempts_does_not() -> None:
+    site = Site(node("n", cpu="1"))
+    site.settle(of(0), "n")
+    peaceful = of(HIGH, preemptionPolicy="Never")
+    assert told(site.victims(peaceful)) == "preemption: not eligible due to preemptionPolicy=Never."
+
+
+def test_the_least_important_go_and_no_more_than_needed() -> None:
+    site = Site(node("n", cpu="4"))
+    for priority in (1, 2, 3, 4):
+        site.settle(of(priority), "n")
+    assert chosen(site.victims(of(HIGH, cpu="2"))) == ("n", ["p2", "p1"])
+
+
+def test_of_equals_the_younger_goes() -> None:
+    site = Site(node("n", cpu="2"))
+    site.settle(pod("old", cpu="1"), "n", started=10.0)
+    site.settle(pod("young", cpu="1"), "n", started=20.0)
+    assert chosen(site.victims(of(HIGH))) == ("n", ["young"])
+
+
+def test_the_node_with_the_cheapest_victims_is_chosen() -> None:
+    site = Site(node("a", cpu="1"), node("b", cpu="1"), node("c", cpu="2"))
+    site.settle(of(5), "a")
+    site.settle(of(3), "b")
+    site.settle(of(3), "c")
+    site.settle(of(3), "c")
+    assert chosen(site.victims(of(HIGH))) == ("b", ["p3"])
+
+
+@pytest.mark.parametrize(("allowed", "node_name"), [(0, "b"), (1, "a")])
+def test_budgets_are_spared_where_possible(allowed: int, node_name: str) -> None:
+    site = Site(node("a", cpu="1"), node("b", cpu="1"))
+    site.settle(of(1, labels={"app": "db"}), "a")
+    site.settle(of(2), "b")
+    site.budgets.append(Budget(Selector(tuple(exactly({"app": "db"}))), allowed, frozenset()))
+    assert chosen(site.victims(of(HIGH)))[0] == node_name
+
+
+def test_a_budget_is_broken_where_nothing_else_helps() -> None:
+    site = Site(node("a", cpu="1"))
+    site.settle(of(1, labels={"app": "db"}), "a")
+    site.budgets.append(Budget(Selector(tuple(exactly({"app": "db"}))), 0, frozenset()))
+    assert chosen(site.victims(of(HIGH))) == ("a", ["p1"])
+
+
+def test_an_enemy_of_lower_priority_is_pushed_out() -> None:
+    site = Site(node("a"))
+    site.settle(of(1, labels={"app": "db"}), "a")
+    assert chosen(site.victims(of(HIGH, affinity=away(HOST, app="db")))) == ("a", ["p1"])
+
+
+def test_room_that_was_made_is_kept_from_lower_priorities() -> None:
+    site = Site(node("n", cpu="1"))
+    waiting = site.record(of(HIGH))
+    site.cluster.nominate(waiting, "n")
+    assert "Insufficient cpu" in site.why_not(of(HIGH)), "others of the same priority wait too"
+    assert "Insufficient cpu" in site.why_not(of(1))
+    assert site.place(of(HIGH + 1, cpu="1")) == "n"
+    site.cluster.withdraw(waiting.uid)
+    assert "Insufficient cpu" in site.why_not(of(1))
+
+
+def test_whoever_room_was_made_for_takes_it() -> None:
+    site = Site(node("m", cpu="8"), node("n", cpu="1"))
+    waiting = site.record(of(HIGH))
+    site.cluster.nominate(waiting, "n")
+    assert site.place(waiting) == "n"
+    assert not site.cluster.nominated_to(waiting.uid)
+
+
+def test_no_more_are_pushed_out_while_victims_leave() -> None:
+    site = Site(node("n", cpu="1"), node("m", cpu="1"))
+    site.settle(of(1), "n", leaving=True)
+    site.settle(of(1), "m")
+    waiting = site.record(of(HIGH))
+    site.cluster.nominate(waiting, "n")
+    answer = site.placer.place(waiting)
+    assert not hasattr(answer, "node")
+    assert told(site.preemptor.search(waiting, answer)) == (  # type: ignore[arg-type]
+        "preemption: not eligible due to a terminating pod on the nominated node."
+    )
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(0, 5)), min_size=1, max_size=8),
+    st.integers(1, 6),
+    st.integers(1, 6),
+)
+def test_victims_are_fewest_and_the_cluster_is_left_as_it_was(
+    residents: list[tuple[int, int]], cpu: int, priority: int
+) -> None:
+    site = Site(node("n", cpu=str(sum(cpu for cpu, _ in residents))))
+    for size, rank in residents:
+        site.settle(of(rank, cpu=str(size)), "n")
+    before = dict(site.cluster.nodes["n"].used), set(site.cluster.nodes["n"].pods), site.cluster.sequence
+    found = site.victims(of(priority, cpu=str(cpu)))
+    assert (dict(site.cluster.nodes["n"].used), set(site.cluster.nodes["n"].pods), site.cluster.sequence) == before
+    lower = sum(size for size, rank in residents if rank < priority)
+    if isinstance(found, InVain):
+        assert lower < cpu
+        return
+    assert all(each.demand.priority < priority for each in found.victims)
+    freed = [dict(each.demand.requests)["cpu"] // 1000 for each in found.victims]
+    assert sum(freed) >= cpu
+    assert all(sum(freed) - each < cpu for each in freed), "none of them could have stayed"

@@ -1,0 +1,160 @@
+"""Pods wait in order, rest without cost, and come back when something happens for them."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded.scheduler.things import Site, node, pod
+from kohort.embedded.scheduler.cluster import PodRecord
+from kohort.embedded.scheduler.queue import PATIENCE, Queue
+from kohort.embedded.scheduler.refusals import Cause
+from kohort.embedded.scheduler.signs import Signs
+
+
+class Line:
+    """A queue, and pods for it."""
+
+    def __init__(self) -> None:
+        self.site = Site(node("n", cpu="1"))
+        self.queue = Queue()
+        self.signs = Signs(self.site.cluster, self.queue)
+        self.now = 0.0
+
+    def add(self, name: str, priority: int = 0, cpu: str = "1") -> PodRecord:
+        record = self.site.record(pod(name, cpu=cpu, priority=priority))
+        self.queue.add(record)
+        return record
+
+    def pop(self) -> str:
+        waiting = self.queue.pop(self.now)
+        return waiting.pod.key.name if waiting else ""
+
+    def rest(self, cause: Cause = Cause.RESOURCES) -> str:
+        """Let the next one fail."""
+        waiting = self.queue.pop(self.now)
+        assert waiting is not None
+        self.queue.rest(waiting, cause, self.now)
+        return waiting.pod.key.name
+
+
+def test_higher_priorities_come_first_then_older_pods() -> None:
+    line = Line()
+    for name, priority in (("a", 0), ("b", 5), ("c", 5), ("d", 9)):
+        line.add(name, priority)
+    assert [line.pop() for _ in range(5)] == ["d", "b", "c", "a", ""]
+
+
+@given(st.lists(st.integers(-2, 2), max_size=20))
+def test_nobody_is_lost_and_nobody_overtakes(priorities: list[int]) -> None:
+    line = Line()
+    for index, priority in enumerate(priorities):
+        line.add(f"{index:02d}", priority)
+    wanted = sorted(range(len(priorities)), key=lambda index: (-priorities[index], index))
+    assert [line.pop() for _ in priorities] == [f"{index:02d}" for index in wanted]
+
+
+def test_equal_pods_are_woken_one_by_one() -> None:
+    line = Line()
+    for name in "abc":
+        line.add(name)
+    demands = {line.rest() for _ in range(3)}
+    assert demands == set("abc")
+    line.now = 20.0
+    line.signs.node("n")
+    line.signs.wake(line.now)
+    assert [line.pop(), line.pop()] == ["a", ""]
+
+
+def test_only_whom_it_may_help_is_woken() -> None:
+    line = Line()
+    line.add("fits")
+    line.add("large", cpu="2")
+    line.add("lonely", cpu="500m")
+    line.rest()
+    line.rest()
+    line.rest(Cause.STORAGE)
+    line.now = 20.0
+    line.signs.node("n")
+    line.signs.wake(line.now)
+    assert [line.pop(), line.pop()] == ["fits", ""]
+    line.signs.everywhere(Cause.STORAGE)
+    line.signs.wake(line.now)
+    assert [line.pop(), line.pop()] == ["lonely", ""]
+
+
+def test_who_failed_lately_waits_behind_others_but_not_for_nobody() -> None:
+    line = Line()
+    failed = line.add("failed", priority=5)
+    line.rest()
+    line.queue.wake(failed.demand, line.now)
+    line.add("other")
+    assert [line.pop(), line.pop()] == ["other", "failed"]
+
+
+def test_a_pause_ends_in_time_and_grows_to_ten_seconds() -> None:
+    line = Line()
+    failed = line.add("failed", priority=5)
+    for pause in (1, 2, 4, 8, 10, 10):
+        line.rest()
+        line.queue.wake(failed.demand, line.now)
+        assert line.queue.next_time() == line.now + pause
+        line.add(f"other{pause}")
+        line.now += pause - 0.5
+        assert line.pop() == f"other{pause}"
+        line.now += 0.5
+    assert line.pop() == "failed"
+
+
+def test_who_met_an_error_waits_for_the_whole_pause() -> None:
+    line = Line()
+    line.add("a")
+    waiting = line.queue.pop(0.0)
+    assert waiting is not None
+    line.queue.hold(waiting, 0.0)
+    assert line.pop() == ""
+    line.now = 1.0
+    assert line.pop() == "a"
+
+
+def test_a_pod_that_asks_for_something_else_is_tried_anew() -> None:
+    line = Line()
+    before = line.add("a", cpu="2")
+    line.rest()
+    smaller = line.site.record(pod("a", cpu="1"))
+    changed = PodRecord(before.uid, smaller.key, smaller.labels, smaller.demand)
+    line.queue.add(changed)
+    assert [line.pop(), line.pop()] == ["a", ""]
+
+
+def test_a_pod_that_went_is_never_given_out() -> None:
+    line = Line()
+    gone, resting = line.add("gone"), line.add("resting", priority=1)
+    line.rest()
+    line.queue.remove(gone.uid)
+    line.queue.remove(resting.uid)
+    line.queue.wake(resting.demand, 20.0)
+    assert line.pop() == ""
+    assert len(line.queue) == 0
+
+
+def test_nobody_rests_for_ever() -> None:
+    line = Line()
+    line.add("a")
+    line.rest()
+    line.now = PATIENCE - 1
+    line.queue.wake_impatient(line.now)
+    assert line.pop() == ""
+    line.now = PATIENCE
+    line.queue.wake_impatient(line.now)
+    assert line.pop() == "a"
+
+
+def test_whoever_room_is_made_for_is_woken_when_the_node_changes() -> None:
+    line = Line()
+    record = line.add("a", priority=9, cpu="1")
+    line.rest()
+    line.site.settle(pod("leaving", cpu="1"), "n")
+    line.site.cluster.nominate(record, "n")
+    line.now = 20.0
+    line.signs.node("n")
+    line.signs.wake(line.now)
+    assert line.pop() == "a"
