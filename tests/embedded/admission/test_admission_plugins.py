@@ -150,6 +150,75 @@ async def test_a_quota_looks_only_at_its_scope(cluster: Cluster) -> None:
     assert (await cluster.try_create(pod("burstable", requests={"cpu": "1"}))).status == 201
 
 
+def service(name: str, kind: str, *ports: int) -> Object:
+    head = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"}}
+    return {**head, "spec": {"type": kind, "ports": [{"name": f"p{port}", "port": port} for port in ports]}}
+
+
+def claim(name: str, storage: str) -> Object:
+    head = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name, "namespace": "default"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": storage}}}
+    return {**head, "spec": spec, "status": {"phase": "Bound"}}
+
+
+async def test_a_service_that_changes_takes_only_what_there_is(cluster: Cluster) -> None:
+    await cluster.create(quota("q", services="2", services_nodeports="2"))
+    await cluster.create(service("web", "ClusterIP", 80, 443))
+    path = "/api/v1/namespaces/default/services/web"
+    assert (await cluster.merge(path, {"spec": {"type": "NodePort"}})).status == 200
+    more = await cluster.merge(path, {"spec": service("web", "NodePort", 80, 443, 8080)["spec"]})
+    assert more.message == (
+        'services "web" is forbidden: exceeded quota: q, requested: services.nodeports=1, used: services.nodeports=2, '
+        "limited: services.nodeports=2"
+    )
+    await cluster.merge(QUOTA, {"spec": {"hard": {"services.nodeports": "0"}}})
+    assert (await cluster.merge(path, {"metadata": {"labels": {"a": "b"}}})).status == 200
+    assert (await cluster.merge(path, {"spec": {"type": "ClusterIP"}})).status == 200
+    assert (await cluster.merge(path, {"spec": {"type": "NodePort"}})).status == 403
+
+
+async def test_a_crowd_of_changes_never_gets_more_than_the_quota(cluster: Cluster) -> None:
+    await cluster.create(quota("q", services_nodeports="3"))
+    for index in range(6):
+        await cluster.create(service(f"s{index}", "ClusterIP", 80))
+    path = "/api/v1/namespaces/default/services/s"
+    replies = await asyncio.gather(
+        *(cluster.merge(f"{path}{each}", {"spec": {"type": "NodePort"}}) for each in range(6))
+    )
+    assert sorted(reply.status for reply in replies) == [200] * 3 + [403] * 3
+    await settle()
+    assert (await cluster.get(QUOTA))["status"]["used"] == {"services.nodeports": "3"}
+
+
+async def test_a_claim_does_not_grow_beyond_the_quota(cluster: Cluster) -> None:
+    classes = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "fast"}}
+    await cluster.create({**classes, "provisioner": "example.com/x", "allowVolumeExpansion": True})
+    await cluster.create(quota("q", requests_storage="10Gi"))
+    small = claim("c", "4Gi")
+    small["spec"]["storageClassName"] = "fast"
+    await cluster.create(small)
+    path = "/api/v1/namespaces/default/persistentvolumeclaims/c"
+    await cluster.merge(f"{path}/status", {"status": {"phase": "Bound", "capacity": {"storage": "4Gi"}}})
+    large = await cluster.merge(path, {"spec": {"resources": {"requests": {"storage": "11Gi"}}}})
+    assert large.message == (
+        'persistentvolumeclaims "c" is forbidden: exceeded quota: q, requested: requests.storage=7Gi, '
+        "used: requests.storage=4Gi, limited: requests.storage=10Gi"
+    )
+    assert (await cluster.merge(path, {"spec": {"resources": {"requests": {"storage": "10Gi"}}}})).status == 200
+
+
+async def test_a_pod_that_is_given_a_deadline_needs_room_among_those_that_have_one(cluster: Cluster) -> None:
+    scoped = quota("q", pods="0")
+    scoped["spec"]["scopes"] = ["Terminating"]
+    await cluster.create(scoped)
+    await cluster.create(pod("p"))
+    assert (await cluster.merge(f"{PODS}/p", {"metadata": {"labels": {"a": "b"}}})).status == 200
+    reply = await cluster.merge(f"{PODS}/p", {"spec": {"activeDeadlineSeconds": 10}})
+    assert reply.message == (
+        'pods "p" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0'
+    )
+
+
 AMOUNTS = st.integers(min_value=0, max_value=8).map(lambda number: f"{number * 250}m")
 
 

@@ -1,5 +1,6 @@
 """Webhooks and policies: asked when a write concerns them, and heard."""
 
+import asyncio
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,12 +12,16 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from embedded.server.clusters import Cluster, Object, config_map, version, widget, widget_definition
+from embedded.server.clusters import Cluster, Object, config_map, namespace, version, widget, widget_definition
 from kohort.embedded.auth.certificates import Authority
 
 GROUP = "admissionregistration.k8s.io/v1"
 RULE = {"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
 Answer = Callable[[Object], Object]
+
+
+async def nothing() -> None:
+    """What happens while a webhook thinks, mostly."""
 
 
 class Hook:
@@ -26,10 +31,12 @@ class Hook:
         self.client = {"url": url, "caBundle": bundle}
         self.asked: list[Object] = []
         self.answer: Answer = lambda _: {"allowed": True}
+        self.meanwhile: Callable[[], Awaitable[object]] = nothing
 
     async def serve(self, request: web.BaseRequest) -> web.Response:
         review = msgspec.json.decode(await request.read())
         self.asked.append(review["request"])
+        await self.meanwhile()
         response = {"uid": review["request"]["uid"], **self.answer(review["request"])}
         body = {"kind": review["kind"], "apiVersion": review["apiVersion"], "response": response}
         return web.Response(body=msgspec.json.encode(body), content_type="application/json")
@@ -115,6 +122,34 @@ async def test_a_webhook_that_is_not_there(cluster: Cluster, hook: Hook, policy:
     assert reply.status == status
     if status == 500:
         assert 'failed calling webhook "hook.example.com": failed to call webhook: Post' in reply.message
+
+
+async def test_a_write_does_not_outlive_the_namespace_that_goes_while_a_webhook_thinks(
+    cluster: Cluster, hook: Hook
+) -> None:
+    await cluster.create(namespace("team"))
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration"))
+    hook.meanwhile = lambda: cluster.ask("DELETE", "/api/v1/namespaces/team")
+    reply = await cluster.try_create(config_map("late", namespace="team"))
+    assert reply.status == 403
+    assert "because it is being terminated" in reply.message
+    assert (await cluster.ask("GET", "/api/v1/namespaces/team/configmaps/late")).status == 404
+
+
+async def test_a_definition_whose_objects_may_not_go_yet_is_tried_again(cluster: Cluster, hook: Hook) -> None:
+    await cluster.create(widget_definition())
+    await cluster.create(widget("w"))
+    rule = {"operations": ["DELETE"], "apiGroups": ["example.com"], "apiVersions": ["*"], "resources": ["widgets"]}
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[rule]))
+    hook.answer = lambda _: {"allowed": False}
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+    await cluster.ask("DELETE", path)
+    async with asyncio.timeout(10):
+        while len(hook.asked) < 2:
+            await cluster.clock.advance(1)
+        hook.answer = lambda _: {"allowed": True}
+        while (await cluster.ask("GET", path)).status != 404:
+            await cluster.clock.advance(1)
 
 
 async def test_a_stranger_is_not_trusted(cluster: Cluster, hook: Hook) -> None:

@@ -61,6 +61,9 @@ class Plugin(Protocol):
     async def validate(self, attributes: Attributes) -> None:
         """Raises `StatusError` to refuse."""
 
+    def confirm(self, attributes: Attributes) -> None:
+        """A last look right before the store, without waiting, since others took their time. Raises `StatusError`."""
+
     def settle(self, attributes: Attributes) -> None:
         """Let go of what was set aside for a write that is now stored, or never will be."""
 
@@ -73,6 +76,9 @@ class Silent:
 
     async def validate(self, attributes: Attributes) -> None:
         """Refuse nothing."""
+
+    def confirm(self, attributes: Attributes) -> None:
+        """Nothing to look at."""
 
     def settle(self, attributes: Attributes) -> None:
         """Nothing was set aside."""

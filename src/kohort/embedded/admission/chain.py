@@ -28,6 +28,11 @@ class Chain:
             self.settle(attributes)
             raise
 
+    def confirm(self, attributes: Attributes) -> None:
+        """The last question, when all waiting is over; raises the first refusal."""
+        for plugin in self._plugins:
+            plugin.confirm(attributes)
+
     def settle(self, attributes: Attributes) -> None:
         """The write is through, or failed: plugins let go of what they set aside for it."""
         for plugin in self._plugins:

@@ -15,14 +15,16 @@ class NamespaceLifecycle(Silent):
 
     async def mutate(self, attributes: Attributes) -> Object | None:
         """Refuse before others do work for nothing."""
-        if attributes.verb == "CREATE" and attributes.resource.namespaced and not attributes.subresource:
-            self._check_living(attributes)
+        self.confirm(attributes)
         return None
 
     async def validate(self, attributes: Attributes) -> None:
         """Refuse to delete what must stay."""
         if attributes.verb == "DELETE" and attributes.resource.key == "namespaces" and attributes.name in _IMMORTAL:
             raise forbidden(attributes.about, "this namespace may not be deleted")
+
+    def confirm(self, attributes: Attributes) -> None:
+        """Refuse what would outlive its namespace: a webhook may have taken longer than the namespace lasted."""
         if attributes.verb == "CREATE" and attributes.resource.namespaced and not attributes.subresource:
             self._check_living(attributes)
 

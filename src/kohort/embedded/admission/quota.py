@@ -1,6 +1,6 @@
-"""ResourceQuotas: a ledger of what each namespace uses, kept by every commit, and checked before every create.
+"""ResourceQuotas: a ledger of what each namespace uses, kept by every commit, and checked before all that takes more.
 
-Check and reservation happen in one step without waiting, so that no two creates can both take the last of anything.
+Check and reservation happen in one step without waiting, so that no two writes can both take the last of anything.
 """
 
 import asyncio
@@ -10,12 +10,23 @@ from dataclasses import dataclass, field
 
 from kohort.api.quantity import Quantity
 from kohort.embedded.admission.attributes import Attributes, Object, Silent
-from kohort.embedded.admission.usage import NOTHING, Usage, added, is_in_scope, subtracted, usage_of
+from kohort.embedded.admission.usage import (
+    NOTHING,
+    Usage,
+    added,
+    grown,
+    is_in_scope,
+    is_terminating,
+    subtracted,
+    usage_of,
+)
 from kohort.embedded.server.commits import Commits
 from kohort.embedded.store import Change, Changed, Entry, Key, Kind, Store
 from kohort.kube.errors import forbidden
 
 QUOTAS = "resourcequotas"
+_CHARGED_ON_UPDATE = ("persistentvolumeclaims", "services")
+"""What may take more than before when it is changed."""
 _COMPUTED = ("requests.", "limits.", "cpu", "memory")
 
 
@@ -28,12 +39,13 @@ class _Account:
     """The revision at which the usage was counted; later changes are added to it."""
     hard: dict[str, Quantity]
     used: Usage
-    reserved: dict[str, Usage] = field(default_factory=dict)
+    reserved: dict[int, tuple[str, Usage]] = field(default_factory=dict)
+    """By the identity of the write: whose uid, and how much."""
 
     def held(self) -> Usage:
         """Used and set aside."""
         total = self.used
-        for amounts in self.reserved.values():
+        for _, amounts in self.reserved.values():
             total = added(total, amounts)
         return total
 
@@ -42,6 +54,11 @@ class _Account:
         if not is_in_scope(self.quota, resource, found):
             return {}
         return {name: amount for name, amount in usage_of(resource, found).items() if name in self.hard}
+
+    def demand(self, attributes: Attributes, new: Object) -> Usage:
+        """What a write takes more than is taken already."""
+        resource, old = attributes.resource.key, attributes.old
+        return grown(self.part(resource, old) if old else {}, self.part(resource, new))
 
 
 class QuotaAdmission(Silent):
@@ -63,42 +80,35 @@ class QuotaAdmission(Silent):
     # Admission
 
     async def validate(self, attributes: Attributes) -> None:
-        """Set aside what a new object takes, or refuse it."""
-        new = attributes.object
-        if attributes.verb != "CREATE" or new is None or attributes.subresource:
-            return
-        accounts = self._accounts.get(attributes.namespace)
-        if not accounts:
+        """Set aside what the write takes, or refuse it."""
+        new, accounts = attributes.object, self._accounts.get(attributes.namespace)
+        if new is None or not accounts or not _is_charged(attributes, new):
             return
         for account in accounts.values():
             self._check(account, attributes, new)
         if attributes.dry_run:
             return
         for account in accounts.values():
-            part = account.part(attributes.resource.key, new)
-            if part:
-                account.reserved[new["metadata"]["uid"]] = part
+            demand = account.demand(attributes, new)
+            if demand:
+                account.reserved[id(attributes)] = new["metadata"]["uid"], demand
 
     def settle(self, attributes: Attributes) -> None:
         """Give back what a failed write had set aside."""
-        if attributes.verb == "CREATE" and attributes.object is not None:
-            self._release(attributes.namespace, attributes.object["metadata"].get("uid", ""))
-
-    def _release(self, namespace: str, uid: str) -> None:
-        for account in self._accounts.get(namespace, {}).values():
-            account.reserved.pop(uid, None)
+        for account in self._accounts.get(attributes.namespace, {}).values():
+            account.reserved.pop(id(attributes), None)
 
     def _check(self, account: _Account, attributes: Attributes, new: Object) -> None:
         name = account.quota["metadata"]["name"]
-        part = account.part(attributes.resource.key, new)
+        demand = account.demand(attributes, new)
         if attributes.resource.key == "pods" and is_in_scope(account.quota, "pods", new):
             missing = _unspecified(account.hard, new)
             if missing:
                 raise forbidden(attributes.about, f"failed quota: {name}: must specify {missing}")
         held = account.held()
-        over = sorted(each for each, amount in part.items() if _exceeds(account, held, each, amount))
+        over = sorted(each for each, amount in demand.items() if _exceeds(account, held, each, amount))
         if over:
-            parts = (("requested", part), ("used", held), ("limited", account.hard))
+            parts = (("requested", demand), ("used", held), ("limited", account.hard))
             told = ", ".join(f"{word}: {_listed(amounts, over)}" for word, amounts in parts)
             raise forbidden(attributes.about, f"exceeded quota: {name}, {told}")
 
@@ -115,8 +125,7 @@ class QuotaAdmission(Silent):
         for account in accounts.values():
             if change.revision > account.since:
                 self._book(account, change)
-        if change.kind is Kind.ADDED:
-            self._release(key.namespace, change.entry.object["metadata"]["uid"])
+        _release(accounts.values(), change.entry.object["metadata"]["uid"])
 
     def _on_quota(self, change: Change) -> None:
         key = change.entry.key
@@ -182,8 +191,24 @@ class QuotaAdmission(Silent):
             await asyncio.gather(self._publisher, return_exceptions=True)
 
 
+def _is_charged(attributes: Attributes, new: Object) -> bool:
+    """Whether quotas look at the write: at all that is new, and at changes that may take more."""
+    if attributes.subresource or attributes.verb not in ("CREATE", "UPDATE"):
+        return False
+    if attributes.old is None or attributes.resource.key in _CHARGED_ON_UPDATE:
+        return True
+    # A pod asks for the same all its life, but may come under a quota for pods that end by themselves.
+    return attributes.resource.key == "pods" and is_terminating(attributes.old) != is_terminating(new)
+
+
+def _release(accounts: Iterable[_Account], uid: str) -> None:
+    """What was set aside for the object is in the books now; other writes to it lose the race and begin anew."""
+    for account in accounts:
+        account.reserved = {write: held for write, held in account.reserved.items() if held[0] != uid}
+
+
 def _exceeds(account: _Account, held: Usage, name: str, amount: Quantity) -> bool:
-    return amount.nanos > 0 and held.get(name, NOTHING) + amount > account.hard[name]
+    return held.get(name, NOTHING) + amount > account.hard[name]
 
 
 def _listed(amounts: Usage, names: list[str]) -> str:

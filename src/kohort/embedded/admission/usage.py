@@ -51,6 +51,11 @@ def subtracted(left: Usage, right: Usage) -> Usage:
     return added(left, {name: NOTHING - amount for name, amount in right.items()})
 
 
+def grown(before: Usage, after: Usage) -> Usage:
+    """By how much usage grew, where it did."""
+    return {name: amount for name, amount in subtracted(after, before).items() if amount.nanos > 0}
+
+
 def is_counted(resource: str, found: Object) -> bool:
     """Whether the object takes anything: a pod that ended holds nothing but its count."""
     return resource != "pods" or (found.get("status") or {}).get("phase") not in _TERMINAL
@@ -138,11 +143,16 @@ def is_in_scope(quota: Object, resource: str, found: Object) -> bool:
     return resource == "pods" and all(_fits(demand, found.get("spec") or {}) for demand in demands)
 
 
+def is_terminating(pod: Object) -> bool:
+    """Whether a pod ends by itself, in the words of quota scopes."""
+    return (pod.get("spec") or {}).get("activeDeadlineSeconds") is not None
+
+
 def _fits(demand: Object, spec: Object) -> bool:
     name, operator = demand.get("scopeName"), demand.get("operator")
     if name == "PriorityClass":
         return _priority_fits(operator, demand.get("values") or (), spec.get("priorityClassName"))
-    terminating = spec.get("activeDeadlineSeconds") is not None
+    terminating = is_terminating({"spec": spec})
     best_effort = quality_of_service(spec) == "BestEffort"
     facts = {
         "Terminating": terminating,

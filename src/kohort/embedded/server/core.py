@@ -180,6 +180,7 @@ class Core:
     async def start(self) -> None:
         """Take what is stored into service, and put in place what every cluster has."""
         self.definitions.load()
+        self.definitions.start()
         self.quota.load()
         await self.furniture.place()
         self.sweeper.start()

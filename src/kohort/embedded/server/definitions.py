@@ -1,6 +1,5 @@
 """CustomResourceDefinitions in service: completed when written, served at once, cleared away with their objects."""
 
-import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,9 +18,13 @@ from kohort.embedded.server.versions import Object
 from kohort.embedded.server.writing import is_released
 from kohort.embedded.store import Change, Changed, Key, Kind, Store
 from kohort.kube.clock import Clock
+from kohort.kube.controller import Controller
 from kohort.kube.errors import StatusError, internal
+from kohort.kube.workqueue import WorkQueue
 
 _CONVERSION_SECONDS = 30.0
+_GRACE = 5.0
+"""Seconds that clearing may go on when the server stops; a restart goes on with it."""
 
 
 class Definitions:
@@ -33,14 +36,18 @@ class Definitions:
         self._commits = commits
         self._deleter = deleter
         self._clock = clock
-        self._clearing: set[asyncio.Task[None]] = set()
+        self._clearing = Controller("definitions", WorkQueue[str](clock, "definitions"), self._clear, clock)
 
     def load(self) -> None:
         """Take what is stored into service."""
         for entry in self._store.list(CRDS).entries:
             self._catalogue.define(entry.object)
             if entry.object["metadata"].get("deletionTimestamp"):
-                self._clear_soon(entry.key.name)
+                self._clearing.queue.add(entry.key.name)
+
+    def start(self) -> None:
+        """Clear away what is to go."""
+        self._clearing.start()
 
     def complete(self, new: Object, _: Object | None, operation: Operation) -> Object:
         """A definition with the status that its names earn it."""
@@ -57,12 +64,7 @@ class Definitions:
             return
         self._catalogue.define(crd)
         if crd["metadata"].get("deletionTimestamp") and CRD_CLEANUP in (crd["metadata"].get("finalizers") or ()):
-            self._clear_soon(change.entry.key.name)
-
-    def _clear_soon(self, name: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._clear(name))
-        self._clearing.add(task)
-        task.add_done_callback(self._clearing.discard)
+            self._clearing.queue.add(change.entry.key.name)
 
     async def on_any_change(self, change: Change) -> None:
         """The last object of a definition that waits for it may be gone now."""
@@ -71,10 +73,10 @@ class Definitions:
             return
         entry = self._store.get(Key(CRDS, "", name))
         if entry is not None and entry.object["metadata"].get("deletionTimestamp"):
-            self._clear_soon(name)
+            self._clearing.queue.add(name)
 
     async def _clear(self, name: str) -> None:
-        """Delete all objects of a definition, then let go of the definition itself."""
+        """Delete all objects of a definition, then let go of the definition itself; what fails is tried again."""
         resource = self._catalogue.stored(name)
         for entry in self._store.list(name).entries if resource is not None else ():
             assert resource is not None  # noqa: S101 - else there is nothing to go through
@@ -102,10 +104,8 @@ class Definitions:
             return
 
     async def close(self) -> None:
-        """Stop clearing; a restart goes on with it."""
-        for task in list(self._clearing):
-            task.cancel()
-        await asyncio.gather(*self._clearing, return_exceptions=True)
+        """Stop clearing."""
+        await self._clearing.stop(_GRACE)
 
 
 def _is_whole(crd: Mapping[str, Any]) -> bool:

@@ -87,7 +87,7 @@ class Writer:
             attributes = self._attributes(operation, "CREATE", new, None)
             await self._admission.validate(attributes)
             try:
-                return await self._store_new(operation, new)
+                return await self._store_new(operation, new, attributes)
             except Exists:
                 taken = new["metadata"]["name"]
             finally:
@@ -104,8 +104,9 @@ class Writer:
         self._check(operation, new, None)
         return new
 
-    async def _store_new(self, operation: Operation, new: Object) -> Written:
+    async def _store_new(self, operation: Operation, new: Object, attributes: Attributes) -> Written:
         stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+        self._admission.confirm(attributes)
         key = operation.key(new["metadata"]["name"])
         if operation.options.dry_run:
             existing = self._store.get(key)
