@@ -74,6 +74,42 @@ _QUOTA = Chapter(
     ),
 )
 
+_CLAIM = """
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: wire-growing}
+provisioner: example.com/none
+allowVolumeExpansion: true
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk}
+spec: {storageClassName: wire-growing, accessModes: [ReadWriteOnce], resources: {requests: {storage: 4Gi}}}
+"""
+_MORE_PORTS = '[{"op":"add","path":"/spec/ports/-","value":{"name":"more","port":8080}}]'
+
+_QUOTA_CHANGES = Chapter(
+    "quota-changes",
+    (
+        Step("create quota some --hard=services.nodeports=2,requests.storage=10Gi"),
+        Step("create quota none --hard=pods=0 --scopes=Terminating"),
+        Step("wait --for=jsonpath='{.status.hard}' quota/some quota/none --timeout=10s"),
+        Step("create service clusterip web --tcp=80 --tcp=443"),
+        Step("""patch service web -p '{"spec":{"type":"NodePort"}}'"""),
+        Step(f"patch service web --type=json -p '{_MORE_PORTS}'"),
+        Step("label service web kind=full"),
+        Step("create -f -", _CLAIM),
+        Step("""patch pvc disk --subresource=status -p '{"status":{"phase":"Bound","capacity":{"storage":"4Gi"}}}'"""),
+        Step("""patch pvc disk -p '{"spec":{"resources":{"requests":{"storage":"11Gi"}}}}'"""),
+        Step("""patch pvc disk -p '{"spec":{"resources":{"requests":{"storage":"10Gi"}}}}'"""),
+        Step("run endless --image=busybox"),
+        Step("label pod endless kind=endless"),
+        Step("""patch pod endless -p '{"spec":{"activeDeadlineSeconds":10}}'"""),
+        Step("get quota some -o jsonpath='{.status.used}'", reading=Reading.JSON),
+        Step("delete storageclass wire-growing"),
+    ),
+)
+
 _TWO = """
 apiVersion: v1
 kind: ConfigMap
@@ -147,4 +183,4 @@ _MANIFESTS = Chapter(
     ),
 )
 
-CHAPTERS = (_GENERATORS, _QUOTA, _MANIFESTS)
+CHAPTERS = (_GENERATORS, _QUOTA, _QUOTA_CHANGES, _MANIFESTS)

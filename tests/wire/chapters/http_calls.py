@@ -58,7 +58,22 @@ def _map(name: str, **more: Json) -> Json:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"by": "http"}}, **more}
 
 
+def encodings(api: Api, namespace: str) -> Json:
+    """Which answers are compressed, by their size and by what the client accepts."""
+    found = {}
+    url = f"{api.configuration.host}{_MAPS.format(namespace)}"
+    for size in (1000, 100_000, 200_000):
+        body = _map(f"map-{size}", data={"k": "x" * size})
+        api.rest_client.request("POST", url, headers={"Content-Type": _JSON}, body=body)
+        for accepted in ("gzip", "deflate, gzip", "gzip;q=0.5", "identity", "br"):
+            sent = {"Accept": _JSON, "Accept-Encoding": accepted}
+            answer = api.rest_client.request("GET", f"{url}/map-{size}", headers=sent).getheaders()
+            found[f"{size}, {accepted}"] = [answer.get("Content-Encoding"), answer.get("Vary")]
+    return found
+
+
 CHAPTERS = (
+    Chapter("encodings", (Call(encodings),)),
     Chapter(
         "http",
         (
