@@ -196,7 +196,7 @@ class Supervision:
         """All containers now."""
         main = tuple(record.status() for record in self._of(Role.MAIN))
         init = tuple(record.status() for record in self._of(Role.INIT, Role.SIDECAR))
-        return PodState(main, init, self._failure)
+        return PodState(main, init, self._failure, self.settled)
 
     @property
     def settled(self) -> bool:

@@ -1,0 +1,83 @@
+"""Which device belongs to which pod: by index, never one to two pods at once."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kohort.api.quantity import NANO, Quantity
+from kohort.embedded.runtimes.pods import Container, RunPod
+
+VISIBLE = {"nvidia.com/gpu": "CUDA_VISIBLE_DEVICES"}
+"""The variable that tells a program which devices it may use, by resource."""
+
+Share = dict[str, dict[str, tuple[int, ...]]]
+"""Indices by container and resource."""
+
+
+class NoDevicesError(Exception):
+    """More was promised to the pod than is there; the text is the kubelet's."""
+
+
+@dataclass(slots=True)
+class Devices:
+    """The devices of this machine."""
+
+    counts: Mapping[str, int]
+    _held: dict[str, dict[str, set[int]]] = field(default_factory=dict)
+
+    def assign(self, pod: RunPod) -> Share:
+        """Devices for each container; init containers use those that the main ones get after them."""
+        free = {resource: self._free(resource) for resource in self.counts}
+        lasting = [
+            *pod.spec.containers,
+            *(each for each in pod.spec.init_containers if each.restart_policy == "Always"),
+        ]
+        share: Share = {each.name: {} for each in (*pod.spec.init_containers, *pod.spec.containers)}
+        for resource, indices in free.items():
+            taken = 0
+            for container in lasting:
+                number = asked(container, resource)
+                share[container.name][resource] = _slice(resource, indices, taken, number)
+                taken += number
+            for container in pod.spec.init_containers:
+                if container.restart_policy != "Always":
+                    share[container.name][resource] = _slice(resource, indices, 0, asked(container, resource))
+        self.hold(pod.metadata.uid, share)
+        return share
+
+    def hold(self, pod: str, share: Share) -> None:
+        """Take down what a pod has."""
+        held: dict[str, set[int]] = {}
+        for resources in share.values():
+            for resource, indices in resources.items():
+                held.setdefault(resource, set()).update(indices)
+        self._held[pod] = held
+
+    def release(self, pod: str) -> None:
+        """The pod needs its devices no more."""
+        self._held.pop(pod, None)
+
+    def _free(self, resource: str) -> list[int]:
+        held = {index for pod in self._held.values() for index in pod.get(resource, ())}
+        return [index for index in range(self.counts[resource]) if index not in held]
+
+
+def asked(container: Container, resource: str) -> int:
+    """How many devices a container asks for."""
+    amounts = container.resources
+    given = amounts.limits.get(resource, amounts.requests.get(resource, 0))
+    return Quantity.parse(given).in_units(NANO)
+
+
+def visible(resources: Mapping[str, Iterable[int]]) -> dict[str, str]:
+    """The variables that show a container its devices and hide all others."""
+    return {variable: ",".join(map(str, resources.get(resource, ()))) for resource, variable in VISIBLE.items()}
+
+
+def _slice(resource: str, free: list[int], start: int, number: int) -> tuple[int, ...]:
+    available = len(free) - start
+    if number > available:
+        raise NoDevicesError(
+            f"Allocate failed due to requested number of devices unavailable for {resource}. "
+            f"Requested: {number}, Available: {max(0, available)}, which is unexpected"
+        )
+    return tuple(free[start : start + number])

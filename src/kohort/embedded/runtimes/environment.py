@@ -1,0 +1,105 @@
+"""The environment of a container, as the kubelet makes it: envFrom first, then env in order, `$(NAME)` expanded."""
+
+import re
+from collections.abc import Mapping
+
+from kohort.embedded.nodes.runtime import Waiting
+from kohort.embedded.runtimes.downward import Facts, field_value, resource_value
+from kohort.embedded.runtimes.pods import Container, EnvVar, RunPod
+from kohort.embedded.runtimes.sources import NotThereError, Sources
+
+_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\)|)")
+
+
+class NotYetError(Exception):
+    """A container can't be made as things are; it is tried again."""
+
+    def __init__(self, why: Waiting) -> None:
+        super().__init__(f"{why.reason}: {why.message}")
+        self.why = why
+
+
+def config_error(message: str) -> NotYetError:
+    """The container's configuration can't be made yet."""
+    return NotYetError(Waiting("CreateContainerConfigError", message))
+
+
+def expand(text: str, values: Mapping[str, str]) -> str:
+    """Replace `$(NAME)` where NAME is known; `$$` stands for one dollar, anything else for itself."""
+
+    def replaced(match: re.Match[str]) -> str:
+        whole, name = match.group(0), match.group(1)
+        if whole == "$$":
+            return "$"
+        return whole if name is None else values.get(name, whole)
+
+    return _REFERENCE.sub(replaced, text)
+
+
+async def environment(pod: RunPod, container: Container, sources: Sources, facts: Facts) -> dict[str, str]:
+    """The variables that a container declares; raises NotYetError where a source is missing."""
+    values: dict[str, str] = {}
+    try:
+        for origin in container.env_from:
+            found = await _entries(pod, origin.config_map_ref, origin.secret_ref, sources)
+            values |= {origin.prefix + key: _text(value) for key, value in found.items()}
+        for variable in container.env:
+            value = await _value(pod, container, variable, values, sources, facts)
+            if value is not None:
+                values[variable.name] = value
+    except NotThereError as error:
+        raise config_error(str(error)) from None
+    _check(values)
+    return values
+
+
+def _check(values: Mapping[str, str]) -> None:
+    for name, value in values.items():
+        if "\0" in name or "\0" in value or "=" in name or not name:
+            raise config_error(f"environment variable {name!r} can't be set: it has a NUL byte or a name that is none")
+
+
+async def _value(
+    pod: RunPod, container: Container, variable: EnvVar, values: Mapping[str, str], sources: Sources, facts: Facts
+) -> str | None:
+    if variable.value or not variable.value_from:
+        return expand(variable.value, values)
+    origin = variable.value_from
+    if reference := origin.get("fieldRef"):
+        return field_value(pod, str(reference.get("fieldPath", "")), facts)
+    if reference := origin.get("resourceFieldRef"):
+        return resource_value(pod, container, reference, facts)
+    if reference := origin.get("configMapKeyRef"):
+        return await _entry(pod, "ConfigMap", reference, sources)
+    if reference := origin.get("secretKeyRef"):
+        return await _entry(pod, "Secret", reference, sources)
+    raise config_error(f"environment variable {variable.name}: {', '.join(origin)} is not supported by this runtime")
+
+
+async def _entries(
+    pod: RunPod, config_map: Mapping[str, object] | None, secret: Mapping[str, object] | None, sources: Sources
+) -> Mapping[str, bytes]:
+    kind, reference = ("ConfigMap", config_map) if config_map is not None else ("Secret", secret or {})
+    try:
+        return await sources.text_of(kind, pod.metadata.namespace, str(reference.get("name", "")))
+    except NotThereError:
+        if reference.get("optional"):
+            return {}
+        raise
+
+
+async def _entry(pod: RunPod, kind: str, reference: Mapping[str, object], sources: Sources) -> str | None:
+    name, key = str(reference.get("name", "")), str(reference.get("key", ""))
+    found = await _entries(
+        pod, reference if kind == "ConfigMap" else None, reference if kind == "Secret" else None, sources
+    )
+    if key in found:
+        return _text(found[key])
+    if reference.get("optional"):
+        return None
+    raise NotThereError(f"couldn't find key {key} in {kind} {pod.metadata.namespace}/{name}")
+
+
+def _text(value: bytes) -> str:
+    """Bytes that are no UTF-8 are kept, in the way Python hands them to the system."""
+    return value.decode(errors="surrogateescape")

@@ -1,0 +1,194 @@
+"""The log files that a shim writes, read back: the newest lines, since a time, with stamps, or as they come.
+
+Reading happens in a thread and in pieces, so that no log holds up the event loop or fills the memory.
+"""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Lock
+
+from kohort.embedded.server.logs import LogOptions
+from kohort.kube.clock import Clock
+
+PIECE = 256 * 1024
+POLL = 0.1
+"""Seconds between two looks at a log that is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a log is asked for."""
+
+    since: bytes = b""
+    tail: int | None = None
+    limit: int | None = None
+    stamps: bytes = b""
+    """What stands between stamp and text, or nothing where stamps are not wanted."""
+
+    @classmethod
+    def by(cls, options: LogOptions, now: datetime) -> "Wanted":
+        """The options in terms of the file."""
+        moment = options.since_time
+        if options.since_seconds is not None:
+            moment = now - timedelta(seconds=min(options.since_seconds, 10**9))
+        since = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode() if moment else b""
+        return cls(since, options.tail_lines, options.limit_bytes, b" " if options.timestamps else b"")
+
+
+class Reader:
+    """A place in the log of one start of a container."""
+
+    def __init__(self, path: Path, wanted: Wanted) -> None:
+        self._lock = Lock()
+        self._closed = False
+        self._path = path
+        self._wanted = wanted
+        self._left = wanted.limit
+        self._fresh_line = True
+        self._pending = b""
+        self._current = _open(path)
+        older = _open(path.with_name(path.name + ".1"))
+        if older is not None and self._current is not None and _same(older, self._current):
+            os.close(older)
+            older = None
+        self._old = older
+        self._began = wanted.tail is None
+
+    def piece(self) -> bytes:
+        """The next part of what is asked for; empty when there is nothing more at present."""
+        with self._lock:
+            out = self._rest_or_tail()
+        if self._left is not None:
+            out = out[: self._left]
+            self._left -= len(out)
+        return out
+
+    @property
+    def full(self) -> bool:
+        """Whether as many bytes were given as were asked for."""
+        return self._left == 0
+
+    def close(self) -> None:
+        """Done; waits for a piece that is just being read in a thread whose reader has gone."""
+        with self._lock:
+            for fd in (self._old, self._current):
+                if fd is not None:
+                    os.close(fd)
+            self._old = self._current = None
+            self._closed = True
+
+    def _rest_or_tail(self) -> bytes:
+        if not self._began:
+            self._began = True
+            return b"".join(self._tail())
+        while (batch := self._batch()) is not None:
+            if batch:
+                return b"".join(map(self._shown, batch))
+        return b""
+
+    def _tail(self) -> Iterator[bytes]:
+        """The last lines; a piece without its end belongs to the line that follows it."""
+        lines: deque[list[bytes]] = deque(maxlen=self._wanted.tail or 0)
+        line: list[bytes] = []
+        while (batch := self._batch()) is not None:
+            for entry in batch:
+                line.append(entry)
+                if _is_whole(entry):
+                    lines.append(line)
+                    line = []
+        if line:
+            lines.append(line)
+        for each in lines:
+            yield from map(self._shown, each)
+
+    def _batch(self) -> list[bytes] | None:
+        """The entries of one read that are wanted: of the old file first, then the current one and its successors."""
+        data = b"" if self._closed else self._read()
+        if not data:
+            return None
+        *lines, self._pending = (self._pending + data).split(b"\n")
+        return [line for line in lines if line >= self._wanted.since]
+
+    def _read(self) -> bytes:
+        if self._old is not None:
+            data = os.read(self._old, PIECE)
+            if data:
+                return data
+            os.close(self._old)
+            self._old = None
+        if self._current is None:
+            self._current = _open(self._path)
+        if self._current is None:
+            return b""
+        return os.read(self._current, PIECE) or self._successor()
+
+    def _successor(self) -> bytes:
+        """What was written after the file was put aside, if it was."""
+        following = _open(self._path)
+        if following is None or self._current is None:
+            return b""
+        if _same(following, self._current):
+            os.close(following)
+            return b""
+        rest = os.read(self._current, PIECE)
+        if rest:
+            os.close(following)
+            return rest
+        os.close(self._current)
+        self._current = following
+        return os.read(following, PIECE)
+
+    def _shown(self, entry: bytes) -> bytes:
+        stamp, _, rest = entry.partition(b" ")
+        _, _, rest = rest.partition(b" ")
+        tag, _, text = rest.partition(b" ")
+        head = stamp + self._wanted.stamps if self._wanted.stamps and self._fresh_line else b""
+        self._fresh_line = tag == b"F"
+        return head + text + (b"\n" if self._fresh_line else b"")
+
+
+async def read_log(path: Path, options: LogOptions, clock: Clock, alive: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """A log as asked for; when followed, until its container has ended."""
+    reader = await asyncio.to_thread(Reader, path, Wanted.by(options, clock.wall()))
+    try:
+        while True:
+            still = options.follow and alive()
+            piece = await asyncio.to_thread(reader.piece)
+            if piece:
+                yield piece
+            if reader.full or (not piece and not still):
+                return
+            if not piece:
+                await clock.sleep(POLL)
+    finally:
+        reader.close()
+
+
+def last_words(path: Path, lines: int, size: int) -> str:
+    """The end of a log, for the message of a container that failed."""
+    reader = Reader(path, replace(Wanted(), tail=lines))
+    try:
+        return reader.piece()[-size:].decode(errors="replace")
+    finally:
+        reader.close()
+
+
+def _is_whole(entry: bytes) -> bool:
+    return entry.split(b" ", 3)[2:3] == [b"F"]
+
+
+def _open(path: Path) -> int | None:
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+
+
+def _same(one: int, other: int) -> bool:
+    first, second = os.fstat(one), os.fstat(other)
+    return (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino)

@@ -1,0 +1,70 @@
+"""What this machine permits the runtime to do, found out once at the start."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import kohort
+from kohort.embedded.runtimes.process.cgroups import Groups, find_groups
+
+PROBE_SECONDS = 10.0
+_SOURCE = str(Path(kohort.__file__).parent.parent)
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What can be done for containers."""
+
+    groups: Groups | None = None
+    own_roots: bool = False
+    """Whether a container can see its volumes at their mount paths."""
+    why_not: str = ""
+    is_root: bool = False
+
+
+def shim_command(function: str, directory: Path) -> list[str]:
+    """The command that runs a function of the shim: without site packages, so that it starts fast and stays small."""
+    code = (
+        f"import sys; sys.path.insert(0, {_SOURCE!r}); "
+        f"from kohort.embedded.runtimes.process.shim.main import {function}; {function}(sys.argv[1])"
+    )
+    return [sys.executable, "-I", "-S", "-c", code, str(directory)]
+
+
+def shim_environment() -> Mapping[str, str]:
+    """The environment of a shim: nothing of the agent's but the search path."""
+    return {"PATH": os.environ.get("PATH", os.defpath)}
+
+
+async def find_abilities(data: Path, cgroup: Path | None) -> Abilities:
+    """Try what is permitted."""
+    groups = await asyncio.to_thread(find_groups, cgroup, f"kohort-{os.getpid()}")
+    place = data / "probe"
+    place.mkdir(mode=0o700, exist_ok=True)
+    try:
+        why_not = await _probe(place)
+    finally:
+        with contextlib.suppress(OSError):
+            place.rmdir()
+    return Abilities(groups, not why_not, why_not, os.geteuid() == 0)
+
+
+async def _probe(place: Path) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *shim_command("probe", place),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        env=shim_environment(),
+    )
+    try:
+        _, complaint = await asyncio.wait_for(process.communicate(), PROBE_SECONDS)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return "trying it took too long"
+    return "" if process.returncode == 0 else (complaint.decode(errors="replace").strip() or "not permitted")

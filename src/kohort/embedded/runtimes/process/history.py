@@ -1,0 +1,90 @@
+"""What is known of a pod's containers from before: from the book of its shim, or else from its status in the API."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from kohort.api.times import TimeError, parse_time
+from kohort.embedded.nodes.runtime import Running, Terminated
+from kohort.embedded.runtimes.devices import Share
+from kohort.embedded.runtimes.endings import NEVER, exit_of, lost, not_started, reason_of
+from kohort.embedded.runtimes.pods import RunPod
+from kohort.embedded.runtimes.supervision import Past
+
+Facts = Mapping[str, Any]
+
+
+def terminated(facts: Facts, message: str = "") -> Terminated:
+    """How a start ended by the book; one without an end was lost with its shim."""
+    started = moment(facts["started"]) if facts.get("started") else NEVER
+    end = facts.get("ended")
+    if end is None:
+        return lost(started, started)
+    if end["error"]:
+        return not_started(str(end["error"]), moment(end["at"]))
+    code, signal = exit_of(int(end["code"]))
+    return Terminated(code, reason_of(code, oom=end["oom"]), started, moment(end["at"]), signal, message)
+
+
+def past_by_book(book: Facts, pod: RunPod, *, alive: bool) -> dict[str, Past]:
+    """The containers of a pod as its shim knows, or knew, them."""
+    names = {each.name for each in (*pod.spec.init_containers, *pod.spec.containers)}
+    return {name: _past(facts, alive=alive) for name, facts in (book.get("containers") or {}).items() if name in names}
+
+
+def _past(facts: Facts, *, alive: bool) -> Past:
+    last = terminated(facts["last"]) if facts.get("last") else None
+    runs = alive and "ended" not in facts
+    state = Running(moment(facts.get("started") or facts["ordered"])) if runs else terminated(facts)
+    return Past(int(facts["attempt"]), state, last)
+
+
+def past_by_status(pod: RunPod, now: datetime) -> dict[str, Past]:
+    """The containers of a pod as a former agent told the API; whatever ran then is lost."""
+    found = {}
+    for status in (*(pod.status.get("initContainerStatuses") or ()), *(pod.status.get("containerStatuses") or ())):
+        last = _ended_by_status(status.get("lastState") or {})
+        state = _state_by_status(status.get("state") or {}, now) or last
+        if state is not None:
+            before = last if state is not last else None
+            found[str(status["name"])] = Past(int(status.get("restartCount") or 0), state, before)
+    return found
+
+
+def _state_by_status(state: Facts, now: datetime) -> Terminated | None:
+    running = state.get("running")
+    return lost(_time(running.get("startedAt")), now) if running is not None else _ended_by_status(state)
+
+
+def _ended_by_status(state: Facts) -> Terminated | None:
+    end = state.get("terminated")
+    if end is None:
+        return None
+    return Terminated(
+        int(end.get("exitCode") or 0),
+        str(end.get("reason") or ""),
+        _time(end.get("startedAt")),
+        _time(end.get("finishedAt")),
+        int(end.get("signal") or 0),
+        str(end.get("message") or ""),
+    )
+
+
+def devices_by_book(book: Facts) -> Share | None:
+    """The devices that the pod was given, noted with each of its containers; None if none was ever started."""
+    for facts in (book.get("containers") or {}).values():
+        share = (facts.get("notes") or {}).get("devices") or {}
+        return {name: {what: tuple(each) for what, each in given.items()} for name, given in share.items()}
+    return None
+
+
+def moment(seconds: float) -> datetime:
+    """A time of the book."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _time(text: object) -> datetime:
+    try:
+        return parse_time(str(text))
+    except TimeError:
+        return NEVER

@@ -1,0 +1,35 @@
+"""What all pods of a process runtime share."""
+
+from collections.abc import MutableMapping
+from dataclasses import dataclass, field
+
+from kohort.embedded.nodes.runtime import Runtime
+from kohort.embedded.runtimes.devices import Devices
+from kohort.embedded.runtimes.process.abilities import Abilities
+from kohort.embedded.runtimes.settings import ProcessSettings
+from kohort.kube.client import Client
+
+MOST_IMAGES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Household:
+    """The API, the machine and what was said already."""
+
+    client: Client
+    settings: ProcessSettings
+    abilities: Abilities
+    devices: Devices
+    fallback: Runtime
+    """What plays the containers that name no command."""
+    images: MutableMapping[str, None] = field(default_factory=dict)
+    """Images of which it was said that they are not used."""
+
+    def is_news(self, image: str) -> bool:
+        """Whether an image is seen for the first time."""
+        if image in self.images:
+            return False
+        if len(self.images) >= MOST_IMAGES:
+            self.images.clear()
+        self.images[image] = None
+        return True

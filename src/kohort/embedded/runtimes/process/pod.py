@@ -1,0 +1,333 @@
+"""One pod as processes: carries out the orders of its supervision through its shim, and tells what the shim says."""
+
+import asyncio
+import contextlib
+import json
+import signal
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kohort.api.codec import Json
+from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
+from kohort.embedded.runtimes.devices import NoDevicesError, Share
+from kohort.embedded.runtimes.endings import LOST, lost, termination_message
+from kohort.embedded.runtimes.environment import NotYetError, expand
+from kohort.embedded.runtimes.imagined import Imagined
+from kohort.embedded.runtimes.log_questions import which_start
+from kohort.embedded.runtimes.logs import read_log
+from kohort.embedded.runtimes.orders import Ended, PreStopped, Refused, Started
+from kohort.embedded.runtimes.pods import Container, RunPod, crew_of
+from kohort.embedded.runtimes.process.history import Facts, moment, terminated
+from kohort.embedded.runtimes.process.household import Household
+from kohort.embedded.runtimes.process.link import Link, reap_leftovers
+from kohort.embedded.runtimes.process.preparing import Preparation
+from kohort.embedded.runtimes.process.scratch import Places
+from kohort.embedded.runtimes.process.users import cannot_change
+from kohort.embedded.runtimes.retries import Retries
+from kohort.embedded.runtimes.sources import NotThereError
+from kohort.embedded.runtimes.supervised import Supervised
+from kohort.embedded.runtimes.supervision import Past
+from kohort.embedded.server.logs import LogOptions
+from kohort.kube.clock import within
+
+WHO = "pod.json"
+
+
+class ProcessPod:
+    """A pod that runs, ran, or waits to run as processes."""
+
+    def __init__(self, pod: dict[str, Json], view: RunPod, past: Mapping[str, Past], home: Household, reports: Reports):
+        self.pod = view
+        self._json = pod
+        self._home = home
+        self._places = Places(home.settings.data, view.place)
+        self._supervised = Supervised(crew_of(view), past, self, reports, home.client.clock)
+        self._preparation: Preparation | None = None
+        self._link: Link | None = None
+        self._linking = asyncio.Lock()
+        self._retries = Retries()
+        self._imagined: dict[str, Imagined] = {}
+        self._attempts = {name: each.attempt for name, each in past.items()}
+        self._live = {name for name, each in past.items() if isinstance(each.state, Running)}
+        self._told: set[tuple[str, int, str]] = {(name, each.attempt, "started") for name, each in past.items()}
+        self._told |= {(name, each.attempt, "ended") for name, each in past.items() if name not in self._live}
+        self._said: set[str] = set()
+        self._ending = False
+        self._settled = asyncio.Event()
+
+    def begin(self, share: Share | None, link: Link | None) -> None:
+        """Take the pod over, with the devices and the shim that it has, or from the start."""
+        self._link = link
+        try:
+            self._preparation = self._prepared(share)
+        except NoDevicesError as error:
+            self._supervised.fail(Failure("UnexpectedAdmissionError", str(error)))
+            return
+        problem = self._preparation.shelf.unsupported()
+        if problem:
+            self._supervised.note("Warning", "FailedMount", problem)
+            self._supervised.fail(Failure("FailedMount", problem))
+            return
+        self._supervised.begin()
+
+    def _prepared(self, share: Share | None) -> Preparation:
+        if share is None:
+            share = self._home.devices.assign(self.pod)
+        else:
+            self._home.devices.hold(self.pod.metadata.uid, share)
+        return Preparation(self.pod, self._home, self._places, share)
+
+    # For the agent
+
+    def stop(self, grace: float) -> None:
+        """End all containers."""
+        self._ending = True
+        self._supervised.stop(grace)
+
+    def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+        """What a container printed."""
+        name = options.container
+        imagined = self._imagined.get(name)
+        if imagined is not None:
+            return imagined.logs(options)
+        attempt = which_start(self.pod, self._supervised.status(name), self._attempts.get(name, -1), options)
+        path = self._log(name, attempt)
+        return read_log(path, options, self._home.client.clock, lambda: self._runs(name, attempt))
+
+    async def close(self) -> None:
+        """Free everything that the pod had."""
+        await self._supervised.close()
+        link, self._link = self._link, None
+        if link is not None:
+            await link.quit()
+        for imagined in self._imagined.values():
+            await imagined.close()
+        self._home.devices.release(self.pod.metadata.uid)
+        await asyncio.to_thread(self._places.remove)
+
+    async def leave(self) -> None:
+        """Leave the pod to its shim and to the next agent."""
+        await self._supervised.close()
+        if self._link is not None:
+            await self._link.close()
+
+    @property
+    def grace(self) -> float:
+        """The seconds that its containers have to end."""
+        return crew_of(self.pod).grace
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing will run again."""
+        return self._supervised.settled
+
+    async def wait_settled(self, seconds: float) -> None:
+        """Wait until nothing runs, but not for ever."""
+        with contextlib.suppress(TimeoutError):
+            await within(self._home.client.clock, seconds, self._wait())
+
+    async def _wait(self) -> None:
+        await self._settled.wait()
+
+    # Orders of the supervision
+
+    def start(self, name: str, attempt: int) -> None:
+        """Start a container."""
+        self._supervised.spawn(self._start(self.pod.container(name), attempt))
+
+    def pre_stop(self, name: str, seconds: float) -> None:
+        """Run a preStop hook in the container's surroundings."""
+        self._supervised.spawn(self._pre_stop(self.pod.container(name), seconds))
+
+    def term(self, name: str) -> None:
+        """Ask a container to end."""
+        if name in self._imagined:
+            self._imagined[name].stop(0.0)
+        elif self._link is not None:
+            self._link.send(do="signal", name=name, signal=int(signal.SIGTERM))
+
+    def kill(self, name: str) -> None:
+        """End a container."""
+        if name in self._imagined:
+            self._imagined[name].stop(0.0)
+        elif self._link is not None:
+            self._link.send(do="signal", name=name, signal=int(signal.SIGKILL))
+
+    def finished(self) -> None:
+        """Let devices and shim go; book and logs stay until the pod is gone."""
+        self._settled.set()
+        self._home.devices.release(self.pod.metadata.uid)
+        if self._link is not None:
+            self._supervised.spawn(self._dismiss(self._link))
+
+    async def _dismiss(self, link: Link) -> None:
+        await link.quit()
+        self._link = None
+
+    # Starting
+
+    async def _start(self, container: Container, attempt: int) -> None:
+        try:
+            if not container.command:
+                self._imagine(container, attempt)
+                return
+            assert self._preparation is not None  # noqa: S101
+            await asyncio.to_thread(self._make_places)
+            order = await self._preparation.order(container, attempt)
+            link = await self._reach()
+        except NotYetError as error:
+            self._supervised.note("Warning", "Failed", f"Error: {error.why.message}")
+            self._refuse(container.name, error.why)
+        except NotThereError as error:
+            volume = self._volume_of(container)
+            self._supervised.note("Warning", "FailedMount", f'MountVolume.SetUp failed for volume "{volume}" : {error}')
+            self._refuse(container.name, Waiting("ContainerCreating"))
+        except OSError as error:
+            self._supervised.note("Warning", "Failed", f"Error: {error}")
+            self._refuse(container.name, Waiting("CreateContainerError", str(error)))
+        else:
+            self._send(link, container, attempt, order)
+
+    def _send(self, link: Link, container: Container, attempt: int, order: dict[str, Any]) -> None:
+        if self._ending:
+            self._refuse(container.name, Waiting("ContainerCreating"))
+            return
+        self._retries.forget(container.name)
+        self._say_limits_of_honour(container)
+        self._supervised.note("Normal", "Created", "Container created")
+        self._attempts[container.name] = attempt
+        self._live.add(container.name)
+        link.send(do="start", **order)
+
+    def _refuse(self, name: str, why: Waiting) -> None:
+        self._supervised.feed(Refused(name, why, self._retries.next(name)))
+
+    def _volume_of(self, container: Container) -> str:
+        made = self._places.volumes
+        names = [mount.name for mount in container.volume_mounts if not (made / mount.name).exists()]
+        return names[0] if names else ""
+
+    async def _reach(self) -> Link:
+        async with self._linking:
+            if self._link is None:
+                link = Link(self._places.ours, self.on_book, self.on_loss)
+                await link.open()
+                self._link = link
+            return self._link
+
+    def _make_places(self) -> None:
+        self._places.make()
+        meta = self.pod.metadata
+        who = {"namespace": meta.namespace, "name": meta.name, "uid": meta.uid}
+        (self._places.ours / WHO).write_text(json.dumps(who))
+
+    def _say_limits_of_honour(self, container: Container) -> None:
+        """Say once what is asked for and can't be given."""
+        abilities = self._home.abilities
+        if self._home.is_news(container.image):
+            text = f'Image "{container.image}" is not used: its containers run as processes of this machine'
+            self._supervised.note("Normal", "ImageNotUsed", text)
+        if container.volume_mounts and not abilities.own_roots:
+            text = f"Volumes are not at their mount paths but below $KOHORT_ROOT: {abilities.why_not}"
+            self._say_once("MountPathsMoved", text)
+        if cannot_change(self.pod, container):
+            self._say_once("UserNotChanged", "runAsUser is not honoured: only root can run containers as another user")
+
+    def _say_once(self, reason: str, text: str) -> None:
+        if reason not in self._said:
+            self._said.add(reason)
+            self._supervised.note("Warning", reason, text)
+
+    def _imagine(self, container: Container, attempt: int) -> None:
+        name = container.name
+        text = f'Container {name} names no command, and its image is not used: it is simulated. Set "command" to run it'
+        self._say_once(f"Simulated {name}", text)
+        spec = self._json["spec"]
+        raw = next(each for each in (*spec["containers"], *(spec.get("initContainers") or ())) if each["name"] == name)
+        imagined = Imagined(
+            lambda state: self._supervised.feed(Started(name, state.started)),
+            lambda end: self._supervised.feed(Ended(name, end)),
+            name,
+        )
+        self._attempts[name] = attempt
+        old = self._imagined.get(name)
+        self._imagined[name] = imagined
+        if old is not None:
+            self._supervised.spawn(old.close())
+        imagined.begin(self._home.fallback, self._json, raw)
+
+    # Hooks
+
+    async def _pre_stop(self, container: Container, seconds: float) -> None:
+        handler = container.lifecycle.pre_stop
+        command = (handler.exec or {}).get("command") if handler else None
+        wait = float((handler.sleep or {}).get("seconds") or 0) if handler else 0.0
+        if command and self._link is not None and self._preparation is not None:
+            order = await self._preparation.order(container, -1)
+            argv = [expand(str(part), order["env"]) for part in command]
+            self._link.send(do="hook", id=container.name, **{**order, "argv": argv})
+            return
+        if wait:
+            await self._home.client.clock.sleep(min(wait, seconds))
+        else:
+            self._supervised.note("Warning", "FailedPreStopHook", "PreStopHook failed")
+        self._supervised.feed(PreStopped(container.name))
+
+    # What the shim says
+
+    def on_book(self, book: Facts) -> None:
+        """Take in the book of the shim: whatever is news in it happened."""
+        for name, facts in book["containers"].items():
+            self._look_at(name, facts)
+        for name in book["hooks"]:
+            if self._is_news(name, self._attempts.get(name, 0), "hook"):
+                self._supervised.feed(PreStopped(name))
+
+    def _look_at(self, name: str, facts: Facts) -> None:
+        attempt = int(facts["attempt"])
+        if attempt != self._attempts.get(name):
+            return
+        if "started" in facts and self._is_news(name, attempt, "started"):
+            self._supervised.note("Normal", "Started", "Container started")
+            self._supervised.feed(Started(name, moment(facts["started"])))
+        if "ended" in facts and self._is_news(name, attempt, "ended"):
+            self._live.discard(name)
+            self._supervised.feed(Ended(name, self._end_of(name, attempt, facts)))
+
+    def _is_news(self, name: str, attempt: int, what: str) -> bool:
+        if (name, attempt, what) in self._told:
+            return False
+        self._told = {told for told in self._told if told[0] != name or told[1] == attempt}
+        self._told.add((name, attempt, what))
+        return True
+
+    def _end_of(self, name: str, attempt: int, facts: Facts) -> Terminated:
+        end = facts["ended"]
+        if end["error"]:
+            self._supervised.note("Warning", "Failed", f"Error: {end['error']}")
+            return terminated(facts)
+        container = self.pod.container(name)
+        message = termination_message(container, self._places.message(name), self._log(name, attempt), end["code"])
+        return terminated(facts, message)
+
+    def on_loss(self) -> None:
+        """The shim is gone: with it its containers, and what they left behind is ended too."""
+        self._link = None
+        if self._supervised.settled or not self._live:
+            return
+        self._supervised.note("Warning", "ShimLost", f"The process that looks after this pod is gone. {LOST}")
+        reap_leftovers(self._places.ours)
+        now = self._home.client.clock.wall()
+        for name in sorted(self._live):
+            self._live.discard(name)
+            state = self._supervised.status(name).state
+            started = state.started if isinstance(state, Running) else now
+            self._told.add((name, self._attempts[name], "ended"))
+            self._supervised.feed(Ended(name, lost(started, now)))
+
+    def _log(self, name: str, attempt: int) -> Path:
+        return self._places.logs(name) / f"{attempt}.log"
+
+    def _runs(self, name: str, attempt: int) -> bool:
+        return name in self._live and self._attempts.get(name) == attempt

@@ -1,0 +1,170 @@
+"""From a container's spec to the order that its shim understands: environment, volumes, user, limits, view of files."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kohort.api.quantity import NANO, Quantity
+from kohort.embedded.runtimes.devices import Share, visible
+from kohort.embedded.runtimes.environment import environment, expand
+from kohort.embedded.runtimes.pods import Container, RunPod
+from kohort.embedded.runtimes.process.cgroups import limit_files
+from kohort.embedded.runtimes.process.household import Household
+from kohort.embedded.runtimes.process.scratch import Places
+from kohort.embedded.runtimes.process.shim.strays import MARK
+from kohort.embedded.runtimes.process.users import RunAs, run_as
+from kohort.embedded.runtimes.sources import Sources
+from kohort.embedded.runtimes.volumes import Shelf, mounted
+
+Order = dict[str, Any]
+Bind = tuple[str, str, bool]
+ROOT_VARIABLE = "KOHORT_ROOT"
+MESSAGE_VARIABLE = "KOHORT_TERMINATION_LOG"
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """One pod about to be run."""
+
+    pod: RunPod
+    household: Household
+    places: Places
+    share: Share
+
+    @property
+    def shelf(self) -> Shelf:
+        """The volumes of the pod."""
+        settings = self.household.settings
+        return Shelf(self.pod, self.places.volumes, settings.facts, settings.host_paths)
+
+    async def order(self, container: Container, attempt: int) -> Order:
+        """The order to start a container; raises NotYetError or NotThereError while something is missing."""
+        sources = Sources(self.household.client)
+        user = run_as(self.pod, container)
+        values = await environment(self.pod, container, sources, self.household.settings.facts)
+        self._make_scratch(container, user)
+        binds = await self._binds(container, values, sources)
+        env = self._environment(container, values)
+        settings = self.household.settings
+        return {
+            "name": container.name,
+            "attempt": attempt,
+            "argv": [expand(part, values) for part in (*container.command, *container.args)],
+            "env": env,
+            "log": str(self.places.logs(container.name)),
+            "log_size": settings.log_size,
+            "log_rate": settings.log_rate,
+            "user": user and {"uid": user.uid, "gid": user.gid, "groups": list(user.groups)},
+            "notes": {"devices": self.share},
+            **self._view(container, binds),
+            **self._limits(container, user),
+        }
+
+    def _make_scratch(self, container: Container, user: RunAs | None) -> None:
+        self.places.make_container(container.name)
+        if user is not None:
+            self.places.give_to(container.name, user.uid, user.gid)
+
+    async def _binds(self, container: Container, values: dict[str, str], sources: Sources) -> list[Bind]:
+        shelf = self.shelf
+        volumes = {str(volume["name"]): volume for volume in self.pod.spec.volumes}
+        binds = []
+        for mount in container.volume_mounts:
+            path = await shelf.make(volumes[mount.name], sources)
+            target = os.path.join("/", mount.mount_path)
+            binds.append((str(mounted(mount, container, path, values)), target, mount.read_only))
+        return binds
+
+    def _environment(self, container: Container, values: dict[str, str]) -> dict[str, str]:
+        settings = self.household.settings
+        scratch = self.places.container(container.name)
+        inherited = {name: os.environ[name] for name in settings.inherit if name in os.environ}
+        root = "" if self.household.abilities.own_roots else str(scratch / "mounts")
+        ours = {
+            "HOSTNAME": self.pod.spec.hostname or self.pod.metadata.name,
+            "HOME": str(scratch / "work"),
+            "TMPDIR": str(scratch / "tmp"),
+            ROOT_VARIABLE: root,
+            MESSAGE_VARIABLE: str(self.places.message(container.name)),
+        }
+        mark = {MARK: f"{self.pod.metadata.uid}/{container.name}"}
+        return {**inherited, **ours, **values, **visible(self.share.get(container.name, {})), **mark}
+
+    # What it sees
+
+    def _view(self, container: Container, binds: list[Bind]) -> Order:
+        scratch = self.places.container(container.name)
+        work = container.working_dir
+        binds = [*binds, *self._message_bind(container, binds)]
+        if not self.household.abilities.own_roots:
+            link_mounts(scratch / "mounts", binds)
+            return {"root": None, "cwd": self._work_without_root(work, scratch, binds)}
+        if work and not os.path.isdir(work) and not any(_covers(target, work) for _, target, _ in binds):
+            binds.append((str(scratch / "work"), work, False))
+        return {"root": {"at": str(scratch / "root"), "binds": binds}, "cwd": work or str(scratch / "work")}
+
+    def _message_bind(self, container: Container, binds: list[Bind]) -> list[Bind]:
+        path = os.path.join("/", container.termination_message_path or "dev/termination-log")
+        taken = any(target == path for _, target, _ in binds)
+        return [] if taken else [(str(self.places.message(container.name)), path, False)]
+
+    def _work_without_root(self, work: str, scratch: Path, binds: list[Bind]) -> str:
+        if not work:
+            return str(scratch / "work")
+        moved = any(_covers(target, work) for _, target, _ in binds)
+        if not moved and os.path.isdir(work):
+            return work
+        path = scratch / "mounts" / work.lstrip("/")
+        path.mkdir(parents=True, exist_ok=True)
+        return str(path)
+
+    # What it may use
+
+    def _limits(self, container: Container, user: RunAs | None) -> Order:
+        abilities = self.household.abilities
+        memory, millicpu = _limit(container, "memory", NANO), _limit(container, "cpu", NANO // 1000)
+        processes = self.household.settings.processes
+        held = abilities.groups.controllers if abilities.groups else frozenset()
+        group = None
+        if abilities.groups:
+            name = f"{self.places.pod}-{container.name}"
+            group = str(abilities.groups.make(name, limit_files(memory, millicpu, processes)))
+        limits = {"data": memory} if memory and "memory" not in held else {}
+        own_user = abilities.own_roots and not abilities.is_root
+        if "pids" not in held:
+            runner = user.uid if user else os.geteuid()
+            limits["processes"] = processes + (0 if own_user else tasks_of(runner))
+        return {"cgroup": group, "limits": limits, "own_user": own_user}
+
+
+def link_mounts(top: Path, binds: list[Bind]) -> None:
+    """Show volumes below a directory by links, where real mount points can't be had."""
+    for source, target, _ in binds:
+        path = top / target.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_symlink():
+            path.unlink()
+        if not path.exists():
+            path.symlink_to(source)
+
+
+def tasks_of(uid: int) -> int:
+    """How many processes and threads a user has now: the kernel counts them all against a limit of processes."""
+    count = 0
+    for entry in os.scandir("/proc"):
+        try:
+            if entry.name.isdigit() and entry.stat().st_uid == uid:
+                count += len(os.listdir(f"{entry.path}/task"))
+        except OSError:
+            continue
+    return count
+
+
+def _covers(target: str, path: str) -> bool:
+    return os.path.commonpath([target, os.path.join("/", path)]) == target
+
+
+def _limit(container: Container, resource: str, unit: int) -> int:
+    given = container.resources.limits.get(resource)
+    return Quantity.parse(given).in_units(unit) if given else 0

@@ -1,0 +1,51 @@
+"""What the shim knows of its containers, told to the agent and kept in a file that outlives both.
+
+The whole book is sent whenever it changes: an agent that was away has missed nothing.
+"""
+
+import contextlib
+import json
+import os
+from typing import Any
+
+Facts = dict[str, Any]
+FILE = "state.json"
+
+
+class Book:
+    """The containers of a pod by name: attempt, pid, start, end; and how their hooks ended."""
+
+    def __init__(self, directory: str) -> None:
+        self._path = f"{directory}/{FILE}"
+        self.containers: dict[str, Facts] = read(directory).get("containers", {})
+        self.hooks: dict[str, int] = {}
+        self._shim: Facts = {}
+
+    def sign(self, pid: int, ticks: int) -> None:
+        """Say who keeps the book now."""
+        self._shim = {"pid": pid, "ticks": ticks}
+
+    def line(self) -> bytes:
+        """The book as one line of JSON."""
+        book = {"shim": self._shim, "containers": self.containers, "hooks": self.hooks}
+        return json.dumps(book, separators=(",", ":")).encode() + b"\n"
+
+    def save(self) -> None:
+        """Keep it on disk; where the disk is full, the agent still hears it."""
+        with contextlib.suppress(OSError):
+            fd = os.open(self._path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                os.write(fd, self.line())
+            finally:
+                os.close(fd)
+            os.replace(self._path + ".new", self._path)
+
+
+def read(directory: str) -> Facts:
+    """The book on disk; empty when there is none that can be read."""
+    try:
+        with open(f"{directory}/{FILE}", "rb") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,313 @@
+"""The shim of one pod: does what its agent says over a socket, and goes on while there is no agent.
+
+It holds the containers' pipes, writes their logs and waits for their ends. It leaves when nothing runs and nobody asks.
+"""
+
+import contextlib
+import heapq
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+from kohort.embedded.runtimes.process.shim import linux, roots, strays
+from kohort.embedded.runtimes.process.shim.book import Book
+from kohort.embedded.runtimes.process.shim.output import Log, Pipe
+from kohort.embedded.runtimes.process.shim.spawning import Child, Order, spawn
+
+LISTENER = 3
+"""The file descriptor on which the agent hands the listening socket over."""
+LONGEST_ORDER = 64 << 20
+TELLING = 5.0
+"""Seconds that an agent may take to listen before it counts as gone."""
+
+
+class Container:
+    """A start of a container that has not ended."""
+
+    def __init__(self, order: Order, child: Child, log: Log, pipes: list[Pipe]) -> None:
+        self.order = order
+        self.child = child
+        self.log = log
+        self.pipes = pipes
+        self.complaint = b""
+        self.answered = False
+
+
+class Shim:
+    """The containers of one pod."""
+
+    def __init__(self, directory: str, listener: socket.socket) -> None:
+        self._book = Book(directory)
+        self._book.sign(os.getpid(), strays.start_ticks(os.getpid()))
+        self._selector = selectors.DefaultSelector()
+        self._listener = listener
+        self._agent: socket.socket | None = None
+        self._heard = b""
+        self._running: dict[str, Container] = {}
+        self._hooks: dict[int, str] = {}
+        self._resting: list[tuple[float, int, Pipe]] = []
+        self._leaving = False
+        self._met = False
+
+    # The loop
+
+    def run(self) -> None:
+        """Serve until there is nothing left to do."""
+        wake_read, wake_write = os.pipe()
+        os.set_blocking(wake_read, False)
+        os.set_blocking(wake_write, False)
+        signal.set_wakeup_fd(wake_write)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._selector.register(wake_read, selectors.EVENT_READ, lambda: self._children(wake_read))
+        self._selector.register(self._listener, selectors.EVENT_READ, self._meet)
+        self._book.save()
+        while not self._leaving and (self._running or self._agent or not self._met):
+            for key, _ in self._selector.select(self._patience()):
+                key.data()
+            self._resume()
+        self._end()
+
+    def _patience(self) -> float | None:
+        return max(0.0, self._resting[0][0] - time.monotonic()) if self._resting else None
+
+    def _resume(self) -> None:
+        """Let streams that had to rest be read again."""
+        while self._resting and self._resting[0][0] <= time.monotonic():
+            _, fd, pipe = heapq.heappop(self._resting)
+            if pipe.fd == fd and self._is_open(pipe):
+                self._listen_to(pipe)
+
+    def _is_open(self, pipe: Pipe) -> bool:
+        return any(pipe in container.pipes for container in self._running.values())
+
+    def _end(self) -> None:
+        for container in self._running.values():
+            self._sweep(container.order, container.child.pid)
+        strays.kill_descendants(os.getpid())
+        deadline = time.monotonic() + 5
+        while self._running and time.monotonic() < deadline:
+            self._reap()
+            time.sleep(0.002)
+
+    # The agent
+
+    def _meet(self) -> None:
+        """A new agent takes the place of the old one."""
+        connection, _ = self._listener.accept()
+        self._part()
+        connection.settimeout(0.0)
+        self._agent, self._met = connection, True
+        self._selector.register(connection, selectors.EVENT_READ, self._hear)
+        self._tell()
+
+    def _part(self) -> None:
+        if self._agent is not None:
+            self._selector.unregister(self._agent)
+            self._agent.close()
+        self._agent, self._heard = None, b""
+
+    def _hear(self) -> None:
+        try:
+            data = self._agent.recv(1 << 20) if self._agent else b""
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data or len(self._heard) > LONGEST_ORDER:
+            self._part()
+            return
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            self._obey(json.loads(line))
+
+    def _obey(self, order: Order) -> None:
+        match order["do"]:
+            case "start":
+                self._start(order)
+            case "hook":
+                self._hook(order)
+            case "signal":
+                self._signal(order["name"], order["signal"])
+            case "quit":
+                self._leaving = True
+
+    def _tell(self) -> None:
+        self._book.save()
+        if self._agent is None:
+            return
+        try:
+            self._agent.settimeout(TELLING)
+            self._agent.sendall(self._book.line())
+            self._agent.settimeout(0.0)
+        except OSError:
+            self._part()
+
+    # Orders
+
+    def _start(self, order: Order) -> None:
+        name, attempt = order["name"], order["attempt"]
+        before = self._book.containers.get(name)
+        if name in self._running or (before and before["attempt"] >= attempt):
+            self._tell()
+            return
+        log = Log(order["log"], attempt, order["log_size"])
+        pipes, writers = [], []
+        for stream in ("stdout", "stderr"):
+            read, write = os.pipe()
+            os.set_blocking(read, False)
+            pipes.append(Pipe(read, stream, log, order["log_rate"]))
+            writers.append(write)
+        child = spawn(order, *writers)
+        for writer in writers:
+            os.close(writer)
+        container = self._running[name] = Container(order, child, log, pipes)
+        self._selector.register(child.errors, selectors.EVENT_READ, lambda: self._answer(container))
+        for pipe in pipes:
+            self._listen_to(pipe)
+        facts = {
+            "attempt": attempt,
+            "pid": child.pid,
+            "ticks": strays.start_ticks(child.pid),
+            "last": _past(before),
+            "ordered": time.time(),
+        }
+        self._book.containers[name] = {**facts, "cgroup": order.get("cgroup") or "", "notes": order.get("notes")}
+        self._book.save()
+
+    def _answer(self, container: Container) -> None:
+        """Take in whether the program runs: the pipe ends without a word when it does."""
+        if container.answered:
+            return
+        with contextlib.suppress(BlockingIOError):
+            data = os.read(container.child.errors, 4096)
+            container.complaint += data
+            if data:
+                return
+            self._selector.unregister(container.child.errors)
+            os.close(container.child.errors)
+            container.answered = True
+            if not container.complaint:
+                self._book.containers[container.order["name"]]["started"] = time.time()
+                self._tell()
+
+    def _hook(self, order: Order) -> None:
+        nothing = os.open("/dev/null", os.O_WRONLY)
+        child = spawn(order, nothing, nothing)
+        os.close(nothing)
+        os.close(child.errors)
+        self._hooks[child.pid] = order["id"]
+
+    def _signal(self, name: str, number: int) -> None:
+        container = self._running.get(name)
+        if container is None:
+            return
+        if number == signal.SIGKILL:
+            self._sweep(container.order, container.child.pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(container.child.pid, number)
+
+    def _listen_to(self, pipe: Pipe) -> None:
+        self._selector.register(pipe.fd, selectors.EVENT_READ, lambda: self._copy(pipe))
+
+    def _copy(self, pipe: Pipe) -> None:
+        rest = pipe.copy()
+        if rest is None:
+            self._selector.unregister(pipe.fd)
+        elif rest > 0:
+            self._selector.unregister(pipe.fd)
+            heapq.heappush(self._resting, (time.monotonic() + rest, pipe.fd, pipe))
+
+    # Ends
+
+    def _children(self, wake: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while os.read(wake, 512):
+                pass
+        self._reap()
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                self._ended(pid, os.waitstatus_to_exitcode(status))
+
+    def _ended(self, pid: int, code: int) -> None:
+        hook = self._hooks.pop(pid, None)
+        if hook is not None:
+            self._book.hooks[hook] = code
+            self._tell()
+        for name, container in self._running.items():
+            if container.child.pid == pid:
+                self._container_ended(name, container, code)
+                return
+
+    def _container_ended(self, name: str, container: Container, code: int) -> None:
+        while not container.answered:
+            self._answer(container)
+        self._sweep(container.order, container.child.pid)
+        for pipe in container.pipes:
+            with contextlib.suppress(KeyError):
+                self._selector.unregister(pipe.fd)
+            pipe.finish()
+        container.log.close()
+        cgroup = container.order.get("cgroup")
+        end = {"code": code, "at": time.time(), "oom": _ran_out_of_memory(cgroup)}
+        self._book.containers[name]["ended"] = {**end, "error": container.complaint.decode(errors="replace")}
+        del self._running[name]
+        if cgroup:
+            _remove(cgroup)
+        self._tell()
+
+    def _sweep(self, order: Order, leader: int) -> None:
+        if not (order.get("cgroup") and strays.kill_group(order["cgroup"])):
+            strays.kill_session(leader, f"{strays.MARK}={order['env'].get(strays.MARK)}", os.getpid())
+
+
+def _past(facts: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The start before, without its own past."""
+    return {**facts, "last": None} if facts else None
+
+
+def _ran_out_of_memory(cgroup: str | None) -> bool:
+    if not cgroup:
+        return False
+    try:
+        with open(f"{cgroup}/memory.events") as file:
+            return any(line.startswith("oom_kill ") and line.strip() != "oom_kill 0" for line in file)
+    except OSError:
+        return False
+
+
+def _remove(cgroup: str) -> None:
+    """Members that were just killed may take a moment to be gone."""
+    for _ in range(50):
+        try:
+            os.rmdir(cgroup)
+        except OSError:
+            time.sleep(0.01)
+        else:
+            return
+
+
+def serve(directory: str) -> None:
+    """Be the shim of the pod whose directory this is."""
+    linux.adopt_orphans()
+    with contextlib.suppress(OSError):
+        os.nice(5)
+    Shim(directory, socket.socket(fileno=LISTENER)).run()
+
+
+def probe(directory: str) -> None:
+    """Try to give a process its own view of the file system; says why where that is not permitted."""
+    try:
+        roots.enter_root(directory, [(directory, "/kohort-probe/volume", True)])
+    except OSError as error:
+        sys.exit(f"{error.filename or 'mount'}: {error.strerror}")
+    sys.exit(0 if os.path.isdir("/kohort-probe/volume") else "the volume did not appear")

@@ -1,0 +1,122 @@
+"""The file system that a container sees: the machine's, with its volumes at their places.
+
+The root is a fresh tmpfs in a mount namespace of the container's own; every entry of the machine's root is bound into
+it, and directories on the way to a volume are taken apart the same way, so that nothing on the machine changes.
+"""
+
+import os
+import stat
+from typing import Any
+
+from kohort.embedded.runtimes.process.shim import linux
+
+Bind = tuple[str, str, bool]
+"""What is bound, where, and whether it may only be read."""
+
+_LOCKED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
+_RELATIME = os.ST_RELATIME
+
+
+class Place:
+    """A path on the way to volumes, or the place of one."""
+
+    def __init__(self) -> None:
+        self.below: dict[str, Place] = {}
+        self.bind: tuple[str, bool] | None = None
+
+
+def enter_root(at: str, binds: list[Bind]) -> None:
+    """Leave the parent's mounts and see the binds at their places; `at` is an empty directory."""
+    _own_namespace()
+    linux.mount("", "/", "", linux.MS_REC | linux.MS_PRIVATE)
+    linux.mount("kohort", at, "tmpfs", 0, "mode=0755,size=1m")
+    _fill("/", at, plan(binds))
+    os.chdir(at)
+    linux.pivot_root(".", ".")
+    linux.unmount(".", linux.MNT_DETACH)
+    os.chdir("/")
+
+
+def plan(binds: list[Bind]) -> Place:
+    """The tree of places; symlinks of the machine are followed first, since /var/run is /run on most."""
+    top = Place()
+    for source, target, only_read in binds:
+        place = top
+        for name in filter(None, os.path.realpath(target).split("/")):
+            place = place.below.setdefault(name, Place())
+        place.bind = (source, only_read)
+    return top
+
+
+def _own_namespace() -> None:
+    if os.geteuid() == 0:
+        linux.unshare(linux.CLONE_NEWNS)
+    else:
+        own_user(linux.CLONE_NEWNS)
+
+
+def own_user(more: int = 0) -> None:
+    """Enter a user namespace that knows this user and nobody else; its limits count its own processes only."""
+    user, group = os.geteuid(), os.getegid()
+    linux.unshare(linux.CLONE_NEWUSER | more)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def _fill(old: str, new: str, place: Place) -> None:
+    for entry in os.scandir(old) if os.path.isdir(old) else ():
+        if entry.name not in place.below:
+            _mirror(entry, f"{new}/{entry.name}")
+    for name, below in place.below.items():
+        _put(os.path.join(old, name), f"{new}/{name}", below)
+
+
+def _put(old: str, new: str, place: Place) -> None:
+    if place.bind is None:
+        os.mkdir(new)
+        if os.path.isdir(old):
+            os.chmod(new, stat.S_IMODE(os.stat(old).st_mode))
+        _fill(old, new, place)
+        return
+    _bind_at(new, *place.bind)
+    for name, below in place.below.items():
+        _put_inside(f"{new}/{name}", below)
+
+
+def _put_inside(new: str, place: Place) -> None:
+    """A place within a volume: the mount point is made in the volume itself, as container runtimes do."""
+    if place.bind is not None:
+        _bind_at(new, *place.bind)
+    else:
+        os.makedirs(new, exist_ok=True)
+    for name, below in place.below.items():
+        _put_inside(f"{new}/{name}", below)
+
+
+def _bind_at(new: str, source: str, only_read: Any) -> None:
+    _mount_point(new, is_directory=os.path.isdir(source))
+    linux.mount(source, new, "", linux.MS_BIND | linux.MS_REC)
+    if only_read:
+        kept = os.statvfs(new).f_flag & (_LOCKED | _RELATIME)
+        flags = (kept & _LOCKED) | (0x200000 if kept & _RELATIME else 0)
+        linux.mount("", new, "", linux.MS_BIND | linux.MS_REMOUNT | linux.MS_RDONLY | flags)
+
+
+def _mirror(entry: "os.DirEntry[str]", new: str) -> None:
+    if entry.is_symlink():
+        os.symlink(os.readlink(entry.path), new)
+        return
+    try:
+        _mount_point(new, is_directory=entry.is_dir())
+        linux.mount(entry.path, new, "", linux.MS_BIND | linux.MS_REC)
+    except OSError:
+        # What this user may not even look up on the machine, a container of this user may not either.
+        return
+
+
+def _mount_point(path: str, *, is_directory: bool) -> None:
+    if is_directory:
+        os.makedirs(path, exist_ok=True)
+    elif not os.path.exists(path):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))

@@ -1,0 +1,45 @@
+"""As whom a container runs: another user only where this process is root."""
+
+import os
+import pwd
+from dataclasses import dataclass
+
+from kohort.embedded.runtimes.environment import config_error
+from kohort.embedded.runtimes.pods import Container, RunPod
+
+
+@dataclass(frozen=True, slots=True)
+class RunAs:
+    """A user with groups."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...] = ()
+
+
+def run_as(pod: RunPod, container: Container) -> RunAs | None:
+    """The user that the security contexts ask for, the container's before the pod's; None: as we are."""
+    asked = {**pod.spec.security_context, **container.security_context}
+    uid = asked.get("runAsUser")
+    if asked.get("runAsNonRoot") and (os.geteuid() if uid is None else int(uid)) == 0:
+        raise config_error(
+            f"container has runAsNonRoot and image will run as root (pod: {pod.label!r}, container: {container.name})"
+        )
+    if uid is None or os.geteuid() != 0:
+        return None
+    gid = asked.get("runAsGroup")
+    more = [*(asked.get("supplementalGroups") or ()), *([asked["fsGroup"]] if "fsGroup" in asked else ())]
+    return RunAs(int(uid), _group_of(int(uid)) if gid is None else int(gid), tuple(map(int, more)))
+
+
+def cannot_change(pod: RunPod, container: Container) -> bool:
+    """Whether another user is asked for than this one, which can't be had."""
+    asked = {**pod.spec.security_context, **container.security_context}.get("runAsUser")
+    return asked is not None and os.geteuid() not in (0, int(asked))
+
+
+def _group_of(uid: int) -> int:
+    try:
+        return pwd.getpwuid(uid).pw_gid
+    except KeyError:
+        return uid

@@ -1,0 +1,136 @@
+"""Supervision with hands and a clock: feeds the state machine, has its orders carried out, tells the agent."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from typing import Any, Protocol
+
+from kohort.embedded.nodes.runtime import ContainerStatus, Failure, Note, Reports
+from kohort.embedded.runtimes.orders import Event, Kill, Order, PreStop, Start, Term
+from kohort.embedded.runtimes.supervision import Crew, Past, Supervision
+from kohort.kube.clock import Clock
+
+log = logging.getLogger(__name__)
+
+
+class Hands(Protocol):
+    """What carries orders out, whatever containers are made of; it answers with events."""
+
+    def start(self, name: str, attempt: int) -> None:
+        """Start a container."""
+        ...
+
+    def pre_stop(self, name: str, seconds: float) -> None:
+        """Run its preStop hook."""
+        ...
+
+    def term(self, name: str) -> None:
+        """Ask it to end."""
+        ...
+
+    def kill(self, name: str) -> None:
+        """End it."""
+        ...
+
+    def finished(self) -> None:
+        """Nothing will run again."""
+        ...
+
+
+class Supervised:
+    """A pod under supervision."""
+
+    def __init__(self, crew: Crew, past: Mapping[str, Past], hands: Hands, reports: Reports, clock: Clock) -> None:
+        self._machine = Supervision(crew, past)
+        self._hands = hands
+        self._reports = reports
+        self._clock = clock
+        self._alarm: asyncio.Task[None] | None = None
+        self._alarm_at: float | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._told = False
+
+    def begin(self) -> None:
+        """Take over."""
+        self._carry_out(self._machine.begin(self._clock.now()))
+
+    def feed(self, event: Event) -> None:
+        """Take in what happened."""
+        self._carry_out(self._machine.apply(event, self._clock.now()))
+
+    def stop(self, grace: float) -> None:
+        """End all containers."""
+        self._carry_out(self._machine.stop(grace, self._clock.now()))
+
+    def fail(self, failure: Failure) -> None:
+        """Give up on the pod."""
+        self._carry_out(self._machine.fail(failure, self._clock.now()))
+
+    def note(self, kind: str, reason: str, message: str) -> None:
+        """Tell people something."""
+        self._reports.note(Note("Warning" if kind == "Warning" else "Normal", reason, message))
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing will run again."""
+        return self._machine.settled
+
+    def status(self, name: str) -> ContainerStatus:
+        """One container now."""
+        state = self._machine.state
+        return next(each for each in (*state.containers, *state.init) if each.name == name)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let something go on that belongs to the pod."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    async def close(self) -> None:
+        """Stop looking after the pod; its containers are not touched."""
+        tasks = [*self._tasks, *([self._alarm] if self._alarm else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._alarm = None
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("work for a pod failed", exc_info=task.exception())
+
+    def _carry_out(self, orders: list[Order]) -> None:
+        for note in self._machine.take_notes():
+            self._reports.note(note)
+        self._reports.state(self._machine.state)
+        for order in orders:
+            self._give(order)
+        self._set_alarm()
+        if self._machine.settled and not self._told:
+            self._told = True
+            self._hands.finished()
+
+    def _give(self, order: Order) -> None:
+        match order:
+            case Start():
+                self._hands.start(order.name, order.attempt)
+            case PreStop():
+                self._hands.pre_stop(order.name, order.seconds)
+            case Term():
+                self._hands.term(order.name)
+            case Kill():
+                self._hands.kill(order.name)
+
+    def _set_alarm(self) -> None:
+        at = self._machine.wake
+        if at == self._alarm_at:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = at
+        self._alarm = None if at is None else asyncio.create_task(self._ring(at))
+
+    async def _ring(self, at: float) -> None:
+        await self._clock.sleep(at - self._clock.now())
+        self._alarm = self._alarm_at = None
+        self._carry_out(self._machine.tick(self._clock.now()))

@@ -1,0 +1,181 @@
+"""Volumes as directories of this machine, filled from the API; each is made once, when the first container needs it.
+
+A volume is a plain directory: sizes and media of emptyDir are not enforced, and files do not follow later changes.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kohort.embedded.runtimes.downward import Facts, field_value, resource_value
+from kohort.embedded.runtimes.environment import expand
+from kohort.embedded.runtimes.pods import Container, Mount, RunPod
+from kohort.embedded.runtimes.sources import TOKEN_SECONDS, NotThereError, Sources
+
+DEFAULT_MODE = 0o644
+_IS_TYPE: dict[str, Callable[[Path], bool]] = {"Directory": Path.is_dir, "File": Path.is_file, "Socket": Path.is_socket}
+
+
+class UnsupportedError(Exception):
+    """A volume that this runtime can never provide."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a volume."""
+
+    path: str
+    content: bytes
+    mode: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where the volumes of a pod stand, and what they are filled from."""
+
+    pod: RunPod
+    directory: Path
+    facts: Facts
+    host_paths: tuple[str, ...] = ()
+    """Prefixes of paths of this machine that pods may mount; none by default."""
+
+    def unsupported(self) -> str:
+        """Why a volume of the pod can never be provided; empty if all can."""
+        for volume in self.pod.spec.volumes:
+            try:
+                _kind(volume)
+                self._host_path(volume)
+            except UnsupportedError as error:
+                return str(error)
+        return ""
+
+    async def make(self, volume: Mapping[str, Any], sources: Sources) -> Path:
+        """The directory (or file of the machine) of a volume; raises NotThereError while something is missing."""
+        kind = _kind(volume)
+        if kind == "hostPath":
+            return self._host_path(volume)
+        directory = self.directory / str(volume["name"])
+        if directory.exists():
+            return directory
+        files = await self._files(kind, volume[kind] or {}, sources)
+        fresh = directory.with_name(f".{directory.name}.new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        fresh.chmod(0o777 if kind == "emptyDir" else 0o755)
+        for file in files:
+            _write(fresh, file)
+        fresh.rename(directory)
+        return directory
+
+    async def _files(self, kind: str, source: Mapping[str, Any], sources: Sources) -> list[File]:
+        mode = int(source.get("defaultMode") or DEFAULT_MODE)
+        if kind == "emptyDir":
+            return []
+        if kind == "projected":
+            return [file for each in source.get("sources") or () for file in await self._part(each, mode, sources)]
+        return await self._part({kind: source}, mode, sources)
+
+    async def _part(self, part: Mapping[str, Any], mode: int, sources: Sources) -> list[File]:
+        for kind in ("configMap", "secret"):
+            if source := part.get(kind):
+                return await self._entries(kind, source, mode, sources)
+        if source := part.get("downwardAPI"):
+            return [self._about(item, mode) for item in source.get("items") or ()]
+        if source := part.get("serviceAccountToken"):
+            seconds = int(source.get("expirationSeconds") or TOKEN_SECONDS)
+            token = await sources.token(self.pod, str(source.get("audience") or ""), seconds)
+            return [File(str(source["path"]), token, mode)]
+        raise NotThereError(f"projected volume source {', '.join(part)} is not supported by this runtime")
+
+    async def _entries(self, kind: str, source: Mapping[str, Any], mode: int, sources: Sources) -> list[File]:
+        name = str(source.get("name") or source.get("secretName") or "")
+        title = "ConfigMap" if kind == "configMap" else "Secret"
+        try:
+            found = await sources.files_of(title, self.pod.metadata.namespace, name)
+        except NotThereError:
+            if source.get("optional"):
+                return []
+            raise
+        items = source.get("items")
+        if not items:
+            return [File(key, content, mode) for key, content in found.items()]
+        missing = [item["key"] for item in items if item["key"] not in found]
+        if missing and not source.get("optional"):
+            raise NotThereError(f"references non-existent {kind.lower()} key: {missing[0]}")
+        wanted = [item for item in items if item["key"] in found]
+        return [File(item["path"], found[item["key"]], int(item.get("mode") or mode)) for item in wanted]
+
+    def _about(self, item: Mapping[str, Any], mode: int) -> File:
+        reference = item.get("resourceFieldRef")
+        if reference:
+            container = self.pod.container(str(reference.get("containerName")))
+            text = resource_value(self.pod, container, reference, self.facts)
+        else:
+            text = field_value(self.pod, str((item.get("fieldRef") or {}).get("fieldPath", "")), self.facts)
+        return File(str(item["path"]), text.encode(), int(item.get("mode") or mode))
+
+    def _host_path(self, volume: Mapping[str, Any]) -> Path:
+        source = volume.get("hostPath")
+        if source is None:
+            return Path()
+        path = os.path.realpath(str(source["path"]))
+        if not any(_is_below(path, prefix) for prefix in self.host_paths):
+            name, asked = volume["name"], source["path"]
+            raise UnsupportedError(f'volume "{name}": hostPath {asked} is not among the paths that this node allows')
+        return self._checked(Path(path), str(source.get("type") or ""))
+
+    def _checked(self, path: Path, kind: str) -> Path:
+        if kind == "DirectoryOrCreate":
+            path.mkdir(parents=True, exist_ok=True)
+        elif kind == "FileOrCreate":
+            path.touch()
+        elif kind in _IS_TYPE and not _IS_TYPE[kind](path):
+            raise UnsupportedError(f"hostPath type check failed: {path} is not a {kind.lower()}")
+        return path
+
+
+def mounted(mount: Mount, container: Container, volume: Path, values: Mapping[str, str]) -> Path:
+    """What a container sees at a mount path: the volume, or a part of it that does not lead out of it."""
+    part = mount.sub_path or expand(mount.sub_path_expr, values)
+    if not part:
+        return volume
+    target = Path(os.path.realpath(volume / part))
+    if not _is_below(str(target), str(volume)):
+        raise NotThereError(f'failed to prepare subPath for volumeMount "{mount.name}" of container "{container.name}"')
+    if not target.exists():
+        target.mkdir(parents=True)
+        target.chmod(0o777)
+    return target
+
+
+def _is_below(path: str, top: str) -> bool:
+    real = os.path.realpath(top)
+    return os.path.commonpath([path, real]) == real
+
+
+def _kind(volume: Mapping[str, Any]) -> str:
+    known = ("emptyDir", "configMap", "secret", "downwardAPI", "projected", "hostPath")
+    for kind in known:
+        if kind in volume:
+            return kind
+    other: Sequence[str] = [key for key in volume if key != "name"]
+    name = volume.get("name")
+    raise UnsupportedError(
+        f"Unable to attach or mount volumes: unmounted volumes=[{name}], unattached volumes=[], failed to process "
+        f"volumes=[{name}]: this runtime has no volumes of kind {', '.join(other) or 'none'}"
+    )
+
+
+def _write(directory: Path, file: File) -> None:
+    parts = file.path.split("/")
+    if file.path.startswith("/") or ".." in parts or not file.path:
+        raise NotThereError(f"invalid path {file.path!r} in a volume: it must stay inside")
+    path = directory.joinpath(*parts)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file.mode)
+    with os.fdopen(fd, "wb") as stream:
+        stream.write(file.content)
+    path.chmod(file.mode)
