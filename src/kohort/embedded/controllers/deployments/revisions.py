@@ -6,14 +6,12 @@ that another controller would have computed.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
-
-import msgspec
 
 from kohort.api.codec import Json, to_json, without_nulls
 from kohort.api.selectors import int64
 from kohort.embedded.controllers.pods import controller_reference
 from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, Template
+from kohort.embedded.controllers.templates import HASH_LENGTH, short_hash
 
 HASH = "pod-template-hash"
 _PREFIX = "deployment.kubernetes.io/"
@@ -29,9 +27,6 @@ _NOT_COPIED = {
 }
 _LONGEST_HISTORY = 2000
 _LONGEST_NAME = 253
-_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""Letters and digits that make no words."""
-_HASH_LENGTH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +76,7 @@ def bare(template: Template) -> Json:
 
 def template_hash(template: Template, collisions: int | None) -> str:
     """A short word for a template."""
-    content = msgspec.json.encode([bare(template), collisions or 0], order="deterministic")
-    number = int.from_bytes(sha256(content).digest()[:8])
-    digits = []
-    for _ in range(_HASH_LENGTH):
-        number, digit = divmod(number, len(_LETTERS))
-        digits.append(_LETTERS[digit])
-    return "".join(digits)
+    return short_hash(bare(template), collisions)
 
 
 def new_set(found: SeenDeployment, replicas: int, annotations: dict[str, str]) -> dict[str, Json]:
@@ -99,7 +88,7 @@ def new_set(found: SeenDeployment, replicas: int, annotations: dict[str, str]) -
     selector = to_json(found.spec.selector)
     return {
         "metadata": {
-            "name": f"{found.metadata.name[: _LONGEST_NAME - _HASH_LENGTH - 1]}-{mark[HASH]}",
+            "name": f"{found.metadata.name[: _LONGEST_NAME - HASH_LENGTH - 1]}-{mark[HASH]}",
             "namespace": found.metadata.namespace,
             "labels": labels,
             "annotations": annotations,

@@ -1,10 +1,12 @@
 """Keeps as many pods of each ReplicaSet as it wants."""
 
-import asyncio
+from functools import partial
 
 from kohort.embedded.controllers.availability import next_available
+from kohort.embedded.controllers.batches import in_batches
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.claims import Claims, pods_by_controller, pods_of
+from kohort.embedded.controllers.eligible import EligiblePods
 from kohort.embedded.controllers.expectations import Expectations
 from kohort.embedded.controllers.pods import PodHands, pod_from_template
 from kohort.embedded.controllers.replicasets.plan import Failure, plan, status_of
@@ -23,8 +25,6 @@ from kohort.kube.informer import Informers
 from kohort.kube.kinds import ObjectKey
 
 BY_OWNER = "owner"
-AT_ONCE = 64
-"""Deletes under way at a time."""
 
 
 class ReplicaSets(BuiltIn[ObjectKey]):
@@ -42,6 +42,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         self._sets.index(BY_NAMESPACE, in_namespace)
         self._sets.index(BY_OWNER, owner_uid)
         self._pods = pods_by_controller(informers)
+        self._eligible = EligiblePods(self._pods.cache, lambda pod: pod.is_active)
         self._sets.subscribe(self._on_set)
         self._pods.subscribe(self._expectations.observe)
         self._pods.subscribe(self._on_pod)
@@ -72,7 +73,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         found = self._sets.cache.get(key)
         if found is None:
             return None
-        claimed = await self._claims.claim(found, selector_of(found.spec.selector), self._pods.cache)
+        claimed = await self._claims.claim(found, selector_of(found.spec.selector), self._eligible)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
         refusal = await self._carry_out(found, pods)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
@@ -94,13 +95,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
             for pod in batch.made:
                 self._expectations.created(found.metadata.uid, pod)
             return batch.refusal
-        for start in range(0, len(wanted.deletes), AT_ONCE):
-            some = wanted.deletes[start : start + AT_ONCE]
-            try:
-                await asyncio.gather(*(self._delete(found, pod) for pod in some))
-            except KubeError as error:
-                return error
-        return None
+        return await in_batches([partial(self._delete, found, pod) for pod in wanted.deletes])
 
     async def _delete(self, found: SeenReplicaSet, pod: SeenPod) -> None:
         await self._hands.delete(found, pod)

@@ -1,0 +1,187 @@
+"""Keeps the numbered pods of StatefulSets, in order where they ask for it."""
+
+from functools import partial
+
+from kohort.api.codec import Json
+from kohort.embedded.controllers.availability import next_available
+from kohort.embedded.controllers.batches import in_batches
+from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.claims import Claims, pods_by_controller
+from kohort.embedded.controllers.eligible import EligiblePods
+from kohort.embedded.controllers.expectations import Expectations
+from kohort.embedded.controllers.lag import Lag
+from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of, reference_to
+from kohort.embedded.controllers.serving import (
+    BY_NAMESPACE,
+    SeenStatefulSet,
+    Template,
+    in_namespace,
+    selector_of,
+    write_status,
+)
+from kohort.embedded.controllers.statefulsets.history import Histories
+from kohort.embedded.controllers.statefulsets.identity import (
+    identity_labels,
+    numbered_pod,
+    ordinal_of,
+    parent_and_ordinal,
+    pod_name,
+)
+from kohort.embedded.controllers.statefulsets.plan import Birth, Names, Plan, plan, roster, status_of
+from kohort.embedded.controllers.statefulsets.storage import Storage
+from kohort.kube.client import Client
+from kohort.kube.controller import Requeue
+from kohort.kube.errors import KubeError, StatusError
+from kohort.kube.events import Note
+from kohort.kube.informer import Informers
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.options import Deletion
+from kohort.kube.patches import MergePatch
+
+LOOK_AGAIN = 1.0
+"""Seconds until a claim that is on its way out is looked at again."""
+_REQUIRED = ("replicas", "availableReplicas")
+
+
+class StatefulSets(BuiltIn[ObjectKey]):
+    """Watches over StatefulSets, their pods and their claims."""
+
+    NAME = "statefulset-controller"
+    WORKERS = 8
+
+    def __init__(self, client: Client, informers: Informers) -> None:
+        super().__init__(client)
+        self._claims = Claims(client)
+        self._expectations = Expectations(client.clock)
+        self._written = Lag[SeenStatefulSet](client.clock)
+        self._histories = Histories(client, informers)
+        self._storage = Storage(client, informers, self._recorder)
+        self._sets = informers.of(SeenStatefulSet)
+        self._sets.index(BY_NAMESPACE, in_namespace)
+        self._pods = pods_by_controller(informers)
+        self._sets.subscribe(self._written.observe)
+        self._sets.subscribe(self._on_set)
+        self._pods.subscribe(self._expectations.observe)
+        self._pods.subscribe(self._on_pod)
+
+    def _on_set(self, old: SeenStatefulSet | None, new: SeenStatefulSet | None) -> None:
+        if new is not None:
+            self._queue.add(key_of(new.metadata))
+        elif old is not None:
+            self._expectations.forget(old.metadata.uid)
+
+    def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
+        for pod in (old, new):
+            owner = controller_of(pod.metadata) if pod is not None else None
+            if pod is not None and owner is not None and owner.kind == SeenStatefulSet.KIND:
+                self._queue.add(ObjectKey(pod.metadata.namespace, owner.name))
+        if new is not None and controller_of(new.metadata) is None:
+            self._queue_parent(new)
+
+    def _queue_parent(self, stray: SeenPod) -> None:
+        """The set whose number a pod bears may want it."""
+        key = ObjectKey(stray.metadata.namespace, parent_and_ordinal(stray)[0])
+        if self._sets.cache.get(key) is not None:
+            self._queue.add(key)
+
+    # One set
+
+    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+        """Take the next steps, and tell how far it is."""
+        cached = self._sets.cache.get(key)
+        if cached is None:
+            return None
+        found = self._written.latest(cached)
+        claimed = await self._claim(found)
+        history = await self._histories.of(found)
+        pods = self._expectations.overlay(found.metadata.uid, claimed)
+        wanted = plan(found, pods, history.names, self._clock.wall())
+        refusal = await self._carry_out(found, wanted, history.templates)
+        await self._settle_storage(found, pods)
+        pods = self._expectations.overlay(found.metadata.uid, claimed)
+        now = self._clock.wall()
+        status = status_of(found, pods, history.names, history.collisions, now)
+        answer = await write_status(self._client, found, found.status, status, _REQUIRED)
+        if answer is not None:
+            self._written.wrote(answer)
+        await self._histories.trim(found, pods, Names(status.current_revision, status.update_revision))
+        if refusal is not None:
+            raise refusal
+        return self._again(found, pods, wanted, now.timestamp())
+
+    def _again(self, found: SeenStatefulSet, pods: list[SeenPod], done: Plan, now: float) -> Requeue | None:
+        if any(self._storage.is_stale(found, birth.ordinal) for birth in done.births):
+            return Requeue(LOOK_AGAIN)
+        wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now)
+        return Requeue(max(wait, 0.0) + 0.01) if wait is not None else None
+
+    async def _claim(self, found: SeenStatefulSet) -> list[SeenPod]:
+        """The set's pods; it adopts only those that bear its name."""
+        name = found.metadata.name
+        eligible = EligiblePods(self._pods.cache, lambda pod: parent_and_ordinal(pod)[0] == name)
+        return await self._claims.claim(found, selector_of(found.spec.selector), eligible)
+
+    # Steps
+
+    async def _carry_out(
+        self, found: SeenStatefulSet, wanted: Plan, templates: dict[str, Template]
+    ) -> KubeError | None:
+        births = [partial(self._bear, found, birth, templates[birth.revision]) for birth in wanted.births]
+        deaths = [partial(self._end, found, pod) for pod in wanted.deaths]
+        names = [partial(self._name, found, pod) for pod in wanted.nameless]
+        return await in_batches(births) or await in_batches(names) or await in_batches(deaths)
+
+    async def _bear(self, found: SeenStatefulSet, birth: Birth, template: Template) -> None:
+        """Make a pod with its claims; not while claims of its predecessor are still going."""
+        if self._storage.is_stale(found, birth.ordinal):
+            return
+        await self._storage.provide(found, birth.ordinal)
+        name = pod_name(found, birth.ordinal)
+        try:
+            made = await self._create(numbered_pod(found, template, birth.revision, birth.ordinal), found)
+        except StatusError as error:
+            if not error.is_already_exists:
+                self._tell(found, "create", name, error)
+            raise
+        self._expectations.created(found.metadata.uid, made)
+        self._tell(found, "create", name)
+
+    async def _create(self, pod: dict[str, Json], found: SeenStatefulSet) -> SeenPod:
+        plain = self._client.of(SeenPod.resource)
+        made = await plain.create(pod, found.metadata.namespace)
+        return self._pods.objects.kind.read(plain.kind.body(made))
+
+    async def _end(self, found: SeenStatefulSet, pod: SeenPod) -> None:
+        try:
+            await self._pods.objects.delete(pod.key, Deletion(uid=pod.metadata.uid))
+        except StatusError as error:
+            if not error.is_not_found:
+                self._tell(found, "delete", pod.metadata.name, error)
+                raise
+        self._expectations.deleted(found.metadata.uid, pod)
+        self._tell(found, "delete", pod.metadata.name)
+
+    async def _name(self, found: SeenStatefulSet, pod: SeenPod) -> None:
+        labels = identity_labels(pod.metadata.name, ordinal_of(pod))
+        patch = MergePatch({"metadata": {"uid": pod.metadata.uid, "labels": labels}})
+        await self._pods.objects.patch(pod.key, patch)
+        self._tell(found, "update", pod.metadata.name)
+
+    async def _settle_storage(self, found: SeenStatefulSet, pods: list[SeenPod]) -> None:
+        if not found.spec.volume_claim_templates or found.metadata.deletion_timestamp is not None:
+            return
+        who = roster(found, pods)
+        for ordinal, pod in who.places.items():
+            if pod is not None and pod.status.phase == "Pending":
+                await self._storage.provide(found, ordinal)
+        for pod in (*who.places.values(), *who.condemned):
+            if pod is not None:
+                await self._storage.settle(found, pod)
+
+    def _tell(self, found: SeenStatefulSet, verb: str, pod: str, error: StatusError | None = None) -> None:
+        what = f"{verb} Pod {pod} in StatefulSet {found.metadata.name}"
+        if error is None:
+            note = Note("Normal", f"Successful{verb.capitalize()}", f"{what} successful")
+        else:
+            note = Note("Warning", f"Failed{verb.capitalize()}", f"{what} failed error: {error}")
+        self._recorder.record(reference_to(found), note)

@@ -1,0 +1,78 @@
+"""Who a numbered pod is: its name, labels, host name and claims; pure."""
+
+import re
+
+from kohort.api.codec import Json
+from kohort.embedded.controllers.pods import pod_from_template
+from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.serving import SeenStatefulSet, Template
+
+REVISION_LABEL = "controller-revision-hash"
+NAME_LABEL = "statefulset.kubernetes.io/pod-name"
+INDEX_LABEL = "apps.kubernetes.io/pod-index"
+
+_NUMBERED = re.compile(r"(.*)-([0-9]{1,9})")
+
+
+def parent_and_ordinal(pod: SeenPod) -> tuple[str, int]:
+    """The set and the number that a pod's name tells; -1 where it tells none."""
+    match = _NUMBERED.fullmatch(pod.metadata.name)
+    return (match[1], int(match[2])) if match else ("", -1)
+
+
+def ordinal_of(pod: SeenPod) -> int:
+    """The number of a pod."""
+    return parent_and_ordinal(pod)[1]
+
+
+def pod_name(found: SeenStatefulSet, ordinal: int) -> str:
+    """The name of a numbered pod."""
+    return f"{found.metadata.name}-{ordinal}"
+
+
+def claim_name(found: SeenStatefulSet, template: Template, ordinal: int) -> str:
+    """The name of a claim of a numbered pod."""
+    return f"{template['metadata']['name']}-{pod_name(found, ordinal)}"
+
+
+def has_identity(pod: SeenPod) -> bool:
+    """Whether a pod's labels say who it is."""
+    return pod.metadata.labels.get(NAME_LABEL) == pod.metadata.name
+
+
+def identity_labels(name: str, ordinal: int) -> dict[str, str]:
+    """What a pod's labels say of who it is."""
+    return {NAME_LABEL: name, INDEX_LABEL: str(ordinal)}
+
+
+def revision_of(pod: SeenPod) -> str:
+    """The name of the revision that a pod was made from."""
+    return pod.metadata.labels.get(REVISION_LABEL, "")
+
+
+def numbered_pod(found: SeenStatefulSet, template: Template, revision: str, ordinal: int) -> dict[str, Json]:
+    """A pod of a set, made from the template of a revision."""
+    pod = pod_from_template(template, found)
+    name = pod_name(found, ordinal)
+    labels = {**pod["metadata"].get("labels", {}), **identity_labels(name, ordinal), REVISION_LABEL: revision}
+    spec = {**pod["spec"], "hostname": name, "subdomain": found.spec.service_name}
+    if found.spec.volume_claim_templates:
+        spec["volumes"] = _volumes(found, pod["spec"].get("volumes") or [], ordinal)
+    return {**pod, "metadata": {**pod["metadata"], "name": name, "labels": labels}, "spec": spec}
+
+
+def _volumes(found: SeenStatefulSet, others: list[Json], ordinal: int) -> list[Json]:
+    """The volumes of a pod; its claims take the place of others under the same name."""
+    claims = {each["metadata"]["name"]: claim_name(found, each, ordinal) for each in found.spec.volume_claim_templates}
+    mounted = [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()]
+    return [*mounted, *(each for each in others if each["name"] not in claims)]
+
+
+def numbered_claim(found: SeenStatefulSet, template: Template, ordinal: int) -> dict[str, Json]:
+    """A claim of a numbered pod."""
+    metadata = template.get("metadata") or {}
+    selected = found.spec.selector.match_labels if found.spec.selector is not None else {}
+    place = {"name": claim_name(found, template, ordinal), "namespace": found.metadata.namespace}
+    labels = {**(metadata.get("labels") or {}), **selected}
+    kept = {key: value for key, value in metadata.items() if key in ("annotations", "finalizers") and value}
+    return {"metadata": {**kept, **place, "labels": labels}, "spec": template.get("spec") or {}}

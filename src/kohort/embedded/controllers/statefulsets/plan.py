@@ -1,0 +1,197 @@
+"""What a StatefulSet does about its pods next, and what its status says of them; pure.
+
+In order means one change at a time: each pod waits for those before it, and goes after those behind it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+
+from kohort.api.core.apps import StatefulSetStatus
+from kohort.embedded.controllers.availability import is_available
+from kohort.embedded.controllers.seen import SeenPod
+from kohort.embedded.controllers.serving import SeenStatefulSet
+from kohort.embedded.controllers.shares import rounded_down
+from kohort.embedded.controllers.statefulsets.identity import has_identity, ordinal_of, revision_of
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The revisions of a set: the one its pods come from, and the one they go to."""
+
+    current: str
+    update: str
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """A pod to be made."""
+
+    ordinal: int
+    revision: str
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is to be done now."""
+
+    births: list[Birth] = field(default_factory=list)
+    deaths: list[SeenPod] = field(default_factory=list)
+    nameless: list[SeenPod] = field(default_factory=list)
+    """Pods whose labels do not say who they are."""
+
+
+class _Blocked(Exception):  # noqa: N818 - not an error, but the end of a turn
+    """Everything further has to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """The places of a set with the pods in them, and the pods beyond its bounds, highest number first."""
+
+    places: dict[int, SeenPod | None]
+    condemned: tuple[SeenPod, ...]
+
+
+def roster(found: SeenStatefulSet, pods: Sequence[SeenPod]) -> Roster:
+    """Who is where; pods without a number are nobody's."""
+    start = found.spec.ordinals.start
+    places: dict[int, SeenPod | None] = dict.fromkeys(range(start, start + found.spec.replicas))
+    condemned = []
+    for pod in pods:
+        ordinal = ordinal_of(pod)
+        if ordinal in places:
+            places[ordinal] = pod
+        elif ordinal >= 0:
+            condemned.append(pod)
+    return Roster(places, tuple(sorted(condemned, key=ordinal_of, reverse=True)))
+
+
+def plan(found: SeenStatefulSet, pods: Sequence[SeenPod], names: Names, now: datetime) -> Plan:
+    """The next changes."""
+    turn = _Turn(found, roster(found, pods), names, now.timestamp())
+    if found.metadata.deletion_timestamp is None:
+        turn.take()
+    return turn.plan
+
+
+class _Turn:
+    """One look at a set: fill its places, then remove what is beyond, then bring old pods up to date."""
+
+    def __init__(self, found: SeenStatefulSet, who: Roster, names: Names, now: float) -> None:
+        self._spec = found.spec
+        self._status = found.status
+        self._who = who
+        self._names = names
+        self._now = now
+        self._in_order = found.spec.pod_management_policy != "Parallel"
+        self.plan = Plan()
+
+    def take(self) -> None:
+        try:
+            for ordinal, pod in self._who.places.items():
+                self._fill(ordinal, pod)
+            for pod in self._who.condemned:
+                self._remove(pod)
+            if self._spec.update_strategy.type != "OnDelete":
+                self._update()
+        except _Blocked:
+            return
+
+    def _wait(self) -> None:
+        if self._in_order:
+            raise _Blocked
+
+    def _fill(self, ordinal: int, pod: SeenPod | None) -> None:
+        if pod is None:
+            self.plan.births.append(Birth(ordinal, self._revision_for(ordinal)))
+            self._wait()
+            return
+        if pod.is_finished:
+            if not pod.is_leaving:
+                self.plan.deaths.append(pod)
+            self._wait()
+            return
+        if not self._serves(pod):
+            self._wait()
+        if not has_identity(pod):
+            self.plan.nameless.append(pod)
+
+    def _revision_for(self, ordinal: int) -> str:
+        """Pods below the partition stay at, and come back to, the revision that the set comes from."""
+        strategy = self._spec.update_strategy
+        if strategy.type == "OnDelete":
+            return self._names.update
+        kept = strategy.rolling_update
+        bound = (kept.partition or 0) if kept is not None else self._status.current_replicas
+        return self._names.current if ordinal - self._spec.ordinals.start < bound else self._names.update
+
+    def _remove(self, pod: SeenPod) -> None:
+        if pod.is_leaving:
+            self._wait()
+            return
+        may_recover = not self._serves(pod) and not pod.is_finished
+        if may_recover and pod is not self._first_unhealthy():
+            self._wait()
+        self.plan.deaths.append(pod)
+        self._wait()
+
+    def _first_unhealthy(self) -> SeenPod | None:
+        staying = (pod for pod in self._who.places.values() if pod is not None)
+        return next((pod for pod in (*staying, *self._who.condemned[::-1]) if not self._serves(pod)), None)
+
+    def _update(self) -> None:
+        room = self._most_unavailable() - sum(not self._serves(pod) for pod in self._who.places.values())
+        outdated = list(self._outdated())
+        if not self._in_order:
+            self.plan.deaths += [pod for pod in outdated if not self._serves(pod)]
+            outdated = [pod for pod in outdated if self._serves(pod)]
+        self.plan.deaths += outdated[: max(0, room)]
+
+    def _outdated(self) -> Iterator[SeenPod]:
+        """Pods that should be of the new revision and are not, highest number first."""
+        kept = self._spec.update_strategy.rolling_update
+        partition = (kept.partition or 0) if kept is not None else 0
+        for pod in list(self._who.places.values())[partition:][::-1]:
+            if pod is not None and pod.is_active and revision_of(pod) != self._names.update:
+                yield pod
+
+    def _most_unavailable(self) -> int:
+        kept = self._spec.update_strategy.rolling_update
+        allowed = kept.max_unavailable if kept is not None else None
+        return max(1, rounded_down(1 if allowed is None else allowed, self._spec.replicas))
+
+    def _serves(self, pod: SeenPod | None) -> bool:
+        if pod is None or pod.is_leaving or pod.status.phase != "Running":
+            return False
+        return is_available(pod, self._spec.min_ready_seconds, self._now)
+
+
+def status_of(
+    found: SeenStatefulSet, pods: Sequence[SeenPod], names: Names, collisions: int, now: datetime
+) -> StatefulSetStatus:
+    """What a set with these pods says of itself; a finished update makes the new revision the current one."""
+    who = roster(found, pods)
+    counted = [pod for pod in (*who.places.values(), *who.condemned) if pod is not None]
+    ready = [pod for pod in counted if pod.status.phase == "Running" and pod.is_ready]
+    staying = [pod for pod in counted if not pod.is_leaving]
+    moment = now.timestamp()
+    status = StatefulSetStatus(
+        observed_generation=found.metadata.generation,
+        replicas=len(counted),
+        ready_replicas=len(ready),
+        available_replicas=sum(is_available(pod, found.spec.min_ready_seconds, moment) for pod in ready),
+        current_replicas=sum(revision_of(pod) == names.current for pod in staying),
+        updated_replicas=sum(revision_of(pod) == names.update for pod in staying),
+        current_revision=names.current,
+        update_revision=names.update,
+        collision_count=collisions,
+        conditions=found.status.conditions,
+    )
+    if (status.updated_replicas, status.ready_replicas, status.replicas) != (found.spec.replicas,) * 3:
+        return status
+    return msgspec.structs.replace(
+        status, current_replicas=status.updated_replicas, current_revision=status.update_revision
+    )

@@ -1,0 +1,330 @@
+"""StatefulSets keep numbered pods with stable names and claims, and change them in order."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded.controllers.workshops import Workshop, labelled, workshop
+from embedded.server.clusters import Object, deployment, pod
+from kohort.api.core.apps import Ordinals, RollingUpdate, UpdateStrategy
+from kohort.api.core.objects import StatusCondition
+from kohort.api.core.pods import PodStatus
+from kohort.api.meta import ObjectMeta
+from kohort.embedded.controllers.seen import SeenPod, SeenPodSpec
+from kohort.embedded.controllers.serving import SeenStatefulSet, SeenStatefulSetSpec
+from kohort.embedded.controllers.statefulsets.controller import StatefulSets
+from kohort.embedded.controllers.statefulsets.identity import NAME_LABEL, REVISION_LABEL
+from kohort.embedded.controllers.statefulsets.plan import Names, plan, status_of
+from kohort.kube.clock import START
+
+CLAIMS = "/api/v1/namespaces/default/persistentvolumeclaims"
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+DISK = {
+    "metadata": {"name": "disk"},
+    "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[Workshop]:
+    async with workshop(StatefulSets) as running:
+        yield running
+
+
+def db(replicas: int = 3, **spec: Any) -> Object:
+    found = deployment("db", replicas)
+    return {**found, "kind": "StatefulSet", "spec": {**found["spec"], "serviceName": "db", **spec}}
+
+
+def image(name: str) -> Object:
+    return {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": name}]}}}}
+
+
+def partition(number: int) -> Object:
+    return {"spec": {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": number}}}}
+
+
+async def images(world: Workshop) -> dict[str, str]:
+    return {each["metadata"]["name"]: each["spec"]["containers"][0]["image"] for each in await world.pods()}
+
+
+async def claims(world: Workshop) -> list[str]:
+    return [each["metadata"]["name"] for each in await world.items(CLAIMS)]
+
+
+async def test_pods_come_one_after_the_other(world: Workshop) -> None:
+    found = await world.create(db())
+    for expected in (["db-0"], ["db-0", "db-1"], ["db-0", "db-1", "db-2"]):
+        await world.calm()
+        assert await world.names() == expected
+        await world.run(*[each for each in await world.pods() if each["status"]["phase"] == "Pending"])
+    await world.calm()
+    status = (await world.get(found))["status"]
+    revision = status["updateRevision"]
+    assert status == {
+        "observedGeneration": 1,
+        "replicas": 3,
+        "readyReplicas": 3,
+        "availableReplicas": 3,
+        "currentReplicas": 3,
+        "updatedReplicas": 3,
+        "currentRevision": revision,
+        "updateRevision": revision,
+        "collisionCount": 0,
+    }
+    second = (await world.pods())[1]
+    assert second["metadata"]["labels"] == {
+        "app": "db",
+        "apps.kubernetes.io/pod-index": "1",
+        "statefulset.kubernetes.io/pod-name": "db-1",
+        "controller-revision-hash": revision,
+    }
+    assert (second["spec"]["hostname"], second["spec"]["subdomain"]) == ("db-1", "db")
+    assert ("SuccessfulCreate", "create Pod db-1 in StatefulSet db successful") in await world.events()
+
+
+async def test_parallel_sets_do_not_wait(world: Workshop) -> None:
+    found = await world.create(db(podManagementPolicy="Parallel"))
+    await world.calm()
+    assert await world.names() == ["db-0", "db-1", "db-2"]
+    await world.merge(found, {"spec": {"replicas": 0}})
+    await world.calm()
+    assert await world.names() == []
+
+
+async def test_pods_go_highest_first_and_one_by_one(world: Workshop) -> None:
+    found = await world.create(db())
+    await world.run_all()
+    await world.merge(found, {"spec": {"replicas": 1}})
+    await world.calm()
+    leaving = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
+    assert [each["metadata"]["name"] for each in leaving] == ["db-2"]
+    await world.run_all()
+    assert await world.names() == ["db-0"]
+
+
+async def test_a_pod_that_ended_is_replaced_under_its_name(world: Workshop) -> None:
+    await world.create(db(2))
+    await world.run_all()
+    first, _ = await world.pods()
+    await world.set_status(first, phase="Failed")
+    await world.run_all()
+    assert await world.names() == ["db-0", "db-1"]
+    assert not await world.is_there(first)
+
+
+async def test_an_update_goes_backwards_and_waits_for_each(world: Workshop) -> None:
+    found = await world.create(db(2))
+    await world.run_all()
+    before = (await world.get(found))["status"]["currentRevision"]
+    await world.merge(found, image("new"))
+    await world.calm()
+    status = (await world.get(found))["status"]
+    assert status["currentRevision"] == before != status["updateRevision"]
+    leaving = [each for each in await world.pods() if each["metadata"].get("deletionTimestamp")]
+    assert [each["metadata"]["name"] for each in leaving] == ["db-1"]
+    await world.delete(leaving[0], gracePeriodSeconds=0)
+    await world.calm()
+    assert await images(world) == {"db-0": "busybox:1", "db-1": "new"}
+    await world.run_all()
+    assert await images(world) == {"db-0": "new", "db-1": "new"}
+    status = (await world.get(found))["status"]
+    assert status["currentRevision"] == status["updateRevision"]
+    assert status["currentReplicas"] == status["updatedReplicas"] == 2
+
+
+async def test_a_partition_keeps_the_lower_pods_as_they_were(world: Workshop) -> None:
+    found = await world.create(db())
+    await world.run_all()
+    await world.merge(found, {"spec": {**image("new")["spec"], **partition(2)["spec"]}})
+    await world.run_all()
+    assert await images(world) == {"db-0": "busybox:1", "db-1": "busybox:1", "db-2": "new"}
+    await world.delete((await world.pods())[0], gracePeriodSeconds=0)
+    await world.run_all()
+    assert (await images(world))["db-0"] == "busybox:1"
+    status = (await world.get(found))["status"]
+    assert (status["currentReplicas"], status["updatedReplicas"]) == (2, 1)
+    await world.merge(found, partition(0))
+    await world.run_all()
+    assert set((await images(world)).values()) == {"new"}
+
+
+async def test_on_delete_waits_for_somebody_to_delete(world: Workshop) -> None:
+    found = await world.create(db(2, updateStrategy={"type": "OnDelete"}))
+    await world.run_all()
+    await world.merge(found, image("new"))
+    await world.run_all()
+    assert set((await images(world)).values()) == {"busybox:1"}
+    await world.delete((await world.pods())[0], gracePeriodSeconds=0)
+    await world.run_all()
+    assert await images(world) == {"db-0": "new", "db-1": "busybox:1"}
+
+
+async def test_numbers_can_start_elsewhere(world: Workshop) -> None:
+    await world.create(db(2, ordinals={"start": 5}))
+    await world.run_all()
+    assert await world.names() == ["db-5", "db-6"]
+
+
+async def test_a_pod_waits_until_the_one_before_is_available(world: Workshop) -> None:
+    await world.create(db(2, minReadySeconds=20))
+    await world.run_all()
+    assert await world.names() == ["db-0"]
+    await world.later(21)
+    assert await world.names() == ["db-0", "db-1"]
+
+
+async def test_claims_come_with_pods_and_stay_behind(world: Workshop) -> None:
+    found = await world.create(db(2, volumeClaimTemplates=[DISK]))
+    await world.run_all()
+    assert await claims(world) == ["disk-db-0", "disk-db-1"]
+    assert (await world.pods())[1]["spec"]["volumes"] == [
+        {"name": "disk", "persistentVolumeClaim": {"claimName": "disk-db-1"}}
+    ]
+    assert (await world.items(CLAIMS))[0]["metadata"]["labels"] == {"app": "db"}
+    await world.merge(found, {"spec": {"replicas": 1}})
+    await world.run_all()
+    assert await world.names() == ["db-0"]
+    assert await claims(world) == ["disk-db-0", "disk-db-1"]
+
+
+async def test_claims_are_owned_by_whom_they_go_with(world: Workshop) -> None:
+    policy = {"whenScaled": "Delete", "whenDeleted": "Delete"}
+    spec = {"volumeClaimTemplates": [DISK], "persistentVolumeClaimRetentionPolicy": policy}
+    found = await world.create(db(2, **spec))
+    await world.run_all()
+    owners = [each["metadata"]["ownerReferences"] for each in await world.items(CLAIMS)]
+    assert [[one["kind"] for one in each] for each in owners] == [["StatefulSet"], ["StatefulSet"]]
+    await world.merge(found, {"spec": {"replicas": 1}})
+    await world.calm()
+    owners = [each["metadata"]["ownerReferences"] for each in await world.items(CLAIMS)]
+    assert [[one["kind"] for one in each] for each in owners] == [["StatefulSet"], ["Pod"]]
+
+
+async def test_a_new_pod_waits_for_claims_that_go_with_its_predecessor(world: Workshop) -> None:
+    policy = {"whenScaled": "Delete"}
+    spec = {"volumeClaimTemplates": [DISK], "persistentVolumeClaimRetentionPolicy": policy}
+    found = await world.create(db(1, **spec))
+    await world.run_all()
+    await world.merge(found, {"spec": {"replicas": 0}})
+    await world.run_all()
+    await world.merge(found, {"spec": {"replicas": 1}})
+    await world.later(3)
+    assert await world.names() == []
+    await world.cluster.ask("DELETE", f"{CLAIMS}/disk-db-0")
+    await world.later(3)
+    assert await world.names() == ["db-0"]
+
+
+async def test_going_back_takes_up_the_old_revision(world: Workshop) -> None:
+    found = await world.create(db(1))
+    await world.run_all()
+    first = (await world.get(found))["status"]["updateRevision"]
+    await world.merge(found, image("new"))
+    await world.run_all()
+    await world.merge(found, image("busybox:1"))
+    await world.run_all()
+    assert (await world.get(found))["status"]["updateRevision"] == first
+    numbers = {each["metadata"]["name"]: each["revision"] for each in await world.items(REVISIONS)}
+    assert len(numbers) == 2
+    assert numbers[first] == 3
+
+
+async def test_the_history_is_bounded(world: Workshop) -> None:
+    found = await world.create(db(1, revisionHistoryLimit=1))
+    for name in ("a", "b", "c"):
+        await world.run_all()
+        await world.merge(found, image(name))
+    await world.run_all()
+    assert sorted(each["revision"] for each in await world.items(REVISIONS)) == [3, 4]
+
+
+async def test_only_pods_that_bear_its_name_are_adopted(world: Workshop) -> None:
+    stray = await world.create(labelled(pod("stray"), app="db"))
+    mine = await world.create(labelled(pod("db-0"), app="db"))
+    await world.create(db(1))
+    await world.run_all()
+    assert not (await world.get(stray))["metadata"].get("ownerReferences")
+    found = await world.get(mine)
+    assert found["metadata"]["ownerReferences"][0]["kind"] == "StatefulSet"
+    assert found["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] == "db-0"
+
+
+async def test_a_set_at_rest_writes_nothing(world: Workshop) -> None:
+    await world.create(db(2, volumeClaimTemplates=[DISK]))
+    await world.run_all()
+    before = world.cluster.core.store.revision
+    await world.later(700)
+    assert world.cluster.core.store.revision == before
+
+
+# The plan
+
+NAMES = Names("old", "new")
+
+
+def seen(ordinal: int, revision: str, phase: str) -> SeenPod:
+    ready = (StatusCondition(type="Ready", status="True", last_transition_time=START),) if phase == "Running" else ()
+    name = f"db-{ordinal}"
+    return SeenPod(
+        metadata=ObjectMeta(name=name, uid=f"{name}-{revision}", labels={REVISION_LABEL: revision, NAME_LABEL: name}),
+        spec=SeenPodSpec(node_name="node"),
+        status=PodStatus(phase=phase, conditions=ready),
+    )
+
+
+SETS = st.builds(
+    lambda replicas, policy, low, start, most: SeenStatefulSet(
+        metadata=ObjectMeta(name="db", uid="db"),
+        spec=SeenStatefulSetSpec(
+            replicas=replicas,
+            pod_management_policy=policy,
+            ordinals=Ordinals(start=start),
+            update_strategy=UpdateStrategy(
+                type="RollingUpdate", rolling_update=RollingUpdate(partition=low, max_unavailable=most)
+            ),
+        ),
+    ),
+    st.integers(0, 6),
+    st.sampled_from(["OrderedReady", "Parallel"]),
+    st.integers(0, 4),
+    st.integers(0, 2),
+    st.sampled_from([None, 1, 2, "50%"]),
+)
+PODS = st.dictionaries(
+    st.integers(0, 8),
+    st.tuples(st.sampled_from(["old", "new"]), st.sampled_from(["Pending", "Running", "Failed"])),
+    max_size=6,
+)
+
+
+@given(SETS, PODS)
+def test_every_set_comes_to_rest_with_its_numbers_filled(
+    found: SeenStatefulSet, start: dict[int, tuple[str, str]]
+) -> None:
+    pods = {ordinal: seen(ordinal, *what) for ordinal, what in start.items()}
+    for _ in range(60):
+        wanted = plan(found, list(pods.values()), NAMES, START)
+        if found.spec.pod_management_policy == "OrderedReady":
+            assert len(wanted.births) <= 1
+            assert not (wanted.births and wanted.deaths)
+        assert all(birth.ordinal not in pods for birth in wanted.births)
+        for each in wanted.deaths:
+            del pods[int(each.metadata.name.removeprefix("db-"))]
+        for birth in wanted.births:
+            pods[birth.ordinal] = seen(birth.ordinal, birth.revision, "Pending")
+        waiting = [ordinal for ordinal, each in pods.items() if each.status.phase == "Pending"]
+        if not (waiting or wanted.births or wanted.deaths):
+            break
+        pods |= {n: seen(n, pods[n].metadata.labels[REVISION_LABEL], "Running") for n in waiting[:1]}
+    first = found.spec.ordinals.start
+    assert sorted(pods) == list(range(first, first + found.spec.replicas))
+    low = found.spec.update_strategy.rolling_update
+    assert low is not None
+    moved = [pods[n].metadata.labels[REVISION_LABEL] for n in sorted(pods)[low.partition or 0 :]]
+    assert set(moved) <= {"new"}
+    status = status_of(found, list(pods.values()), NAMES, 0, START)
+    assert status.ready_replicas == status.replicas == found.spec.replicas
