@@ -1,5 +1,6 @@
 """A recorded run replays to the same decisions, and a damaged log is answered with the line to look at."""
 
+from dataclasses import fields
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,15 @@ from engine.scenario_strategies import scenarios
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
 from kohort.api.errors import DocumentError
+from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectMeta
+from kohort.engine.cycle import CycleRules
 from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
+from kohort.engine.fair_preemption import FairRules
+from kohort.engine.flavors import Rules
 from kohort.engine.record import (
     Applied,
     Decided,
@@ -32,14 +37,51 @@ from kohort.engine.record import (
     replay,
     unpacked,
 )
+from kohort.engine.record.header import VERSION, decisions_header, events_header, settings_of
 from kohort.engine.records import Key
+from kohort.engine.requests.rules import RequestRules, Transformation
 from kohort.engine.scenario import DAWN, Stage
 from kohort.engine.settings import Settings
+from kohort.engine.tournament import TournamentRules
+from kohort.engine.usage_history import HistoryRules
 
 Json = Any
-HEADER = b'{"log":"kohort-events","version":1}\n'
+HEADER = events_header(Settings())
 TURN = b'{"do":"turn","t":"2026-01-01T00:00:00Z","turn":"schedule"}\n'
 W = Key("ns", "w")
+
+
+names = st.sampled_from(["cpu", "memory", "example.com/gpu"])
+transformations = st.builds(
+    Transformation, st.dictionaries(names, st.integers(-(2**80), 2**80)), names | st.just(""), keeps_input=st.booleans()
+)
+settings_strategy = st.builds(
+    Settings,
+    gates=st.builds(FeatureGates, st.frozensets(st.sampled_from(Gate))),
+    cycle=st.builds(
+        CycleRules,
+        assigning=st.builds(Rules, st.booleans(), st.booleans(), st.booleans()),
+        tournament=st.none() | st.builds(TournamentRules, st.booleans(), st.booleans(), st.booleans()),
+        by_priority=st.booleans(),
+        preemptors_first=st.booleans(),
+        recomputes_on_overlap=st.booleans(),
+        allows_partial=st.booleans(),
+        keeps_progress=st.booleans(),
+        honours_gates=st.booleans(),
+        fails_fast=st.booleans(),
+    ),
+    fair=st.none() | st.builds(FairRules, st.tuples(st.text()), st.booleans()),
+    requests=st.builds(RequestRules, st.tuples(st.text()), st.dictionaries(names, transformations)),
+    waits_for_pods=st.booleans(),
+    eviction_timestamps=st.booleans(),
+    history=st.none()
+    | st.builds(
+        HistoryRules,
+        st.integers(0, 2**63 - 1),
+        st.integers(0, 2**63 - 1),
+        st.dictionaries(names, st.floats(0, allow_nan=False, allow_infinity=False)),
+    ),
+)
 
 
 class Tape:
@@ -51,23 +93,24 @@ class Tape:
         self.recorder = Recorder(engine or Engine(rules), self.events.append, self.decisions.append)
 
 
-def recorded(scenario: Json) -> tuple[Tape, Settings]:
+def recorded(scenario: Json) -> Tape:
     rules = configured(scenario["configuration"], **scenario["gates"])
     tape = Tape(rules)
     stage = Stage(rules)
     stage.engine = tape.recorder  # type: ignore[assignment]
     stage.play(scenario)
-    return tape, rules
+    return tape
 
 
 @given(scenarios(), st.sampled_from(["run.jsonl", "run.jsonl.gz"]))
 @settings(max_examples=30)
 def test_a_recorded_run_replays_to_the_same_decisions_byte_for_byte(scenario: Json, file: str) -> None:
-    tape, rules = recorded(scenario)
+    """By itself: the log brings its settings along."""
+    tape = recorded(scenario)
     log = read_events(unpacked(packed(tape.events, file), file), file)
     assert log.warning == ""
-    assert replay(log.entries, rules) == tape.decisions
-    again = Tape(rules)
+    assert replay(log) == tape.decisions
+    again = Tape(log.settings)
     for step in log.entries:
         again.recorder.take(step)
     assert again.events == tape.events
@@ -121,6 +164,7 @@ class TestEveryStep:
         assert isinstance(reserve, Reserve)
         decisions: list[Decision] = [
             replace(reserve, considered="f(Fit;borrow=1)", borrow=1),
+            replace(reserve, replaces=Key("ns", "older")),
             Evict(W, "InClusterQueue", Key("ns", "p"), "/R/q", "/R/b"),
             Migrate(W, Key("ns", "v")),
             Displace(W, ("n1", "n2")),
@@ -191,10 +235,9 @@ class TestACrash:
         log = read_events([HEADER, TURN.rstrip()])
         assert (len(log.entries), log.warning) == (1, "")
 
-    def test_the_header_breaks_off(self) -> None:
-        log = read_events([HEADER[:9]])
-        assert log.entries == ()
-        assert log.warning
+    def test_without_its_whole_header_a_log_is_of_no_use(self) -> None:
+        with pytest.raises(DocumentError, match=r"^run\.jsonl:1: not valid JSON"):
+            read_events([HEADER[:9]], "run.jsonl")
 
     @given(st.integers(20, 200))
     def test_a_compressed_file_breaks_off(self, cut: int) -> None:
@@ -239,14 +282,65 @@ def test_a_damaged_line_is_named_with_its_file_and_number(line: bytes, problem: 
     ("lines", "problem"),
     [
         ([], "empty"),
-        ([TURN], "unknown field"),
-        ([b'{"log":"kohort-decisions","version":1}\n'], "not of kohort-events"),
-        ([b'{"log":"kohort-events","version":2}\n'], "version 2 of the log is not known"),
+        ([TURN], "missing required field `log`"),
+        ([decisions_header()], "not of kohort-events"),
+        ([b'{"log":"kohort-events","version":%d}\n' % VERSION], "missing required field `settings`"),
+        ([HEADER.replace(b'"PartialAdmission"', b'"Telepathy"')], "gates that are not known: Telepathy"),
     ],
 )
 def test_a_log_must_begin_with_its_header(lines: list[bytes], problem: str) -> None:
     with pytest.raises(DocumentError, match=problem):
         read_events(lines)
+
+
+@pytest.mark.parametrize("version", [1, VERSION + 1])
+@pytest.mark.parametrize(("read", "log"), [(read_events, "kohort-events"), (read_decisions, "kohort-decisions")])
+def test_a_log_of_another_version_is_answered_in_one_line(read: Any, log: str, version: int) -> None:
+    header = msgspec.json.encode({"log": log, "version": version, "moods": ["whatever came later"]})
+    with pytest.raises(DocumentError) as caught:
+        read([header + b"\n", TURN], "run.jsonl")
+    assert str(caught.value) == (
+        f"run.jsonl:1: version {version} of the log can't be read, only version {VERSION}: record it again, or read it"
+        " with the release of Kohort that wrote it"
+    )
+
+
+class TestSettings:
+    """A log replays by itself, whatever the defaults of the release that reads it."""
+
+    def test_all_of_them_are_in_the_header(self) -> None:
+        """Whoever changes what this line says raises the version of the log."""
+        few = Settings(FeatureGates(frozenset({Gate.PartialAdmission})))
+        assert VERSION == 2
+        assert events_header(few) == (
+            b'{"log":"kohort-events","version":2,"settings":{"gates":["PartialAdmission"],"cycle":{"assigning":'
+            b'{"uses_fungibility":true,"ignores_undeclared":false,"preempts_by_share":false},"tournament":null,'
+            b'"by_priority":true,"preemptors_first":false,"recomputes_on_overlap":true,"allows_partial":true,'
+            b'"keeps_progress":true,"honours_gates":false,"fails_fast":true},"fair":null,"requests":{"excluded":[],'
+            b'"transformations":{}},"waitsForPods":false,"evictionTimestamps":true,"history":null}}\n'
+        )
+
+    @given(settings_strategy)
+    def test_they_come_out_as_they_went_in(self, rules: Settings) -> None:
+        line = events_header(rules)
+        found = settings_of(line)
+        assert events_header(found) == line
+        for each in fields(Settings):
+            if each.name != "requests":
+                assert getattr(found, each.name) == getattr(rules, each.name)
+        assert found.requests.excluded == rules.requests.excluded
+        assert found.requests.transformations == rules.requests.transformations
+
+    def test_logs_of_decisions_under_different_settings_begin_alike(self) -> None:
+        plain, fair = Tape(Settings()), Tape(Settings(fair=FairRules()))
+        assert plain.decisions == fair.decisions
+        assert plain.events != fair.events
+
+    def test_a_factor_must_be_a_number(self) -> None:
+        by = Transformation({"x": 7}, "", keeps_input=True)
+        line = events_header(Settings(requests=RequestRules((), {"a": by})))
+        with pytest.raises(DocumentError, match="factors must be whole numbers"):
+            read_events([line.replace(b'"7"', b'"seven"')])
 
 
 def test_a_file_that_is_no_gzip_is_refused_by_name() -> None:

@@ -1,0 +1,218 @@
+"""Steps and decisions as lines of JSON, and back.
+
+A line says with `do` what it is, so that each can be read alone.
+"""
+
+from datetime import datetime
+from typing import Any, Final, get_args
+
+import msgspec
+from msgspec import structs
+
+from kohort.api.codec import decode, encode
+from kohort.api.core.objects import ObjectView
+from kohort.api.errors import DecodeError
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.api.meta import Time
+from kohort.api.struct import Struct
+from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
+from kohort.engine.events import Event, EvictionFailed, Gone, Object, Put, ReservationFailed
+from kohort.engine.record.model import Applied, Decided, Step, Turn, Turned
+from kohort.engine.records import Key
+
+
+class _Line(Struct, forbid_unknown_fields=True, tag_field="do"):
+    t: Time
+
+
+class _Put(_Line, tag="put"):
+    object: msgspec.Raw
+
+
+class _Gone(_Line, tag="gone"):
+    kind: str
+    key: Key
+
+
+class _ReservationFailed(_Line, tag="reservationFailed"):
+    workload: Key
+
+
+class _EvictionFailed(_Line, tag="evictionFailed"):
+    workload: Key
+
+
+class _Turn(_Line, tag="turn"):
+    turn: Turn
+
+
+class _Decision(_Line):
+    turn: int
+    workload: Key
+
+
+class _Reserve(_Decision, tag="reserve"):
+    admission: Admission
+    considered: str = ""
+    borrow: int = 0
+    replaces: Key | None = None
+
+
+class _Evict(_Decision, tag="evict"):
+    reason: str
+    preemptor: Key
+    preemptor_path: str
+    victim_path: str
+
+
+class _Migrate(_Decision, tag="migrate"):
+    successor: Key
+
+
+class _Displace(_Decision, tag="displace"):
+    nodes: tuple[str, ...]
+
+
+class _Linger(_Decision, tag="linger"):
+    message: str
+
+
+class _Wait(_Decision, tag="wait"):
+    reason: str
+    message: str
+    requeue: Requeue
+
+
+_EventLine: Any = _Put | _Gone | _ReservationFailed | _EvictionFailed | _Turn
+_DecisionLine: Any = _Reserve | _Evict | _Migrate | _Displace | _Linger | _Wait
+
+
+def ended(line: Any) -> bytes:
+    """A line with its end."""
+    return encode(line) + b"\n"
+
+
+def turn_line(turn: Turn, now: datetime) -> bytes:
+    """A turn that the engine is asked for."""
+    return ended(_Turn(t=now, turn=turn))
+
+
+def event_line(event: Event, now: datetime) -> bytes:
+    """An event that the engine is told of."""
+    return ended(_event_line(event, now))
+
+
+def decision_line(decision: Decision, turn: int, now: datetime) -> bytes:
+    """A decision and the number of its turn."""
+    return ended(_decision_line(decision, turn, now))
+
+
+def _event_line(event: Event, now: datetime) -> Any:
+    match event:
+        case Put(object=thing):
+            return _Put(t=now, object=_object(thing))
+        case Gone(kind=kind, key=key):
+            return _Gone(t=now, kind=kind, key=key)
+        case ReservationFailed(workload=key):
+            return _ReservationFailed(t=now, workload=key)
+        case EvictionFailed(workload=key):
+            return _EvictionFailed(t=now, workload=key)
+
+
+def _object(thing: Object) -> msgspec.Raw:
+    """The object with its kind, on one line: what it holds unread may have been written on several."""
+    if isinstance(thing, ObjectView):
+        thing = structs.replace(thing, api_version=thing.API_VERSION, kind=thing.KIND)
+    return msgspec.Raw(msgspec.json.format(encode(thing), indent=-1))
+
+
+def _decision_line(decision: Decision, turn: int, now: datetime) -> Any:
+    key = decision.workload
+    match decision:
+        case Reserve():
+            return _Reserve(
+                t=now,
+                turn=turn,
+                workload=key,
+                admission=decision.admission,
+                considered=decision.considered,
+                borrow=decision.borrow,
+                replaces=decision.replaces,
+            )
+        case Evict():
+            return _Evict(
+                t=now,
+                turn=turn,
+                workload=key,
+                reason=decision.reason,
+                preemptor=decision.preemptor,
+                preemptor_path=decision.preemptor_path,
+                victim_path=decision.victim_path,
+            )
+        case Migrate(successor=successor):
+            return _Migrate(t=now, turn=turn, workload=key, successor=successor)
+        case Displace(nodes=nodes):
+            return _Displace(t=now, turn=turn, workload=key, nodes=nodes)
+        case Linger(message=message):
+            return _Linger(t=now, turn=turn, workload=key, message=message)
+        case Wait(reason=reason, message=message, requeue=requeue):
+            return _Wait(t=now, turn=turn, workload=key, reason=reason, message=message, requeue=requeue)
+
+
+def step_of(line: bytes) -> Step:
+    """The step that a line tells of."""
+    found = decode(line, _EventLine)
+    match found:
+        case _Put():
+            return Applied(found.t, Put(_thing(found.object)))
+        case _Gone():
+            return Applied(found.t, Gone(found.kind, found.key))
+        case _ReservationFailed():
+            return Applied(found.t, ReservationFailed(found.workload))
+        case _EvictionFailed():
+            return Applied(found.t, EvictionFailed(found.workload))
+    return Turned(found.t, found.turn)
+
+
+class _Head(Struct):
+    api_version: str
+    kind: str
+
+
+def _names(kind: Any) -> tuple[str, str]:
+    resource = kind.resource if issubclass(kind, ObjectView) else kind.info.resource
+    return resource.api_version, resource.kind
+
+
+_KINDS: Final[dict[tuple[str, str], Any]] = {_names(kind): kind for kind in get_args(Object)}
+
+
+def _thing(raw: msgspec.Raw) -> Object:
+    head = decode(raw, _Head)
+    kind = _KINDS.get((head.api_version, head.kind))
+    if kind is None:
+        known = ", ".join(sorted(name for _, name in _KINDS))
+        raise DecodeError(f"the engine is never told of {head.api_version} {head.kind}, only of {known}")
+    thing: Object = decode(raw, kind)
+    return thing
+
+
+def decided_of(line: bytes) -> Decided:
+    """The decision that a line tells of."""
+    found = decode(line, _DecisionLine)
+    return Decided(found.t, found.turn, _decision(found))
+
+
+def _decision(line: Any) -> Decision:
+    match line:
+        case _Reserve():
+            return Reserve(line.workload, line.admission, line.considered, line.borrow, line.replaces)
+        case _Evict():
+            return Evict(line.workload, line.reason, line.preemptor, line.preemptor_path, line.victim_path)
+        case _Migrate():
+            return Migrate(line.workload, line.successor)
+        case _Displace():
+            return Displace(line.workload, line.nodes)
+        case _Linger():
+            return Linger(line.workload, line.message)
+    return Wait(line.workload, line.reason, line.message, line.requeue)

@@ -1,0 +1,63 @@
+"""What logs are made of: steps that an engine took, and what it decided."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from kohort.engine.decisions import Decision
+from kohort.engine.events import Event
+from kohort.engine.settings import Settings
+
+
+class Turn(Enum):
+    """How the engine was asked to decide."""
+
+    SCHEDULE = "schedule"
+    CYCLE = "cycle"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An event that the engine was told of."""
+
+    at: datetime
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A turn that the engine was asked for."""
+
+    at: datetime
+    turn: Turn
+
+
+Step = Applied | Turned
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision and the number of its turn; a Wait has lost its assignment."""
+
+    at: datetime
+    turn: int
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class EventLog:
+    """What an engine was told and asked, and the settings under which it decided: all that a replay needs."""
+
+    settings: Settings
+    entries: tuple[Step, ...]
+    warning: str = ""
+    """Not empty where the last line breaks off, as after a crash."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionLog:
+    """What an engine decided."""
+
+    entries: tuple[Decided, ...]
+    warning: str = ""
+    """Not empty where the last line breaks off, as after a crash."""

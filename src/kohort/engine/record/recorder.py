@@ -1,0 +1,69 @@
+"""Recording an engine and replaying what was recorded.
+
+A step is written before it is taken, so that whatever goes wrong can be replayed.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from kohort.engine.decisions import Decision
+from kohort.engine.engine import Engine
+from kohort.engine.events import Event
+from kohort.engine.record.header import decisions_header, events_header
+from kohort.engine.record.lines import decision_line, event_line, turn_line
+from kohort.engine.record.model import Applied, EventLog, Step, Turn, Turned
+
+Write = Callable[[bytes], object]
+"""Takes one line, with its end: the `write` of an open file, or the `append` of a list."""
+
+
+class Recorder:
+    """An engine that writes down what it is told and what it decides."""
+
+    def __init__(self, engine: Engine, events: Write, decisions: Write) -> None:
+        self.engine = engine
+        self._events = events
+        self._decisions = decisions
+        self._turns = 0
+        events(events_header(engine.settings))
+        decisions(decisions_header())
+
+    def apply(self, event: Event, now: datetime) -> None:
+        """Take in what happened."""
+        self._events(event_line(event, now))
+        self.engine.apply(event, now)
+
+    def schedule(self, now: datetime) -> list[Decision]:
+        """Decide whatever can be decided now."""
+        return self._turn(Turn.SCHEDULE, now, self.engine.schedule)
+
+    def run_cycle(self, now: datetime) -> list[Decision]:
+        """Run a single cycle over every tree."""
+        return self._turn(Turn.CYCLE, now, self.engine.run_cycle)
+
+    def take(self, step: Step) -> None:
+        """Take a step that was recorded before."""
+        match step:
+            case Applied(at=at, event=event):
+                self.apply(event, at)
+            case Turned(at=at, turn=Turn.SCHEDULE):
+                self.schedule(at)
+            case Turned(at=at, turn=Turn.CYCLE):
+                self.run_cycle(at)
+
+    def _turn(self, turn: Turn, now: datetime, decide: Callable[[datetime], list[Decision]]) -> list[Decision]:
+        self._turns += 1
+        self._events(turn_line(turn, now))
+        decisions = decide(now)
+        for decision in decisions:
+            self._decisions(decision_line(decision, self._turns, now))
+        return decisions
+
+
+def replay(log: EventLog) -> list[bytes]:
+    """Take all steps with a new engine of the same settings; the lines of its decisions."""
+    decisions: list[bytes] = []
+    recorder = Recorder(Engine(log.settings), events=len, decisions=decisions.append)
+    for step in log.entries:
+        recorder.take(step)
+    return decisions
