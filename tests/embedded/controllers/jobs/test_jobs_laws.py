@@ -13,7 +13,6 @@ from kohort.api.meta import ObjectMeta
 from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
 from kohort.embedded.controllers.jobs.indexes import Indexes
 from kohort.embedded.controllers.jobs.plan import Plan, plan
-from kohort.embedded.controllers.jobs.reporting import status_patch
 from kohort.embedded.controllers.jobs.staffing import NewPod
 from kohort.embedded.controllers.jobs.views import (
     COMPLETE,
@@ -24,6 +23,7 @@ from kohort.embedded.controllers.jobs.views import (
     SeenJobSpec,
     is_tracked,
 )
+from kohort.embedded.controllers.reporting import status_patch
 from kohort.embedded.controllers.seen import SeenPod, SeenPodSpec
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

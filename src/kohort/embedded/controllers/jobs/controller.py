@@ -17,9 +17,9 @@ from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
 from kohort.embedded.controllers.jobs.making import pods_to_make
 from kohort.embedded.controllers.jobs.orphans import PATIENT, OrphanPods
 from kohort.embedded.controllers.jobs.plan import Plan, plan
-from kohort.embedded.controllers.jobs.reporting import Reports, status_patch
 from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, SeenJob, is_tracked
 from kohort.embedded.controllers.pods import PodHands
+from kohort.embedded.controllers.reporting import Reports, status_patch
 from kohort.embedded.controllers.seen import SeenPod, controller_of, reference_to
 from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
@@ -53,7 +53,7 @@ class JobController(BuiltIn[ObjectKey]):
         self._hands = PodHands(client, self._recorder)
         self._claims = Claims(client, (TRACKING,))
         self._expectations = Expectations(client.clock)
-        self._reports = Reports(client)
+        self._reports = Reports(client, JOBS)
         self._records: dict[str, FailureRecord] = {}
         self._jobs = informers.of(JOBS)
         self._jobs.index(_BY_UID, _uid)
@@ -186,9 +186,10 @@ class JobController(BuiltIn[ObjectKey]):
 
     async def _report(self, job: SeenJob, planned: Plan) -> SeenJob:
         """Write the status where it changed; the very same Job where it did not."""
-        if not status_patch(job.status, planned.status):
+        changes = status_patch(job.status, planned.status)
+        if not changes:
             return job
-        written = await self._reports.write(job, planned.status)
+        written = await self._reports.write(job, changes)
         self._records[job.metadata.uid] = planned.record
         for note in planned.notes:
             self._recorder.record(reference_to(job), note)

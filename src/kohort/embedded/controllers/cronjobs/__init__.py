@@ -1,0 +1,1 @@
+"""CronJobs: Jobs made by the clock."""

@@ -1,0 +1,67 @@
+"""Deletes Jobs whose time after their end is up, pods first.
+
+The Job is read anew before, since whoever raised the limit in the meantime wants to keep it.
+"""
+
+from datetime import datetime, timedelta
+
+from kohort.embedded.controllers.builtin import BuiltIn
+from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, JOBS, SeenJob
+from kohort.kube.client import Client
+from kohort.kube.controller import Requeue
+from kohort.kube.errors import StatusError
+from kohort.kube.informer import Informers
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.options import Deletion
+
+
+class ExpiredJobs(BuiltIn[ObjectKey]):
+    """Watches over `ttlSecondsAfterFinished`."""
+
+    NAME = "ttl-after-finished-controller"
+
+    def __init__(self, client: Client, informers: Informers) -> None:
+        super().__init__(client)
+        self._objects = client.of(JOBS)
+        self._jobs = informers.of(JOBS)
+        self._jobs.subscribe(self._on_job)
+
+    def _on_job(self, _: SeenJob | None, new: SeenJob | None) -> None:
+        left = None if new is None else self._left(new)
+        if new is not None and left is not None:
+            self._queue.add_after(new.key, left)
+
+    def _left(self, job: SeenJob) -> float | None:
+        """Seconds that a Job may stay; None for ever."""
+        expiry = None if job.is_leaving else expiry_of(job)
+        return None if expiry is None else (expiry - self._clock.wall()).total_seconds()
+
+    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+        """Delete a Job, if its time is really up."""
+        cached = self._jobs.cache.get(key)
+        if cached is None or self._left(cached) is None:
+            return None
+        try:
+            return await self._look(key)
+        except StatusError as error:
+            if not error.is_not_found:
+                raise
+            return None
+
+    async def _look(self, key: ObjectKey) -> Requeue | None:
+        live = await self._objects.get(key)
+        left = self._left(live)
+        if left is None:
+            return None
+        if left > 0:
+            return Requeue(left)
+        await self._objects.delete(key, Deletion(propagation="Foreground", uid=live.metadata.uid))
+        return None
+
+
+def expiry_of(job: SeenJob) -> datetime | None:
+    """When a Job that has ended is to go, if ever."""
+    limit = job.spec.ttl_seconds_after_finished
+    ends = (each for each in job.status.conditions if each.type in (COMPLETE, FAILED) and each.status == "True")
+    end = next((each.last_transition_time for each in ends), None)
+    return None if limit is None or end is None else end + timedelta(seconds=limit)
