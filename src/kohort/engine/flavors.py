@@ -75,11 +75,12 @@ def assign(search: Search, cycle: int = 0) -> Assignment:
 
 
 def _counted(search: Search) -> list[PodSet]:
+    """Pod sets of the size that is tried; one whose pods are all done stays empty (SCH-561)."""
     pod_sets = search.workload.pod_sets
     if search.counts is None:
         return list(pod_sets)
     counted = zip(pod_sets, search.counts, strict=True)
-    return [msgspec.structs.replace(pod_set, count=count) for pod_set, count in counted]
+    return [msgspec.structs.replace(each, count=count) if each.count else each for each, count in counted]
 
 
 def _groups(pod_sets: list[PodSet]) -> list[list[PodSet]]:
@@ -184,9 +185,16 @@ def _scan(
         attempts.append(attempt)
         if attempt.mode is not Mode.NO_FIT and _stops(search, attempt):
             return attempts, attempt
-        if is_preferred(attempt, best, search.queue.policies.prefers_preemption):
+        if _improves(search, attempt, best):
             best = attempt
     return attempts, best
+
+
+def _improves(search: Search, attempt: FlavorAttempt, best: FlavorAttempt | None) -> bool:
+    """Whether a flavor is better than the best so far; without fungibility only its mode counts (SCH-542)."""
+    if search.rules.uses_fungibility:
+        return is_preferred(attempt, best, search.queue.policies.prefers_preemption)
+    return attempt.mode > (Mode.NO_FIT if best is None else best.mode)
 
 
 def _first_index(search: Search, first: PodSet, flavors: FlavorGroup, requests: Mapping[str, int]) -> int:
