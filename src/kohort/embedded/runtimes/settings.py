@@ -31,6 +31,8 @@ class ProcessSettings:
     """Directories of this machine that pods may mount with hostPath; none by default."""
     inherit: tuple[str, ...] = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
     """Variables of the agent that containers get; everything else stays behind, since it may be secret."""
+    own_roots: bool = True
+    """Whether containers see their volumes at the mount paths, where the machine permits it; then `/` is a copy."""
     processes: int = 4096
     """Most processes and threads of a container."""
     log_size: int = 10 * MIB

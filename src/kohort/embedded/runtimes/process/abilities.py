@@ -10,6 +10,7 @@ from pathlib import Path
 
 import kohort
 from kohort.embedded.runtimes.process.cgroups import Groups, find_groups
+from kohort.embedded.runtimes.settings import ProcessSettings
 
 PROBE_SECONDS = 10.0
 _SOURCE = str(Path(kohort.__file__).parent.parent)
@@ -40,17 +41,20 @@ def shim_environment() -> Mapping[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath)}
 
 
-async def find_abilities(data: Path, cgroup: Path | None) -> Abilities:
+async def find_abilities(settings: ProcessSettings) -> Abilities:
     """Try what is permitted."""
-    groups = await asyncio.to_thread(find_groups, cgroup, f"kohort-{os.getpid()}")
-    place = data / "probe"
+    groups = await asyncio.to_thread(find_groups, settings.cgroup, f"kohort-{os.getpid()}")
+    why_not = await _try_roots(settings.data / "probe") if settings.own_roots else "switched off by the settings"
+    return Abilities(groups, not why_not, why_not, os.geteuid() == 0)
+
+
+async def _try_roots(place: Path) -> str:
     place.mkdir(mode=0o700, exist_ok=True)
     try:
-        why_not = await _probe(place)
+        return await _probe(place)
     finally:
         with contextlib.suppress(OSError):
             place.rmdir()
-    return Abilities(groups, not why_not, why_not, os.geteuid() == 0)
 
 
 async def _probe(place: Path) -> str:

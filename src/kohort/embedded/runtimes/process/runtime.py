@@ -85,7 +85,7 @@ class ProcessRuntime:
         """Find out what is permitted, and what a former agent has left."""
         make_data(self._settings.data)
         self._take_lock()
-        abilities = await find_abilities(self._settings.data, self._settings.cgroup)
+        abilities = await find_abilities(self._settings)
         self._home = Household(self._client, self._settings, abilities, self._home.devices, self._fallback)
         _tell(abilities)
         await self._fallback.start()
