@@ -24,7 +24,7 @@ def available(forest: Forest, *names: str) -> list[int]:
 
 
 class TestExampleA:
-    """A flat cohort with both limits (SCH-410 to SCH-432)."""
+    """A flat cohort with both limits (SCH-410, SCH-411, SCH-412, SCH-430, SCH-431, SCH-432)."""
 
     @pytest.fixture
     def forest(self) -> Forest:

@@ -256,7 +256,7 @@ class TestReplacement:
         assert stage.engine.wake_at() is None
 
     def test_without_replacement_it_is_evicted(self) -> None:
-        """SCH-332."""
+        """SCH-332, SCH-361: and neither put back nor told to wait."""
         stage = running(Nodes(["n1"]))
         stage.fail_node("n1", "n7")
         assert stage.later(1).decisions == [Displace(W, ("n1", "n7"))]

@@ -1,4 +1,4 @@
-"""Past usage of LocalQueues, which admission fair sharing orders by (SCH-801 to SCH-807)."""
+"""Past usage of LocalQueues, which admission fair sharing orders by: their accounts (SCH-802) and what they count."""
 
 from datetime import datetime
 from fractions import Fraction

@@ -155,7 +155,7 @@ class Engine(State):
         return labels is not None and queue.namespaces is not None and queue.namespaces.matches(labels)
 
     def _trees(self, names: set[str]) -> Iterator[list[Queue]]:
-        """The queues of every tree that something happened in; trees do not touch each other (SCH-321)."""
+        """The queues of every tree that something happened in; trees do not touch each other (SCH-303, SCH-321)."""
         seen: set[str] = set()
         for name in sorted(names):
             if name in seen or name not in self.queues:
@@ -165,7 +165,7 @@ class Engine(State):
             yield [self.queues[each] for each in sorted(members) if self.queues[each].is_active]
 
     def _run_tree(self, tree: list[Queue], now: datetime) -> list[Decision]:
-        """Repeat cycles until one moves nothing; of several answers to one workload the last counts."""
+        """Repeat cycles until one moves nothing (SCH-302); of several answers to one workload the last counts."""
         done: list[Decision] = []
         waits: dict[Key, Wait] = {}
         scans: set[Scan] = set()
@@ -201,7 +201,7 @@ class Engine(State):
         return Head(workload, queue, pending.is_preemptor(workload), self.obstacle(workload, queue), pending.pops)
 
     def obstacle(self, workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
-        """What keeps a head from being nominated (SCH-311, SCH-124)."""
+        """What keeps a head from being nominated (SCH-311, SCH-124); all is at hand, so no lookup fails (SCH-312)."""
         thing = workload.object
         checks = thing.status.admission_checks if thing is not None else ()
         if checks and any(check.state in ("Retry", "Rejected") for check in checks):

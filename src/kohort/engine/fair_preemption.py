@@ -89,6 +89,7 @@ class _FairSearch:
         self.is_within_nominal = all(not cells[fr].borrows_with(requests.get(fr, 0)) for fr in needs)
 
     def run(self) -> list[Target]:
+        """SCH-726."""
         self._use_requests()
         fitted = self._first_loop() or (len(self.rules.strategies) == 2 and self._second_loop())
         self._free_requests()

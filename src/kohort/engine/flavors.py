@@ -103,7 +103,7 @@ def _requests(search: Search, pod_set: PodSet) -> dict[str, int]:
 
 
 def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResult]) -> bool:
-    """Choose a flavor for every resource that the group asks for; False when one finds none (SCH-505)."""
+    """Choose a flavor for every resource that the group asks for; False when one finds none (SCH-504, SCH-505)."""
     totals: dict[str, int] = {}
     for result in results:
         for resource, amount in result.requests.items():
@@ -147,6 +147,7 @@ def _assign_resources(
     flavors: FlavorGroup,
     totals: Mapping[str, int],
 ) -> bool:
+    """Choose one flavor for the resources of a group; what does not fit tells all that was tried (SCH-543)."""
     requests = {resource: totals[resource] for resource in flavors.resources if resource in totals}
     attempts, chosen = _scan(search, group, flavors, requests)
     if chosen is None:
@@ -231,6 +232,7 @@ def is_preferred(attempt: FlavorAttempt, best: FlavorAttempt | None, prefers_pre
 
 
 def _try(search: Search, group: list[PodSet], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
+    """Whether the pods may use the flavor (SCH-510 to SCH-513), and how its worst resource does (SCH-531)."""
     passed_over = _passed_over(search, group[0], name, requests)
     if passed_over:
         return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=passed_over, counts=False)
@@ -281,7 +283,7 @@ def _obstacle(search: Search, flavor: Flavor, group: list[PodSet]) -> str:
 
 
 def _judge(search: Search, flavor: str, resource: str, request: int) -> ResourceVerdict:
-    """SCH-520 to SCH-523."""
+    """How one resource does in one flavor (SCH-520, SCH-521, SCH-522, SCH-523)."""
     fr = FlavorResource(flavor, resource)
     cell = search.queue.node.cells[fr]
     assumed = search.taken.get(fr, 0)

@@ -61,7 +61,7 @@ def groups_of(groups: Iterable[ResourceGroup]) -> tuple[FlavorGroup, ...]:
 
 
 def policies_of(spec: ClusterQueueSpec) -> Policies:
-    """Search and preemption policies of a ClusterQueue."""
+    """Search and preemption policies of a ClusterQueue; a preference comes only with a choice (SCH-532)."""
     fungibility, preemption = spec.flavor_fungibility, spec.preemption
     return Policies(
         is_strict=spec.queueing_strategy == "StrictFIFO",
@@ -76,7 +76,7 @@ def policies_of(spec: ClusterQueueSpec) -> Policies:
 
 
 def effective_priority(workload: v1beta2.Workload, gates: FeatureGates) -> int:
-    """Base priority and boost (SCH-210)."""
+    """Base priority and boost (SCH-210), the only cost that a preemption has (SCH-640)."""
     boost = priority_boost(workload.metadata.annotations) if gates.enabled(Gate.PriorityBoost) else None
     return (workload.spec.priority or 0) + (boost or 0)
 

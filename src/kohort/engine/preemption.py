@@ -205,7 +205,7 @@ def _priority_candidate(preemptor: Workload, queue: Queue, workload: Workload, l
 
 
 def _levels(queue: Queue, requests: Requests) -> Iterator[tuple[CohortNode, Node, bool]]:
-    """Each ancestor, the node below it on the way, and whether the request fits below the ancestor (SCH-611)."""
+    """Each ancestor, the node below it on the way, and whether the request fits below it (SCH-611, SCH-614)."""
     node: Node = queue.node
     has_advantage = fits_within_nominal(queue, requests)
     rest = _beyond_local(node, requests)
@@ -307,7 +307,7 @@ def _fit_test(queue: Queue, requests: Requests, attempt: Attempt) -> Callable[[]
 
 
 def _walk(ordered: list[Candidate], needs: Needs, attempt: Attempt, fit: Callable[[], bool]) -> list[Target]:
-    """Remove candidates in order until the preemptor fits; the tree is as before when this returns."""
+    """Remove candidates in order, not by size (SCH-635), until the preemptor fits; then the tree is as before."""
     removed: list[Candidate] = []
     for candidate in ordered:
         if _is_spared(candidate, needs, attempt):

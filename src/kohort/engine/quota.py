@@ -21,7 +21,10 @@ Usage = dict[FlavorResource, int]
 
 
 class Quota(NamedTuple):
-    """What a ClusterQueue or Cohort says about one flavor-resource, in internal units (SCH-103)."""
+    """What a ClusterQueue or Cohort says about one flavor-resource, in internal units (SCH-103).
+
+    Limits come only below a parent (SCH-403).
+    """
 
     nominal: int
     borrowing_limit: int | None = None

@@ -157,7 +157,7 @@ class Workload:
         """Why it looks for places though it has its quota (SCH-270)."""
         self.evicted = False
         self.is_admitted = False
-        """Whether its job may run; quota is held from the reservation on (SCH-420)."""
+        """Whether its job may run; quota is held from the reservation on, while checks decide (SCH-420, SCH-907)."""
         self.pods_ready = False
         self.has_closed_gate = False
         """Whether it must not preempt for now (SCH-1120)."""

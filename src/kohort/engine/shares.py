@@ -17,6 +17,7 @@ class Share(msgspec.Struct, frozen=True):
     ratio: float
     weight: float
     borrowed: frozenset[FlavorResource]
+    """Not empty for a node that borrows, even where its ratio is 0 (SCH-702)."""
     rank: tuple[bool, float]
     """Order of shares: nodes without weight that borrow come last, by their ratio (SCH-704)."""
 
@@ -42,7 +43,7 @@ NO_SHARE: Final = Share(0.0, 1.0, frozenset(), (False, 0.0))
 
 
 def share_of(node: Node) -> Share:
-    """What the node has borrowed, as the dominant resource's part of what its parent could lend (SCH-701)."""
+    """What the node has borrowed, as the dominant resource's part of what its parent could lend (SCH-701, SCH-705)."""
     parent = node.parent
     if parent is None:
         return NO_SHARE

@@ -70,7 +70,7 @@ class _Cycle:
         return self.outcome
 
     def _process(self, entry: Entry) -> None:
-        """SCH-330 to SCH-339; the first step that applies ends it."""
+        """SCH-330 to SCH-339, such as SCH-333 and SCH-334; the first step that applies ends it."""
         sibling = self.world.variants.admitted_sibling(entry.workload)
         if sibling is not None and held_rank(entry.queue, sibling) < self._rank(entry):
             self._wait(entry, "PendingEvaluation", BETTER_IS_ADMITTED, Requeue.FAILED_AFTER_NOMINATION)
@@ -215,7 +215,7 @@ class _Cycle:
         return Evict(target.workload.key, target.reason, entry.workload.key, entry.queue.node.path, victim_path)
 
     def _process_second_pass(self, entry: Entry, need: Need) -> None:
-        """Quota is not the question, only places are; nothing is written but an answer (SCH-272, SCH-332)."""
+        """Quota is not the question, only places are; nothing is written but an answer (SCH-272, SCH-332, SCH-361)."""
         workload, assignment = entry.workload, entry.assignment
         if assignment.mode is Mode.FIT:
             self._place(workload, assignment)

@@ -47,6 +47,7 @@ def with_cluster_queue_activity(queue: ClusterQueue, surroundings: Surroundings,
 
 
 def _cluster_queue_state(queue: ClusterQueue, surroundings: Surroundings) -> State:
+    """SCH-1051, SCH-1054."""
     if queue.metadata.deletion_timestamp is not None:
         return false("Terminating", "Can't admit new workloads; clusterQueue is terminating")
     causes = inactivity_causes(queue, surroundings)

@@ -119,7 +119,7 @@ def _counted(stats: SchedulingStats | None, eviction: Eviction) -> SchedulingSta
 
 
 def release(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
-    """Take the quota of an evicted Workload back; to be called when its job has no active pods (SCH-1003)."""
+    """Take the quota of an evicted Workload back; to be called when its job has no active pods (SCH-1003, SCH-914)."""
     evicted = condition(workload, EVICTED)
     if evicted is None or not is_evicted(workload) or not is_reserved(workload) or is_finished(workload):
         return workload

@@ -69,7 +69,7 @@ class Facts:
         """What LocalQueues used lately, where that is asked for."""
 
     def _stir_tree_of(self, node: Node) -> None:
-        """Capacity of the tree may have changed: everything parked in it gets another look (SCH-261)."""
+        """Capacity of the tree has changed: everything parked in it gets another look (SCH-261, SCH-262)."""
         if not self.forest.is_cyclic(node):
             self._loosened.add(node.top())
 

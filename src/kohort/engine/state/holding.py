@@ -62,7 +62,7 @@ class Holding(Waiting):
         return admitted_usage(thing, self.settings.gates) if workload.has_quota and thing is not None else ()
 
     def _release(self, workload: Workload) -> None:
-        """Give its quota back, and let others of the tree have another look."""
+        """Give its quota back, not before its object says so (SCH-653), and let others have another look (SCH-1004)."""
         if not workload.has_quota:
             return
         if workload.queue is not None:

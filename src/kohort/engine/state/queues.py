@@ -130,7 +130,7 @@ class Queues(Workloads):
         return concerned
 
     def _refresh_activity(self, queue: Queue) -> None:
-        """SCH-1051, SCH-402; where a queue falls asleep, a preemptor may have lost its victims (SCH-1052)."""
+        """SCH-1051, SCH-1054, SCH-402; where a queue falls asleep, a preemptor may have lost its victims (SCH-1052)."""
         thing = self._specs[queue.name]
         was_active = queue.is_active
         flavors = {flavor for group in queue.groups for flavor in group.flavors}

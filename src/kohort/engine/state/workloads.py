@@ -63,7 +63,7 @@ class Workloads(Holding):
             self._note_backoff(workload, workload.queue)
 
     def _note_reclaims(self, workload: Workload, before: v1beta2.Workload, thing: v1beta2.Workload) -> None:
-        """Pods that are done give others another look, whether or not that frees anything (SCH-261)."""
+        """Pods that are done give others another look, whether or not that frees anything (SCH-261, SCH-1060)."""
         if before.status.reclaimable_pods != thing.status.reclaimable_pods and workload.queue is not None:
             self._stir_tree_of(workload.queue.node)
 
@@ -98,7 +98,7 @@ class Workloads(Holding):
         return matters
 
     def _note_writing(self, workload: Workload, thing: v1beta2.Workload) -> None:
-        """What others must know of anything but the status."""
+        """What others must know of anything but the status, such as a new priority of who runs (SCH-1064)."""
         if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
             self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
         priority = intake.effective_priority(thing, self.settings.gates)
@@ -200,7 +200,7 @@ class Workloads(Holding):
             local_queue.workloads.pop(key, None)
 
     def _take_back(self, key: Key, now: datetime) -> None:
-        """The write failed: on with what is known of the object by now, which may be why it failed (SCH-352)."""
+        """The write failed: on with the object as it is by now, which may be why it failed (SCH-352, SCH-235)."""
         workload = self.workloads.get(key)
         if workload is None:
             return

@@ -1,0 +1,275 @@
+"""Which flavor each pod set gets, and in which words it is told when it gets none (SCH-501 to SCH-551)."""
+
+from typing import Any
+
+import pytest
+
+from engine.play import CPU, Play, configured, group, quota
+from kohort.api.kueue.v1beta2.queues import FlavorFungibility
+from kohort.engine.assignment import Mode
+from kohort.engine.decisions import Requeue, Reserve, Wait
+from kohort.engine.records import Key
+
+Json = Any
+MEMORY = "memory"
+WITHOUT_FUNGIBILITY = configured(FlavorFungibility=False, FlavorFungibilityPreserveScanProgress=False)
+
+
+def asking(play: Play, name: str, *pod_sets: Json, queue: str = "q", **facts: Json) -> None:
+    """A workload of several pod sets: each a name, its requests, and what else its spec says."""
+    manifest = play.workload(name, 1, queue, **facts)
+    manifest["spec"]["podSets"] = [pod_set(*each) for each in pod_sets]
+    play.put(manifest)
+
+
+def pod_set(name: str, requests: Json, more: Json = None) -> Json:
+    resources = {"requests": {resource: str(amount) for resource, amount in requests.items()}}
+    return {
+        "name": name,
+        "count": 1,
+        "template": {"spec": {"containers": [{"name": "c", "resources": resources}]}},
+        **(more or {}),
+    }
+
+
+def flavors(play: Play, name: str = "w") -> dict[str, dict[str, str]]:
+    """Flavors of each pod set of an admitted workload."""
+    admission = play.workloads[Key("ns", name)].status.admission
+    return {each.name: dict(each.flavors) for each in admission.pod_set_assignments} if admission else {}
+
+
+def two_flavors(first: Json, second: Json, settings: Json = None, **spec: Json) -> Play:
+    """A queue with cpu in flavors f1 and f2."""
+    play = Play(settings)
+    play.queue("q", groups=[group({"f1": [quota(CPU, first)], "f2": [quota(CPU, second)]})], **spec)
+    return play
+
+
+class TestGroups:
+    """SCH-501: pod sets of one topology group are assigned as one"""
+
+    TOGETHER: Json = {"topologyRequest": {"unconstrained": True, "podSetGroupName": "g"}}
+
+    def test_they_get_one_flavor_that_has_room_for_all_of_them(self) -> None:
+        play = two_flavors(5, 10)
+        asking(play, "w", ("a", {CPU: 3}, self.TOGETHER), ("b", {CPU: 3}, self.TOGETHER))
+        play.turn()
+        assert flavors(play) == {"a": {CPU: "f2"}, "b": {CPU: "f2"}}
+
+    def test_others_choose_for_themselves(self) -> None:
+        play = two_flavors(5, 10)
+        asking(play, "w", ("a", {CPU: 3}), ("b", {CPU: 3}))
+        play.turn()
+        assert flavors(play) == {"a": {CPU: "f1"}, "b": {CPU: "f2"}}
+
+    def test_each_member_keeps_what_it_asked_for(self) -> None:
+        play = Play()
+        play.queue("q", groups=[group({"f": [quota(CPU, 5), quota(MEMORY, 5)]})])
+        asking(play, "w", ("a", {CPU: 1}, self.TOGETHER), ("b", {MEMORY: 1}, self.TOGETHER))
+        play.turn()
+        assert flavors(play) == {"a": {CPU: "f"}, "b": {MEMORY: "f"}}
+
+
+class TestFailing:
+    def test_after_a_pod_set_without_any_flavor_no_other_is_looked_at(self) -> None:
+        """SCH-505, SCH-546"""
+        play = two_flavors(2, 2)
+        asking(play, "w", ("a", {CPU: 3}), ("b", {CPU: 9}))
+        message = play.turn().waiting["w"].message
+        assert message.startswith("couldn't assign flavors to pod set a: ")
+        assert "pod set b" not in message
+
+    def test_a_resource_that_the_queue_does_not_know(self) -> None:
+        """SCH-504, SCH-548"""
+        play = two_flavors(2, 2)
+        play.submit("w", {CPU: 1, "example.com/gpu": 1})
+        play.turn()
+        assert play.pending_reason("w") == (
+            "NoMatchingFlavor",
+            "couldn't assign flavors to pod set main: resource example.com/gpu unavailable in ClusterQueue",
+        )
+
+    def test_a_flavor_whose_object_is_gone(self) -> None:
+        """SCH-510"""
+        play = two_flavors(2, 2)
+        del play.engine.flavors["f1"], play.engine.flavors["f2"]
+        play.submit("w", 1)
+        play.turn()
+        assert play.pending_reason("w") == (
+            "NoMatchingFlavor",
+            "couldn't assign flavors to pod set main: flavor f1 not found, flavor f2 not found",
+        )
+
+    def test_pod_sets_that_lack_room_are_all_told_their_reasons_in_alphabetical_order(self) -> None:
+        """SCH-543, SCH-546: of all flavors that were tried, and nothing of the pod set that fits"""
+        play = two_flavors(4, 4)
+        play.running("r1", 4, flavor="f1")
+        play.running("r2", 3, flavor="f2")
+        asking(play, "w", ("a", {CPU: 1}), ("b", {CPU: 2}), ("c", {CPU: 1}))
+        short = "insufficient unused quota for cpu in flavor"
+        assert play.turn().waiting["w"].message == (
+            f"couldn't assign flavors to pod set b: {short} f1, 2 more needed, {short} f2, 2 more needed; "
+            f"couldn't assign flavors to pod set c: {short} f1, 3 more needed, {short} f2, 1 more needed"
+        )
+
+    def test_of_several_resource_groups_only_the_one_that_failed_is_told(self) -> None:
+        """SCH-547, SCH-548: yet the reason is the gravest of all that were looked at"""
+        play = Play()
+        play.queue(
+            "q",
+            groups=[group({"c1": [quota(CPU, 1)], "c2": [quota(CPU, 9)]}), group({"m": [quota(MEMORY, 0)]})],
+        )
+        play.queue("lender", groups=[group({"m": [quota(MEMORY, 5)]})])
+        play.running("r", {MEMORY: 5}, "lender", flavor="m")
+        play.submit("w", {CPU: 5, MEMORY: 2})
+        wait = play.turn().waiting["w"]
+        assert wait.reason == "ExceedsMaxQuota"
+        assert wait.message == (
+            "couldn't assign flavors to pod set main: insufficient unused quota for memory in flavor m, 2 more needed"
+        )
+
+    def test_a_selector_that_nobody_understands(self) -> None:
+        """SCH-513"""
+        play = Play()
+        play.flavor("f", nodeLabels={"type": "spot"})
+        play.queue("q", 4)
+        odd = {"matchExpressions": [{"key": "type", "operator": "Like", "values": ["spot"]}]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [odd]}}}
+        play.submit("w", 1, affinity=affinity)
+        wait = play.turn().waiting["w"]
+        assert (wait.reason, wait.requeue) == ("NoMatchingFlavor", Requeue.NO_FIT)
+        assert wait.message.startswith("failed to assign flavors to pod set main: ")
+
+
+class TestModes:
+    def test_what_is_available_fits_and_borrows_as_far_as_it_must(self) -> None:
+        """SCH-521"""
+        play = Play()
+        play.queue("q", 4)
+        play.queue("lender", 4)
+        play.submit("own", 4)
+        play.submit("lent", 4)
+        levels = [each.borrow for each in play.turn().decisions if isinstance(each, Reserve)]
+        assert levels == [0, 1]
+
+    def test_they_rank_from_no_fit_to_fit(self) -> None:
+        """SCH-524"""
+        assert sorted(Mode) == [
+            Mode.NO_FIT,
+            Mode.NO_CANDIDATES,
+            Mode.PREEMPT,
+            Mode.RECLAIM,
+            Mode.DEFERRED_FIT,
+            Mode.FIT,
+        ]
+        assert [mode for mode in Mode if mode.needs_preemption] == [Mode.NO_CANDIDATES, Mode.PREEMPT, Mode.RECLAIM]
+
+    def test_the_worst_pod_set_decides_and_the_highest_level_counts(self) -> None:
+        """SCH-544"""
+        play = Play()
+        play.queue("q", 2)
+        play.queue("lender", 2)
+        asking(play, "w", ("a", {CPU: 1}), ("b", {CPU: 2}))
+        (reserve,) = play.turn().decisions
+        assert isinstance(reserve, Reserve)
+        assert reserve.borrow == 1
+        asking(play, "v", ("a", {CPU: 1}), ("b", {CPU: 2}))
+        (wait,) = play.turn().decisions
+        assert isinstance(wait, Wait)
+        assert wait.assignment is not None
+        assert [each.mode for each in wait.assignment.pod_sets] == [Mode.FIT, Mode.NO_FIT]
+        assert wait.assignment.mode is Mode.NO_FIT
+
+    def test_a_workload_without_pod_sets_never_fits(self) -> None:
+        """SCH-544"""
+        play = two_flavors(2, 2)
+        asking(play, "w")
+        assert play.turn().waiting["w"].requeue is Requeue.NO_FIT
+
+
+class TestScanning:
+    """Two flavors in which the queue would have to preempt its own; the first is borrowed from another queue."""
+
+    def scan(self, settings: Json = None, **fungibility: str) -> Play:
+        play = Play(settings)
+        borrowing = {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}}
+        policies = {"withinClusterQueue": "LowerPriority", **borrowing}
+        quotas = {"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]}
+        play.queue("q", groups=[group(quotas)], preemption=policies, flavorFungibility=fungibility)
+        play.queue("lender", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
+        play.running("mine", 4, flavor="f1")
+        play.running("also-mine", 4, flavor="f2")
+        play.submit("w", 4, priority=5)
+        return play.turn()
+
+    def test_without_a_stop_the_best_is_taken(self) -> None:
+        """SCH-541: preempting is as good here as there, and f2 needs no borrowing"""
+        assert set(self.scan().evicted) == {"also-mine"}
+
+    def test_without_fungibility_the_first_of_the_best_mode_wins(self) -> None:
+        """SCH-542: borrowing does not matter, nor does what the queue prefers"""
+        assert set(self.scan(WITHOUT_FUNGIBILITY).evicted) == {"mine"}
+        preferring = self.scan(
+            WITHOUT_FUNGIBILITY,
+            whenCanBorrow="TryNextFlavor",
+            whenCanPreempt="TryNextFlavor",
+            preference="PreemptionOverBorrowing",
+        )
+        assert set(preferring.evicted) == {"mine"}
+
+    def test_without_fungibility_the_first_fit_ends_the_search_though_it_borrows(self) -> None:
+        """SCH-542"""
+        play = Play(WITHOUT_FUNGIBILITY)
+        quotas = {"f1": [quota(CPU, 0)], "f2": [quota(CPU, 4)]}
+        play.queue("q", groups=[group(quotas)], flavorFungibility={"whenCanBorrow": "TryNextFlavor"})
+        play.queue("lender", groups=[group({"f1": [quota(CPU, 4)], "f2": [quota(CPU, 0)]})])
+        play.submit("w", 4)
+        play.turn()
+        assert flavors(play) == {"main": {CPU: "f1"}}
+
+    def test_what_was_tried_before_is_told_with_the_admission(self) -> None:
+        """SCH-354: in order of flavors, without those that simply fit"""
+        play = Play()
+        quotas = {"z": [quota(CPU, 1)], "b": [quota(CPU, 0)], "y": [quota(CPU, 9)]}
+        play.queue("q", groups=[group(quotas)], flavorFungibility={"whenCanBorrow": "TryNextFlavor"})
+        play.queue("lender", groups=[group({"z": [quota(CPU, 0)], "b": [quota(CPU, 9)], "y": [quota(CPU, 0)]})])
+        play.submit("w", 2)
+        (reserve,) = play.turn().decisions
+        assert isinstance(reserve, Reserve)
+        assert reserve.considered == (
+            "main: b(Fit;borrow=1), z(NoFit;insufficient quota for cpu in flavor z, previously considered podsets"
+            " requests (0) + current podset request (2) > maximum capacity (1))"
+        )
+
+    def test_a_scan_remembers_the_state_of_its_queue(self) -> None:
+        """SCH-314, SCH-551: it goes on at the next flavor, and begins anew when quota of the queue changed"""
+        play = two_flavors(4, 4, flavorFungibility={"whenCanPreempt": "MayStopSearch"})
+        play.queue("rival", groups=[group({"f1": [quota(CPU, 0)], "f2": [quota(CPU, 0)]})])
+        workload = self.skipped(play)
+        assert workload.progress is not None
+        assert workload.progress.tried == {("main", CPU): 0}
+        assert workload.progress.queue_generation == play.engine.queues["rival"].node.generation
+        assert workload.progress.equivalence == workload.equivalence
+
+    def skipped(self, play: Play) -> Any:
+        """A workload that lost its first flavor to somebody of the same cycle."""
+        play.submit("first", 4)
+        play.submit("second", 4, "rival")
+        assert play.once().reserved == ["first"]
+        return play.engine.workloads[Key("ns", "second")]
+
+
+@pytest.mark.parametrize(
+    ("fungibility", "problems"),
+    [
+        ({"preference": "PreemptionOverBorrowing", "whenCanBorrow": "TryNextFlavor"}, 0),
+        ({"preference": "PreemptionOverBorrowing"}, 1),
+        ({"preference": "BorrowingOverPreemption", "whenCanPreempt": "MayStopSearch"}, 1),
+        ({"whenCanPreempt": "MayStopSearch"}, 0),
+    ],
+)
+def test_a_preference_needs_a_search_that_goes_on(fungibility: Json, problems: int) -> None:
+    """SCH-532: the assigner asks for the preference alone, so the API must not let it through without both policies."""
+    (rule,) = FlavorFungibility.schema_rules
+    defaults = {"whenCanBorrow": "MayStopSearch", "whenCanPreempt": "TryNextFlavor"}
+    assert rule.holds({**defaults, **fungibility}, None) is not bool(problems)

@@ -1,0 +1,150 @@
+"""Who is looked at in a cycle, and what keeps a head from being nominated (SCH-202, SCH-230, SCH-310 to SCH-312)."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.play import CPU, Play
+from kohort.api.kueue.v1beta2.workload import AdmissionCheckState
+from kohort.engine.decisions import Requeue
+from kohort.engine.events import Put
+from kohort.engine.records import Key
+
+Json = Any
+W = Key("ns", "w")
+
+
+@pytest.fixture
+def play() -> Play:
+    play = Play()
+    play.queue("q", 4, cohort=None)
+    return play
+
+
+def local_queue(name: str, cluster_queue: str) -> Json:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": name, "namespace": "ns"},
+        "spec": {"clusterQueue": cluster_queue},
+    }
+
+
+class TestTheWayToAQueue:
+    """SCH-202"""
+
+    def test_a_workload_moves_with_its_queue_name(self, play: Play) -> None:
+        play.queue("p", 4)
+        play.running("full", 4)
+        manifest = play.workload("w", 2, "q")
+        play.put(manifest)
+        assert play.turn().reserved == []
+        manifest["spec"]["queueName"] = "p"
+        play.put(manifest)
+        assert play.turn().reserved == ["w"]
+        assert play.engine.queue_status("q").pending_workloads == 0
+
+    def test_without_its_local_queue_it_waits_nowhere(self, play: Play) -> None:
+        play.submit("w", 2, "nowhere")
+        assert play.turn().decisions == []
+        play.put(local_queue("nowhere", "q"))
+        assert play.turn().reserved == ["w"]
+
+    def test_its_local_queue_remembers_it_until_the_cluster_queue_comes(self, play: Play) -> None:
+        play.put(local_queue("early", "late"))
+        play.submit("w", 2, "early")
+        assert play.turn().decisions == []
+        play.queue("late", 4)
+        assert play.turn().reserved == ["w"]
+
+
+def test_a_cycle_looks_at_the_head_of_every_queue_and_at_nobody_else(play: Play) -> None:
+    """SCH-230."""
+    play.queue("p", 4, cohort=None)
+    for name in ("q1", "q2"):
+        play.submit(name, 1, "q")
+    for name in ("p1", "p2"):
+        play.submit(name, 1, "p")
+    assert sorted(play.once().reserved) == ["p1", "q1"]
+    assert sorted(play.once().reserved) == ["p2", "q2"]
+
+
+def test_queues_that_are_not_active_send_nobody(play: Play) -> None:
+    """SCH-230, SCH-303."""
+    play.queue("q", 4, cohort=None, stopPolicy="Hold")
+    play.submit("w", 1)
+    assert play.once().decisions == []
+
+
+def test_a_workload_that_has_quota_by_now_is_not_looked_at(play: Play) -> None:
+    """SCH-310: as when somebody else wrote its admission."""
+    play.submit("w", 1)
+    waiting = play.workloads[W]
+    play.running("v", 1)
+    admitted = play.workloads[Key("ns", "v")].status
+    play.engine.apply(Put(replace(waiting, status=admitted)), play.now)
+    assert play.turn().decisions == []
+
+
+class TestObstacles:
+    """SCH-311"""
+
+    @pytest.mark.parametrize("state", ["Retry", "Rejected"])
+    def test_a_check_that_failed(self, play: Play, state: Any) -> None:
+        play.submit("w", 1)
+        waiting = play.workloads[W]
+        check = AdmissionCheckState(name="c", state=state, last_transition_time=play.now, message="")
+        play.show(replace(waiting, status=replace(waiting.status, admission_checks=(check,))))
+        wait = play.turn().waiting["w"]
+        assert (wait.reason, wait.message, wait.requeue) == (
+            "PendingEvaluation",
+            "The workload has failed admission checks",
+            Requeue.GENERIC,
+        )
+
+    def test_a_namespace_that_is_not_known_is_told_as_missing(self, play: Play) -> None:
+        """SCH-124, SCH-312: everything is at hand, so there is no lookup that could fail in another way"""
+        play.delete({"kind": "Namespace", "name": "ns"})
+        play.submit("w", 1)
+        wait = play.turn().waiting["w"]
+        assert (wait.reason, wait.requeue) == ("Misconfigured", Requeue.GENERIC)
+        assert wait.message.startswith('workload namespace "ns" does not exist: ')
+
+    def test_requests_above_their_limits(self, play: Play) -> None:
+        """SCH-124"""
+        manifest = play.workload("w", 2, "q")
+        (container,) = manifest["spec"]["podSets"][0]["template"]["spec"]["containers"]
+        container["resources"]["limits"] = {CPU: "1"}
+        play.put(manifest)
+        wait = play.turn().waiting["w"]
+        assert wait.reason == "Misconfigured"
+        assert wait.message.startswith("resources validation failed: ")
+
+
+def test_a_new_default_of_the_namespace_counts_for_those_who_wait(play: Play) -> None:
+    """SCH-123, SCH-121."""
+    play.running("full", 4)
+    manifest = play.workload("w", 1, "q")
+    (container,) = manifest["spec"]["podSets"][0]["template"]["spec"]["containers"]
+    del container["resources"]
+    play.put(manifest)
+    play.put(limit_range("5"))
+    play.turn()
+    assert play.pending_reason("w")[0] == "ExceedsMaxQuota"
+    play.put(limit_range("3"))
+    play.finish("ns/full")
+    play.turn()
+    admission = play.workloads[W].status.admission
+    assert admission is not None
+    assert admission.pod_set_assignments[0].resource_usage == {CPU: "3"}
+
+
+def limit_range(cpu: str) -> Json:
+    limit = {"type": "Container", "defaultRequest": {CPU: cpu}}
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l", "namespace": "ns"},
+        "spec": {"limits": [limit]},
+    }

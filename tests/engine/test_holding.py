@@ -1,0 +1,161 @@
+"""Who holds quota, from when and until when, and who gets a look at what becomes free."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from engine.play import CPU, Play
+from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, ReclaimablePod, RequeueState
+from kohort.engine.events import Put
+from kohort.engine.invariants import CheckedEngine
+from kohort.engine.lifecycle.eviction import Eviction, evict, release
+from kohort.engine.lifecycle.states import QUOTA_RESERVED, false, mark
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Key
+
+Json = Any
+W = Key("ns", "w")
+FR = FlavorResource("f", CPU)
+
+
+@pytest.fixture
+def play() -> Play:
+    """A queue of four cores."""
+    play = Play()
+    play.engine = CheckedEngine(play.settings)
+    play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
+    play.queue("q", 4)
+    return play
+
+
+def used(play: Play) -> int:
+    return play.engine.queues["q"].node.cells[FR].usage // 1000
+
+
+def test_what_was_decided_counts_before_it_is_written(play: Play) -> None:
+    """SCH-350."""
+    play.submit("w", 3)
+    play.submit("v", 3)
+    assert len(play.engine.schedule(play.now)) == 2, "one is admitted, the other finds no room"
+    assert used(play) == 3
+
+
+def test_a_workload_holds_its_quota_while_its_checks_decide(play: Play) -> None:
+    """SCH-907, SCH-420: usage counts from the reservation."""
+    play.running("w", 3)
+    held = play.workloads[W]
+    waiting = AdmissionCheckState(name="c", state="Pending", last_transition_time=play.now, message="")
+    conditions = tuple(each for each in held.status.conditions if each.type != "Admitted")
+    play.show(replace(held, status=replace(held.status, conditions=conditions, admission_checks=(waiting,))))
+    assert used(play) == 3
+    status = play.engine.queue_status("q")
+    assert (status.reserving_workloads, status.admitted_workloads) == (1, 0)
+    play.submit("v", 3)
+    assert play.turn().reserved == []
+
+
+def test_what_an_event_frees_is_there_when_others_look_again(play: Play) -> None:
+    """SCH-262: no turn sees the use of a workload whose end it was told of."""
+    play.running("w", 3)
+    play.submit("v", 3)
+    assert play.turn().reserved == []
+    play.finish("ns/w")
+    assert used(play) == 0
+    assert play.turn().reserved == ["v"]
+
+
+class TestAfterAnEviction:
+    """SCH-1004: what is released is free at once, and the workload waits again"""
+
+    @pytest.fixture
+    def evicted(self, play: Play) -> Play:
+        play.running("w", 3)
+        play.show(evict(play.workloads[W], Eviction("Preempted", "make way"), play.now).workload)
+        play.submit("v", 3)
+        assert play.turn().reserved == [], "quota is held until the job has stopped (SCH-653)"
+        return play
+
+    def test_others_and_itself_get_a_look(self, evicted: Play) -> None:
+        """SCH-1004, SCH-261"""
+        evicted.settle()
+        assert used(evicted) == 0
+        evicted.submit("u", 1)
+        assert evicted.turn().reserved == ["w", "u"], "it was created first"
+
+    def test_not_before_the_moment_of_its_return(self, evicted: Play) -> None:
+        """SCH-1004, SCH-223"""
+        workload = release(evicted.workloads[W], evicted.settings.gates, evicted.now)
+        later = RequeueState(requeue_at=evicted.now + timedelta(seconds=60))
+        evicted.show(replace(workload, status=replace(workload.status, requeue_state=later)))
+        assert evicted.turn().reserved == ["v"]
+        evicted.finish("ns/v")
+        assert evicted.turn().reserved == []
+        evicted.wait(60)
+        assert evicted.turn().reserved == ["w"]
+
+    def test_not_while_it_is_on_hold(self, evicted: Play) -> None:
+        """SCH-1004, SCH-201"""
+        workload = release(evicted.workloads[W], evicted.settings.gates, evicted.now)
+        evicted.show(mark(workload, QUOTA_RESERVED, false("OnHold", "not now"), evicted.now))
+        evicted.finish("ns/v")
+        assert evicted.turn().reserved == []
+
+
+class TestReclaimablePods:
+    """SCH-1060"""
+
+    def test_pods_that_are_done_free_their_part_and_leave_the_admission_as_it_is(self, play: Play) -> None:
+        """SCH-1060, SCH-134, SCH-261"""
+        play.running("w", 1, count=4)
+        play.submit("v", 2)
+        assert play.turn().reserved == []
+        before = play.workloads[W].status.admission
+        play.reclaim({"workload": "ns/w", "pods": {"main": 2}})
+        assert used(play) == 2
+        assert play.turn().reserved == ["v"]
+        assert play.workloads[W].status.admission == before
+
+    def test_more_than_there_are_free_no_more_than_there_is(self, play: Play) -> None:
+        """SCH-1060, SCH-133"""
+        play.running("w", 1, count=4)
+        held = play.workloads[W]
+        pods = (ReclaimablePod(name="main", count=9),)
+        play.engine.apply(Put(replace(held, status=replace(held.status, reclaimable_pods=pods))), play.now)
+        assert used(play) == 0
+
+
+def test_a_new_priority_of_a_running_workload_counts_at_once(play: Play) -> None:
+    """SCH-1064: as the controllers write it when its WorkloadPriorityClass changes."""
+    play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
+    play.running("w", 4, priority=5)
+    play.submit("v", 4, priority=3)
+    assert play.turn().evicted == {}
+    held = play.workloads[W]
+    play.show(replace(held, spec=replace(held.spec, priority=1)))
+    assert play.turn().evicted == {"w": "InClusterQueue"}
+
+
+def test_a_queue_that_is_being_deleted_admits_nothing_and_counts_on(play: Play) -> None:
+    """SCH-1054, SCH-1055."""
+    play.running("w", 1)
+    play.submit("v", 1)
+    manifest = {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "q", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {
+            "namespaceSelector": {},
+            "cohortName": "R",
+            "resourceGroups": [
+                {"coveredResources": [CPU], "flavors": [{"name": "f", "resources": [{"name": CPU, "nominalQuota": 4}]}]}
+            ],
+        },
+    }
+    play.put(manifest)
+    assert play.turn().reserved == []
+    status = play.engine.queue_status("q")
+    assert (status.pending_workloads, status.reserving_workloads) == (1, 1)
+    play.finish("ns/w")
+    assert play.engine.queue_status("q").reserving_workloads == 0

@@ -1,0 +1,115 @@
+"""Dominant resource shares: how much a node has borrowed of what it could (SCH-701 to SCH-706)."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.play import FAIR, Play, configured
+from kohort.engine.decisions import Reserve
+from kohort.engine.forest import Forest
+from kohort.engine.quota import FlavorResource, Quota
+from kohort.engine.shares import share_of
+
+Json = Any
+CPU, MEMORY = FlavorResource("f", "cpu"), FlavorResource("f", "memory")
+SPOT = FlavorResource("spot", "cpu")
+
+
+def forest(**queues: dict[FlavorResource, int]) -> Forest:
+    """Queues in cohort R with these nominal quotas; a name after an underscore is another cohort below it."""
+    forest = Forest()
+    for name, quotas in queues.items():
+        queue, _, cohort = name.partition("_")
+        forest.set_queue(queue, cohort or "R", {fr: Quota(nominal) for fr, nominal in quotas.items()})
+        if cohort:
+            forest.set_cohort(cohort, "R", {})
+    forest.refresh()
+    return forest
+
+
+class TestRatio:
+    """SCH-701"""
+
+    def test_the_resource_of_which_most_was_borrowed_counts(self) -> None:
+        tree = forest(lender={CPU: 10, MEMORY: 10}, a={CPU: 0, MEMORY: 0})
+        node = tree.queues["a"]
+        node.cells[CPU].use(2)
+        node.cells[MEMORY].use(5)
+        assert share_of(node).ratio == 500
+
+    def test_flavors_of_a_resource_are_added_up(self) -> None:
+        tree = forest(lender={CPU: 10, SPOT: 30}, a={CPU: 0, SPOT: 0})
+        node = tree.queues["a"]
+        node.cells[CPU].use(2)
+        node.cells[SPOT].use(6)
+        assert share_of(node).ratio == 1000 * 8 / 40
+
+    def test_quota_of_its_own_is_not_borrowed(self) -> None:
+        tree = forest(lender={CPU: 10}, a={CPU: 4})
+        node = tree.queues["a"]
+        node.cells[CPU].use(4)
+        assert share_of(node).ratio == 0
+        node.cells[CPU].use(7)
+        assert share_of(node).ratio == 500
+
+    def test_a_node_without_a_parent_has_none(self) -> None:
+        tree = forest(a={CPU: 0})
+        tree.queues["a"].cells[CPU].use(5)
+        assert share_of(tree.cohorts["R"]).ratio == 0
+
+
+def test_whoever_is_over_its_quota_borrows_even_where_nothing_can_be_lent() -> None:
+    """SCH-702: as after all quotas were taken away."""
+    tree = forest(a={CPU: 0}, b={CPU: 0})
+    tree.queues["a"].cells[CPU].use(3)
+    share = share_of(tree.queues["a"])
+    assert (share.ratio, share.borrowed) == (0, frozenset({CPU}))
+    assert share_of(tree.queues["b"]).borrowed == frozenset()
+
+
+def test_a_cohort_does_not_borrow_what_its_members_borrow_of_each_other() -> None:
+    """SCH-705."""
+    tree = forest(lender={CPU: 10}, a_L={CPU: 0}, b_L={CPU: 4})
+    tree.queues["a"].cells[CPU].use(4)
+    assert share_of(tree.queues["a"]).ratio > 0
+    assert share_of(tree.cohorts["L"]).ratio == 0
+    tree.queues["b"].cells[CPU].use(7)
+    assert share_of(tree.cohorts["L"]).ratio == 500
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 9), st.integers(-5, 5)), max_size=12))
+def test_where_nobody_competes_fair_sharing_changes_nothing(arrivals: list[tuple[str, int, int]]) -> None:
+    """SCH-710: quota, flavors and the admission of a head alone are the same."""
+    runs = [run(None, arrivals), run(FAIR, arrivals)]
+    assert runs[0] == runs[1]
+
+
+def run(configuration: Json, arrivals: list[tuple[str, int, int]]) -> list[Json]:
+    """What each of several workloads gets that come one after the other, to queues that never preempt."""
+    play = Play(configured(configuration))
+    play.queue("lender", 10)
+    play.queue("a", 5, bl=3)
+    play.queue("b", 5, ll=2)
+    found = []
+    for number, (queue, size, priority) in enumerate(arrivals):
+        play.submit(f"w{number}", size, queue, priority=priority)
+        decisions = play.turn().decisions
+        found.append([(each.workload, each.admission) for each in decisions if isinstance(each, Reserve)])
+    return found
+
+
+def test_the_incoming_workload_counts_in_its_own_share() -> None:
+    """SCH-721: with what it asks for, the preemptor would have borrowed as much as its victim."""
+    play = Play(configured({"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}))
+    play.queue("lender", 4)
+    play.queue("a", 0, preemption={"reclaimWithinCohort": "Any"})
+    play.queue("b", 0)
+    play.running("b1", 2, "b")
+    play.running("b2", 2, "b")
+    play.submit("a1", 2, "a")
+    assert play.turn().evicted == {"b2": "InCohortFairSharing"}
+    play.settle()
+    play.turn()
+    play.submit("a2", 2, "a")
+    assert play.turn().evicted == {}, "with 4 of 4 it would have more than the other, left with nothing"

@@ -1,0 +1,115 @@
+"""Who gives way, and who does not: what the golden scenarios leave open (SCH-612 to SCH-640)."""
+
+from typing import Any
+
+import pytest
+
+from engine.play import Play, configured
+from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.records import Key
+
+Json = Any
+BOOST = "kueue.x-k8s.io/priority-boost"
+
+
+class TestFlatCohort:
+    """SCH-614: within its nominal quota a queue takes back from anybody, above it only by priority"""
+
+    def play(self, size: int) -> Play:
+        play = Play()
+        borrowing = {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}}
+        play.queue("a", 4, preemption=borrowing)
+        play.queue("b", 4)
+        play.running("mighty", 4, "b", priority=100)
+        play.running("meek", 4, "b", priority=-100)
+        play.submit("a1", size, "a")
+        return play.turn()
+
+    def test_within_nominal(self) -> None:
+        """SCH-612, SCH-614"""
+        assert self.play(4).evicted == {"meek": "InCohortReclamation"}
+
+    def test_above_nominal(self) -> None:
+        """SCH-613, SCH-614: nor would both together do, as one of them is mightier"""
+        assert self.play(5).evicted == {}
+        play = Play()
+        borrowing = {"reclaimWithinCohort": "Any", "borrowWithinCohort": {"policy": "LowerPriority"}}
+        play.queue("a", 4, preemption=borrowing)
+        play.queue("b", 4)
+        play.running("meek", 6, "b", priority=-100)
+        play.submit("a1", 5, "a")
+        assert play.turn().evicted == {"meek": "InCohortReclaimWhileBorrowing"}
+
+    def test_within_nominal_even_the_mightier(self) -> None:
+        """SCH-612, SCH-614"""
+        play = Play()
+        play.queue("a", 4, preemption={"reclaimWithinCohort": "Any"})
+        play.queue("b", 4)
+        play.running("mighty", 8, "b", priority=100)
+        play.submit("a1", 4, "a")
+        assert play.turn().evicted == {"mighty": "InCohortReclamation"}
+
+
+def test_whoever_is_leaving_anyway_comes_first_whatever_its_kind() -> None:
+    """SCH-621: a workload of the own queue before one to reclaim, and nothing new is issued."""
+    play = Play()
+    play.queue("a", 4, preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"})
+    play.queue("b", 4)
+    play.running("own", 2, "a")
+    play.running("b1", 4, "b")
+    play.running("b2", 2, "b")
+    play.show(evict(play.workloads[Key("ns", "own")], Eviction("Preempted", ""), play.now).workload)
+    play.submit("a1", 2, "a", priority=5)
+    assert play.turn().evicted == {}
+    assert play.waiting["a1"].message.endswith(". Pending the preemption of 1 workload(s)")
+    play.settle()
+    assert play.turn().reserved == ["a1"]
+
+
+def test_without_borrowing_the_own_quota_must_suffice() -> None:
+    """SCH-632: after all that may be taken from others, the rest comes from its own."""
+    play = Play()
+    play.queue("a", 4, preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"})
+    play.queue("b", 4)
+    play.running("own", 2, "a")
+    play.running("b1", 6, "b")
+    play.submit("a1", 4, "a", priority=5)
+    assert play.turn().evicted == {"b1": "InCohortReclamation", "own": "InClusterQueue"}
+
+
+class TestBoost:
+    """SCH-210, SCH-640: the only cost of a preemption is the effective priority"""
+
+    def play(self, *, boosts: bool) -> Play:
+        play = Play(configured(PriorityBoost=boosts))
+        play.queue("q", 4, preemption={"withinClusterQueue": "LowerPriority"})
+        for name, boost in (("older", "-3"), ("newer", "0")):
+            manifest = play.workload(name, 2, "q")
+            manifest["metadata"]["annotations"] = {BOOST: boost}
+            play.put(manifest)
+            play.wait(60)
+            play.turn()
+        return play
+
+    @pytest.mark.parametrize(("boosts", "victim"), [(True, "older"), (False, "newer")])
+    def test_it_decides_who_goes(self, boosts: bool, victim: str) -> None:
+        play = self.play(boosts=boosts)
+        play.submit("urgent", 2, priority=5)
+        assert set(play.turn().evicted) == {victim}
+
+    @pytest.mark.parametrize(("boost", "evicted"), [("-1", set()), ("0", set()), ("1", {"older"})])
+    def test_it_decides_who_may_preempt(self, boost: str, evicted: set[str]) -> None:
+        play = self.play(boosts=True)
+        manifest = play.workload("w", 2, "q", priority=-3)
+        manifest["metadata"]["annotations"] = {BOOST: boost}
+        play.put(manifest)
+        assert set(play.turn().evicted) == evicted
+
+    def test_it_decides_who_is_first(self) -> None:
+        play = self.play(boosts=True)
+        play.queue("p", 2)
+        for name, boost in (("plain", "0"), ("boosted", "7"), ("unreadable", "much")):
+            manifest = play.workload(name, 2, "p")
+            manifest["metadata"]["annotations"] = {BOOST: boost}
+            play.put(manifest)
+        assert play.turn().reserved == ["boosted"]
