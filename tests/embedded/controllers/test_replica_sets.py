@@ -92,8 +92,9 @@ async def test_scaling_down_spares_what_serves(world: Workshop) -> None:
 
 
 async def test_a_matching_stray_is_adopted_and_one_that_no_longer_matches_is_released(world: Workshop) -> None:
-    found = await world.create(replica_set(2))
     stray = await world.create(labelled(pod("stray"), app="web"))
+    await world.calm()
+    found = await world.create(replica_set(2))
     await world.calm()
     assert len(await world.pods()) == 2
     assert (await world.get(stray))["metadata"]["ownerReferences"][0]["uid"] == found["metadata"]["uid"]

@@ -1,0 +1,59 @@
+"""All controllers together: one watch per kind, a clean end, and a whole serving workload."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from embedded.collector.worlds import Meddler
+from embedded.controllers.workshops import Workshop, node
+from embedded.server.clusters import ADMIN, deployment, running_cluster
+from kohort.embedded.controllers.running import ALL, Controllers, running_controllers
+from kohort.kube.client import Client
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[Workshop]:
+    async with running_cluster() as cluster:
+        meddler = Meddler(cluster.core.transport(ADMIN))
+        async with running_controllers(Client(meddler, cluster.clock)) as controllers:
+            await controllers.wait_started()
+            yield Workshop(cluster, meddler)
+
+
+async def test_each_kind_is_watched_once(world: Workshop) -> None:
+    watched = [request.path for request in world.meddler.sent if ("watch", "1") in request.query]
+    assert len(watched) == len(set(watched))
+    assert "/api/v1/pods" in watched
+
+
+async def test_a_deployment_with_a_budget_comes_up_and_says_so(world: Workshop) -> None:
+    await world.create(node("node"))
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web"},
+        "spec": {"maxUnavailable": "50%", "selector": {"matchLabels": {"app": "web"}}},
+    }
+    found, guard = await world.create(deployment("web", 4)), await world.create(budget)
+    await world.run_all()
+    assert (await world.get(found))["status"]["availableReplicas"] == 4
+    assert (await world.get(guard))["status"]["disruptionsAllowed"] == 2
+
+
+async def test_nothing_is_left_behind_at_the_end() -> None:
+    async with running_cluster() as cluster:
+        client = Client(cluster.core.transport(ADMIN), cluster.clock)
+        before = asyncio.all_tasks()
+        async with running_controllers(client) as controllers:
+            await controllers.wait_started()
+            assert len(asyncio.all_tasks() - before) > len(ALL)
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() - before == set()
+
+
+async def test_a_stop_before_the_caches_are_live_ends_too() -> None:
+    async with running_cluster() as cluster:
+        controllers = Controllers(Client(cluster.core.transport(ADMIN), cluster.clock))
+        controllers.start()
+        await asyncio.wait_for(controllers.stop(), 5)
