@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from engine.play import CPU, FAIR, Play, configured, group, quota
+from kohort.engine.forest import Node
+from kohort.engine.quota import FlavorResource
 from kohort.engine.shares import INFINITE_SHARE, share_of
 
 RECLAIM: Any = {"preemption": {"reclaimWithinCohort": "Any"}}
@@ -33,6 +35,8 @@ def test_the_worked_example_converges_to_the_weights() -> None:
     play.submit("b4", 2, "b")
     assert play.turn().evicted == {}
     assert [share_of(play.engine.queues[name].node).weighted for name in "ab"] == [334, 334]
+    play.submit("a6", 2, "a")
+    assert play.turn().evicted == {}, "nor does the other side get anything back"
 
 
 def test_g25_the_tournament() -> None:
@@ -45,9 +49,22 @@ def test_g25_the_tournament() -> None:
         play.queue(name, nominal, cohort=cohort)
         if used:
             play.running(f"{name}0", used, name)
+    assert [share_with(play, f"{name}", name) for name in "abcd"] == [214.3, 0, 71.4, 0]
+    assert [share_with(play, queue, cohort) for queue, cohort in ("bL", "dM")] == [142.9, 0]
     for name in "abcd":
         play.submit(f"{name}1", 1, name)
     assert play.once().reserved == ["d1", "c1", "b1", "a1"]
+
+
+def share_with(play: Play, queue: str, node: str, flavor: str = "f", size: int = 1) -> float:
+    """The share of a queue or cohort once the queue has so many cores more."""
+    play.engine.forest.refresh()
+    nodes: dict[str, Node] = {**play.engine.forest.queues, **play.engine.forest.cohorts}
+    cell = nodes[queue].cells[FlavorResource(flavor, CPU)]
+    cell.use(size * 1000)
+    share = share_of(nodes[node]).value
+    cell.free(size * 1000)
+    return round(share, 1)
 
 
 @pytest.mark.parametrize(("gate", "first"), [(True, "x1"), (False, "y1")])
@@ -61,6 +78,7 @@ def test_g26_not_borrowing_is_judged_per_flavor(gate: bool, first: str) -> None:
     only_f2 = {"nodeSelector": {"flavor": "f2"}}
     play.flavor("f1", nodeLabels={"flavor": "f1"})
     play.flavor("f2", nodeLabels={"flavor": "f2"})
+    assert [share_with(play, name, name, "f2", 2) for name in "xy"] == [333.3, 83.3]
     play.submit("x1", 2, "x", **only_f2)
     play.submit("y1", 2, "y", **only_f2)
     assert play.once().reserved[0] == first
@@ -81,6 +99,8 @@ def test_g27_fair_preemption_converges() -> None:
     assert play.turn().reserved == ["x"]
     play.submit("y", 1, "a")
     assert play.turn().evicted == {}
+    cells = [play.engine.queues[name].node.cells[FlavorResource("f", CPU)] for name in "ab"]
+    assert [cell.usage // 1000 for cell in cells] == [4, 5]
 
 
 @pytest.mark.parametrize(("configuration", "evicted"), [(FINAL_ONLY, {}), (FAIR, {"B": "InCohortFairSharing"})])

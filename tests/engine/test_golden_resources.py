@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from engine.play import CPU, Play, configured, group, quota
+from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod
 from kohort.api.merge import merge
 from kohort.engine.decisions import Requeue
-from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Key
 
@@ -91,7 +91,7 @@ class TestG40:
 
 
 def test_g41_reclaimable_pods_make_room() -> None:
-    """SCH-133, SCH-134, SCH-261."""
+    """SCH-133, SCH-134, SCH-261, SCH-1060."""
     play = Play()
     play.queue("q", 10)
     play.running("W1", 1, count=10)
@@ -121,7 +121,9 @@ class TestG42:
         play.running("other", 6)
         self.replacement(play, "s2", 4, "s1")
         assert play.turn().reserved == ["s2"]
-        play.show(finish(play.workloads[Key("ns", "s1")], "WorkloadSliceReplaced", "", play.now))
+        finished = find(play.workloads[Key("ns", "s1")].status.conditions, "Finished")
+        assert finished is not None
+        assert finished.reason == "WorkloadSliceReplaced"
         assert used(play) == 10
         return play
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from engine.play import CPU, Play, configured, group, quota
-from kohort.engine.decisions import Requeue
+from kohort.engine.assignment import Mode
+from kohort.engine.decisions import Requeue, Reserve
 
 LOWER: Any = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 RECLAIM: Any = {"preemption": {"reclaimWithinCohort": "Any"}}
@@ -83,7 +84,11 @@ class TestG03:
 
     def test_within_the_borrowing_limit(self, play: Play) -> None:
         play.submit("a1", 10, "a")
-        assert play.turn().reserved == ["a1"]
+        (reserve,) = play.turn().decisions
+        assert isinstance(reserve, Reserve)
+        assert (reserve.workload.name, reserve.borrow) == ("a1", 1)
+        (flavor,) = play.engine.queue_status("a").flavors_reservation
+        assert [each.borrowed for each in flavor.resources] == ["1"]
 
     def test_beyond_it(self, play: Play) -> None:
         play.submit("a1", 11, "a")
@@ -204,6 +209,24 @@ def test_g09_newer_of_equal_priority(created: int, evicted: dict[str, str]) -> N
     assert play.turn().evicted == evicted
 
 
+def test_g09_a_return_does_not_make_anybody_newer() -> None:
+    """SCH-211, SCH-603: r was preempted and admitted again, and its creation still decides."""
+    play = Play()
+    play.queue("q", 4, preemption={"withinClusterQueue": "LowerOrNewerEqualPriority"})
+    play.running("r", 4, priority=5, at=10)
+    play.submit("urgent", 4, priority=9, at=11)
+    assert set(play.turn().evicted) == {"r"}
+    play.settle()
+    assert play.turn().reserved == ["urgent"]
+    play.wait(60)
+    play.finish("ns/urgent")
+    assert play.turn().reserved == ["r"]
+    play.submit("P", 4, priority=5, at=15)
+    assert play.turn().evicted == {}
+    play.submit("Q", 3, priority=5, at=5)
+    assert set(play.turn().evicted) == {"r"}
+
+
 @pytest.mark.parametrize(("policy", "priority"), [("Any", -10), ("LowerPriority", 50)])
 def test_g10_reclaim_is_not_best_fit(policy: str, priority: int) -> None:
     """SCH-620, SCH-633, SCH-635."""
@@ -262,7 +285,7 @@ def test_g13_borrow_within_cohort_with_a_threshold(size: int, priority: int, evi
 
 
 def test_g14_reclaim_and_own_queue_together() -> None:
-    """SCH-522, SCH-613, SCH-630."""
+    """SCH-522, SCH-613, SCH-630, SCH-632."""
     play = Play()
     play.queue("a", 6, preemption={"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"})
     play.queue("b", 6)
@@ -271,10 +294,13 @@ def test_g14_reclaim_and_own_queue_together() -> None:
         play.running(name, 3, "b")
     play.submit("a1", 5, "a", priority=10)
     assert play.turn().evicted == {"b3": "InCohortReclamation", "aL": "InClusterQueue"}
+    assignment = play.waiting["a1"].assignment
+    assert assignment is not None
+    assert assignment.mode is Mode.PREEMPT, "not RECLAIM, as one of its own goes too"
 
 
 class TestG15:
-    """Advantage by hierarchy (SCH-441, SCH-611)."""
+    """Advantage by hierarchy (SCH-441, SCH-611, SCH-612)."""
 
     @pytest.fixture
     def play(self) -> Play:
@@ -544,19 +570,23 @@ class TestG43:
 
 
 class TestG44:
-    """Debt (SCH-431, SCH-434)."""
+    """Debt (SCH-431, SCH-434), as in Example C."""
 
-    def play(self, reclaim: str) -> Play:
+    def play(self, reclaim: str, priority: int = 0) -> Play:
         play = Play()
         play.queue("a", 4)
         play.queue("b", 4)
         play.running("a1", 7, "a")
         play.queue("b", 1, preemption={"reclaimWithinCohort": reclaim})
-        play.submit("b1", 1, "b")
+        play.submit("b1", 1, "b", priority=priority)
         return play.turn()
 
     def test_it_is_reclaimed(self) -> None:
         assert set(self.play("Any").evicted) == {"a1"}
+
+    def test_it_is_reclaimed_by_priority_where_the_policy_asks_for_one(self) -> None:
+        assert self.play("LowerPriority").evicted == {}
+        assert set(self.play("LowerPriority", priority=1).evicted) == {"a1"}
 
     def test_it_blocks_without_reclaim(self) -> None:
         play = self.play("Never")

@@ -55,7 +55,7 @@ class TestExampleA:
 
 
 class TestExampleB:
-    """A hierarchy with limits at inner nodes."""
+    """A hierarchy with limits at inner nodes (SCH-410, SCH-412, SCH-421, SCH-431)."""
 
     @pytest.fixture
     def forest(self) -> Forest:
@@ -77,15 +77,23 @@ class TestExampleB:
         assert [cell.potential for cell in cells] == [19, 5, 19, 22, 18, 18]
 
     def test_use_and_availability_of_the_table(self, forest: Forest) -> None:
+        nodes: dict[str, Node] = {**forest.cohorts, **forest.queues}
+        cells = [nodes[name].cells[FR] for name in "abLcMR"]
         forest.queues["a"].cells[FR].use(12)
+        assert [cell.usage for cell in cells] == [12, 0, 12, 0, 0, 4]
         assert available(forest, *"abLcMR") == [7, 5, 7, 18, 14, 14]
         forest.queues["c"].cells[FR].use(9)
+        assert [cell.usage for cell in cells] == [12, 0, 12, 9, 5, 9]
         assert available(forest, *"abLcMR") == [7, 5, 7, 9, 9, 9]
 
     @pytest.mark.parametrize(("amount", "level"), [(6, 0), (10, 1), (14, 1), (19, 2)])
     def test_levels(self, forest: Forest, amount: int, level: int) -> None:
         """SCH-440, SCH-441."""
         assert borrowing_level(forest.queues["a"], FR, amount)[0] == level
+
+    def test_heights(self, forest: Forest) -> None:
+        """SCH-440."""
+        assert [forest.cohorts[name].height for name in "LMR"] == [1, 1, 2]
 
 
 def test_example_c_debt_blocks_both_sides() -> None:

@@ -1,0 +1,56 @@
+"""What decides who waited longer (SCH-211)."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from engine.lifecycle.workloads import admitted, at, with_status
+from engine.play import Play, configured
+from kohort.api.meta import Condition
+from kohort.engine.intake import conditions_of, queue_timestamp
+from kohort.engine.lifecycle.checks import CheckReport, act_on_checks, report_check
+from kohort.engine.lifecycle.eviction import release
+from kohort.engine.records import Key
+from kohort.engine.settings import Settings
+
+Json = Any
+BY_CREATION = configured({"waitForPodsReady": {"requeuingStrategy": {"timestamp": "Creation"}}})
+UNSORTED = configured(PrioritySortingWithinCohort=False)
+WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason", "settings", "expected"),
+    [
+        ("Evicted", "PodsReadyTimeout", Settings(), at(50)),
+        ("Evicted", "PodsReadyTimeout", BY_CREATION, at(0)),
+        ("Evicted", "AdmissionCheck", BY_CREATION, at(50)),
+        ("Evicted", "Preempted", Settings(), at(0)),
+        ("Preempted", WHILE_BORROWING, Settings(), at(0)),
+        ("Preempted", WHILE_BORROWING, UNSORTED, at(50) + timedelta(milliseconds=1)),
+        ("Preempted", "InClusterQueue", UNSORTED, at(0)),
+    ],
+)
+def test_an_eviction_for_its_own_fault_puts_a_workload_back(
+    condition: str, reason: str, settings: Settings, expected: datetime
+) -> None:
+    """SCH-211: all others wait since they were created."""
+    evicted = Condition(type=condition, status="True", reason=reason, message="", last_transition_time=at(50))
+    workload = with_status(admitted(), conditions=(evicted,))
+    assert queue_timestamp(workload, conditions_of(workload), settings) == expected
+
+
+def test_g33_whoever_was_created_before_a_retry_precedes_it() -> None:
+    """SCH-211, SCH-910: the workload queues by the time of its eviction."""
+    play = Play()
+    play.queue("q", 4)
+    play.running("retried", 4, at=1)
+    play.wait(100)
+    held = report_check(play.workloads[Key("ns", "retried")], CheckReport("C", "Retry"), play.now)
+    evicted = act_on_checks(held, play.now).workload
+    released = release(evicted, play.settings.gates, play.now)
+    conditions = tuple(each for each in released.status.conditions if each.type != "Requeued")
+    play.submit("between", 4, at=50)
+    play.show(with_status(released, conditions=conditions))
+    assert play.turn().reserved == ["between"]
