@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from kohort.engine.decisions import Requeue
 from kohort.engine.forest import QueueNode
 from kohort.engine.pending import Place
-from kohort.engine.records import Key, Policies, Progress, Queue, Workload
+from kohort.engine.records import FlavorGroup, Key, Policies, Progress, Queue, Workload
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -18,6 +18,7 @@ def at(seconds: float) -> datetime:
 
 def cluster_queue(*, strict: bool = False) -> Queue:
     queue = Queue("q", QueueNode("q"))
+    queue.set_groups((FlavorGroup(("cpu",), ("f1", "f2")),))
     queue.policies = Policies(is_strict=strict)
     return queue
 

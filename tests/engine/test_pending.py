@@ -8,7 +8,7 @@ from engine.pending_model import cluster_queue, workload
 from engine.pending_queues import BOTH, NOW, QueueOf, admit, best_effort, drained, fail, filled, popped, retry, strict
 from kohort.engine.decisions import Requeue
 from kohort.engine.pending import Counts, PendingQueue, Place
-from kohort.engine.records import NO_END, Key
+from kohort.engine.records import NO_END, FlavorGroup, Key
 
 
 class TestOrder:
@@ -213,6 +213,13 @@ class TestRequeueing:
         queue = best_effort(one := workload("w", has_more=True))
         fail(queue, Requeue.NO_FIT)
         assert queue.place_of(one) is Place.ACTIVE
+
+    def test_flavors_that_the_queue_has_lost_do_not(self) -> None:
+        """SCH-552"""
+        queue = best_effort(one := workload("w", has_more=True))
+        queue.queue.set_groups((FlavorGroup(("cpu",), ("f1",)),))
+        fail(queue, Requeue.NAMESPACE_MISMATCH)
+        assert queue.place_of(one) is Place.POOL
 
     @BOTH
     def test_a_backoff_that_came_meanwhile_parks_it_whatever_the_reason(self, queue_of: QueueOf) -> None:

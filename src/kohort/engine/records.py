@@ -273,3 +273,10 @@ class Queue:
         """Take over the resource groups of the spec."""
         self.groups = groups
         self.group_of = {resource: group for group in groups for resource in group.resources}
+
+    def goes_on(self, progress: Progress) -> bool:
+        """Whether there are flavors still to try, of those that the queue has not lost since (SCH-552, SCH-550)."""
+        return any(
+            index != -1 and resource in self.group_of and index + 1 < len(self.group_of[resource].flavors)
+            for (_, resource), index in progress.tried.items()
+        )

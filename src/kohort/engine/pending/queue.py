@@ -231,8 +231,8 @@ class PendingQueue:
     def _parks(self, workload: Workload, reason: Requeue) -> bool:
         """SCH-236, with the exceptions of SCH-237."""
         parks = PARKS[reason].strict if self.queue.policies.is_strict else PARKS[reason].best_effort
-        has_more = workload.progress is not None and workload.progress.has_more
-        return parks and not has_more and self._retried_at < self.pops
+        goes_on = workload.progress is not None and self.queue.goes_on(workload.progress)
+        return parks and not goes_on and self._retried_at < self.pops
 
     def _bypass_equals(self, kind: str, now: datetime, status_reason: str) -> None:
         """Remember the failure and put all equal workloads in the pool, at a cost that does not grow with them."""
