@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import kohort
@@ -43,9 +44,14 @@ def shim_environment() -> Mapping[str, str]:
 
 async def find_abilities(settings: ProcessSettings) -> Abilities:
     """Try what is permitted."""
-    groups = await asyncio.to_thread(find_groups, settings.cgroup, f"kohort-{os.getpid()}")
+    groups = await asyncio.to_thread(find_groups, settings.cgroup, _group_name(settings.data))
     why_not = await _try_roots(settings.data / "probe") if settings.own_roots else "switched off by the settings"
     return Abilities(groups, not why_not, why_not, os.geteuid() == 0)
+
+
+def _group_name(data: Path) -> str:
+    """The same for every agent on these data, so that the next one finds the groups of this one."""
+    return f"kohort-{sha256(str(data.resolve()).encode()).hexdigest()[:12]}"
 
 
 async def _try_roots(place: Path) -> str:

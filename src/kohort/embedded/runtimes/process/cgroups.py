@@ -4,6 +4,7 @@ Controllers that were not handed to us are left out one by one; an empty group i
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from pathlib import Path
 
 WANTED = ("memory", "cpu", "pids")
 CPU_PERIOD = 100_000
+LEAF = "kohort-agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,41 +39,66 @@ class Groups:
 
 
 def find_groups(given: Path | None, name: str) -> Groups | None:
-    """The given control group, or this process's own, made ready for containers; None where that is not permitted."""
-    own = given or own_group()
-    if own is None:
+    """A control group made ready for containers; None where that is not permitted.
+
+    Root makes one at the top, as container engines do; others divide the one they are in, if it was delegated to them.
+    """
+    parent = given or (_mount() if os.geteuid() == 0 else _own_group())
+    if parent is None:
         return None
     try:
-        top = own / name
+        top = parent / name
         top.mkdir(exist_ok=True)
-        enabled = _enable(own)
+        enabled = _enable(parent)
         if enabled:
-            _enable(top)
-        if not os.access(top / "cgroup.procs", os.W_OK):
-            return None
+            enabled = _enable(top)
     except OSError:
+        return None
+    if not os.access(top / "cgroup.procs", os.W_OK):
         return None
     return Groups(top, frozenset(enabled))
 
 
-def own_group() -> Path | None:
-    """The control group of this process in the unified hierarchy."""
+def _mount() -> Path | None:
+    """Where the unified hierarchy is."""
     try:
-        lines = Path("/proc/self/cgroup").read_text().splitlines()
         mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
     except OSError:
         return None
+    return next((Path(fields[1]) for fields in mounts if fields[2] == "cgroup2"), None)
+
+
+def _own_group() -> Path | None:
+    """The control group of this process."""
+    mount = _mount()
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
     path = next((line[3:] for line in lines if line.startswith("0::")), None)
-    mount = next((fields[1] for fields in mounts if fields[2] == "cgroup2"), None)
-    return None if path is None or mount is None else Path(mount) / path.lstrip("/")
+    return None if path is None or mount is None else mount / path.lstrip("/")
 
 
 def _enable(group: Path) -> set[str]:
     """Pass on the controllers that we use; those that can't be had are not."""
+    switch = group / "cgroup.subtree_control"
     for controller in WANTED:
         with contextlib.suppress(OSError):
-            (group / "cgroup.subtree_control").write_text(f"+{controller}")
-    return set((group / "cgroup.subtree_control").read_text().split()) & set(WANTED)
+            try:
+                switch.write_text(f"+{controller}")
+            except OSError as error:
+                if error.errno != errno.EBUSY:
+                    raise
+                _step_down(group)
+                switch.write_text(f"+{controller}")
+    return set(switch.read_text().split()) & set(WANTED)
+
+
+def _step_down(group: Path) -> None:
+    """Move this process into a leaf: a group with processes in it can't pass controllers on."""
+    leaf = group / LEAF
+    leaf.mkdir(exist_ok=True)
+    (leaf / "cgroup.procs").write_text(str(os.getpid()))
 
 
 def limit_files(memory: int, millicpu: int, processes: int) -> dict[str, str]:

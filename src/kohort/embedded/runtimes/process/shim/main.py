@@ -258,7 +258,7 @@ class Shim:
             pipe.finish()
         container.log.close()
         cgroup = container.order.get("cgroup")
-        end = {"code": code, "at": time.time(), "oom": _ran_out_of_memory(cgroup)}
+        end = {"code": code, "at": time.time(), "oom": ran_out_of_memory(cgroup)}
         self._book.containers[name]["ended"] = {**end, "error": container.complaint.decode(errors="replace")}
         del self._running[name]
         if cgroup:
@@ -275,7 +275,8 @@ def _past(facts: dict[str, Any] | None) -> dict[str, Any] | None:
     return {**facts, "last": None} if facts else None
 
 
-def _ran_out_of_memory(cgroup: str | None) -> bool:
+def ran_out_of_memory(cgroup: str | None) -> bool:
+    """Whether the kernel killed a member of a control group for want of memory."""
     if not cgroup:
         return False
     try:

@@ -1,0 +1,103 @@
+"""Greedy containers: what they may use is bounded, and the machine never notices.
+
+Fork bombs run only where the kernel counts their processes by themselves: as a user that nobody else is (for root), or
+in a user namespace of their own; where neither can be had, these tests say so and do not run.
+"""
+
+import asyncio
+import os
+import resource
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from embedded.runtimes.worlds import World, container, pod, running_world
+from kohort.embedded.runtimes.process.preparing import tasks_of
+
+NOBODY_ELSE = 61235
+LIMIT = 40
+
+
+NO_GROUP = Path("/no/control/group")
+
+
+@pytest.fixture(params=[None, NO_GROUP], ids=["as the machine permits", "without control groups"])
+async def narrow(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """A runtime whose containers may have few processes."""
+    settings = {"processes": LIMIT, "log_size": 1 << 20, "log_rate": 8 << 20, "cgroup": request.param}
+    with TemporaryDirectory(prefix="kohort-test-") as place:
+        Path(place).chmod(0o711)
+        async with running_world(Path(place) / "data", **settings) as world:
+            yield world
+
+
+def contained(world: World) -> dict[str, object]:
+    """The user for a fork bomb; skips the test where a bomb could get out."""
+    if os.geteuid() == 0:
+        return {"runAsUser": NOBODY_ELSE}
+    if not world.runtime.abilities.own_roots:  # type: ignore[attr-defined]
+        pytest.skip("no way to contain a fork bomb here: not root, and user namespaces are not permitted")
+    return {}
+
+
+async def most_tasks(uid: int) -> int:
+    """The most processes of a user that were seen after there were many."""
+    async with asyncio.timeout(15):
+        while tasks_of(uid) <= LIMIT // 2:
+            await asyncio.sleep(0.01)
+    most = 0
+    for _ in range(30):
+        most = max(most, tasks_of(uid))
+        await asyncio.sleep(0.01)
+    return most
+
+
+async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: World) -> None:
+    user = contained(narrow)
+    # Each process forks as often as it may, and goes on trying in a subshell where a failure ends only that.
+    bomb = "bomb() { while :; do (bomb & sleep 1000) 2>/dev/null; sleep 0.1; done; }; echo lit; bomb"
+    run = narrow.run(pod(container(script=bomb, securityContext=user)))
+    await run.logged("lit")
+    if user:
+        assert LIMIT // 2 < await most_tasks(NOBODY_ELSE) <= LIMIT + 1
+    began = time.monotonic()
+    run.running.stop(0)
+    await run.over()
+    assert time.monotonic() - began < 5
+    async with asyncio.timeout(5):
+        while tasks_of(NOBODY_ELSE):
+            await asyncio.sleep(0.01)
+
+
+async def test_a_program_that_prints_without_end_is_slowed_down(narrow: World) -> None:
+    run = narrow.run(pod(container(command=["yes", "x" * 1000])))
+    await run.started()
+    logs = narrow.data / "pods" / run.pod["metadata"]["uid"] / "logs/main"
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    began = time.monotonic()
+    longest = 0.0
+    while time.monotonic() - began < 1.5:
+        moment = time.monotonic()
+        await asyncio.sleep(0.01)
+        longest = max(longest, time.monotonic() - moment)
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    assert sum(path.stat().st_size for path in logs.iterdir()) <= 2 * (1 << 20)
+    assert after.ru_utime - before.ru_utime < 0.5, "the agent itself does none of the copying"
+    assert longest < 0.5
+    run.running.stop(0)
+    await run.over()
+    assert len(await run.log(tail_lines=3)) == 3 * 1001
+
+
+async def test_a_container_gets_no_more_memory_than_its_limit(narrow: World) -> None:
+    script = 'python3 -c "x = bytearray(400 << 20)" 2>/dev/null; echo $?'
+    found = container(script=script, resources={"limits": {"memory": "100Mi"}})
+    run = narrow.run(pod(found))
+    await run.end()
+    assert (await run.log()).strip() != "0"
+    free = narrow.run(pod(container(script=script)))
+    await free.end()
+    assert (await free.log()).strip() == "0"
