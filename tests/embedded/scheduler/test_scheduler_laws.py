@@ -49,11 +49,11 @@ def made_node(index: int, facts: dict[str, Any]) -> Object:
 
 def made_pod(index: int, facts: dict[str, Any]) -> Object:
     app = facts["app"]
-    says = {
+    says: dict[str, dict[str, Any]] = {
         "away": {"affinity": away(HOST, app=app)},
         "near": {"affinity": near(ZONE, app=app)},
         "spread": {"topologySpreadConstraints": spread(ZONE, app=app)},
-    }.get(facts["says"], {})
+    }
     return pod(
         f"p{index}",
         cpu=str(facts["cpu"]) if facts["cpu"] else "",
@@ -61,7 +61,7 @@ def made_pod(index: int, facts: dict[str, Any]) -> Object:
         tolerations=[TOLERATION] if facts["tolerates"] else [],
         nodeSelector={"disk": "ssd"} if facts["disk"] else {},
         ports=[{"containerPort": 1, "hostPort": facts["port"]}] if facts["port"] else [],
-        **says,
+        **says.get(facts["says"], {}),
     )
 
 

@@ -11,7 +11,7 @@ from kohort.kube.client import Client
 from kohort.kube.errors import KubeError
 from kohort.kube.objects import Objects
 
-WORKERS: Final = 64
+WORKERS: Final = 32
 MOST_UNDER_WAY: Final = 256
 
 Outcome = Callable[[Waiting, str, KubeError | None], None]

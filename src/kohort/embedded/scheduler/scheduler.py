@@ -29,8 +29,9 @@ log = logging.getLogger(__name__)
 SLICE: Final = 16
 """Pods placed before everybody else gets a turn of the loop."""
 LONGEST_SLEEP: Final = 30.0
-EVENT_WRITERS: Final = 4
-EVENTS: Final = EventLimits(buffer=8192, remembered=16384)
+EVENT_WRITERS: Final = 8
+"""Fewer than bind: in a rush pods get their nodes first, and their events a little later."""
+EVENTS: Final = EventLimits(buffer=32768, remembered=32768)
 """Many pods get their node within seconds, and each has an event to tell."""
 _INSTANCE: Final = "kohort"
 
