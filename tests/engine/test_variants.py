@@ -4,24 +4,34 @@ from typing import Any
 
 from engine.play import CPU, Play, configured, group, quota
 from kohort.engine.decisions import Migrate, Requeue
+from kohort.engine.lifecycle.deactivation import evict_inactive
+from kohort.engine.lifecycle.eviction import release
+from kohort.engine.lifecycle.facts import Facts, LocalQueueFacts
+from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE, gate_opened_at
+from kohort.engine.lifecycle.requeueing import let_return
+from kohort.engine.lifecycle.states import is_admitted, is_evicted
+from kohort.engine.lifecycle.variants import MigrationRules, settle_family
 from kohort.engine.records import Key
 
 Json = Any
 
 
-def play(last_acceptable: str = "") -> Play:
+def play(last_acceptable: str = "", **spec: Json) -> Play:
     play = Play(configured(ConcurrentAdmission=True))
     constraints = {"constraints": {"lastAcceptableFlavorName": last_acceptable}} if last_acceptable else {}
     play.queue(
         "q",
         groups=[group({"best": [quota(CPU, 4)], "good": [quota(CPU, 4)], "poor": [quota(CPU, 4)]})],
         concurrentAdmissionPolicy={"migration": {"mode": "TryPreferredFlavors", **constraints}},
+        **spec,
     )
     return play
 
 
-def variant(play: Play, flavor: str, size: int = 4) -> None:
+def variant(play: Play, flavor: str, size: int = 4, *, gated: bool = False) -> None:
     manifest = play.workload(f"w-{flavor}", size, "q")
+    if gated:
+        manifest["spec"]["preemptionGates"] = [{"name": "kueue.x-k8s.io/concurrent-admission"}]
     manifest["metadata"] |= {
         "annotations": {"kueue.x-k8s.io/workload-allowed-resource-flavors": flavor},
         "ownerReferences": [{"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "name": "w", "uid": "parent"}],
@@ -81,3 +91,120 @@ def test_it_does_not_for_a_flavor_below_the_last_acceptable_one() -> None:
     stage.turn()
     assert set(stage.admitted) == {"w-poor"}
     assert stage.pending_reason("w-good")[1] == "Target flavor is below LastAcceptableFlavorName"
+
+
+class Family:
+    """A parent and its variants as controllers keep them, round the engine."""
+
+    RULES = MigrationRules(("best", "good", "poor"))
+    PARENT = Key("ns", "w")
+
+    def __init__(self, stage: Play, size: int = 4) -> None:
+        self.stage = stage
+        manifest = stage.workload("w", size, "q")
+        manifest["metadata"] |= {"uid": "parent", "labels": {"kueue.x-k8s.io/concurrent-admission-parent": "true"}}
+        stage.put(manifest)
+        for flavor in self.RULES.flavors:
+            variant(stage, flavor, size, gated=True)
+
+    def settle(self) -> None:
+        """What the controllers do once they see the last decisions, the job's stop excluded."""
+        stage = self.stage
+        around = Facts(local_queue=LocalQueueFacts("q"), gates=stage.settings.gates)
+        keys = [key for key in stage.workloads if key.name.startswith("w-")]
+        for key in keys:
+            turned_off = evict_inactive(stage.workloads[key], stage.now).workload
+            stage.show(let_return(turned_off, around, stage.now))
+        variants = [stage.workloads[key] for key in keys]
+        gates = stage.settings.gates
+        outcome = settle_family(stage.workloads[self.PARENT], variants, self.RULES, gates, stage.now)
+        for write in outcome.writes:
+            stage.show(write.workload)
+
+    def run(self) -> None:
+        """Decide and act until nothing moves."""
+        for _ in range(8):
+            before = dict(self.stage.workloads)
+            self.stage.turn()
+            self.settle()
+            if self.stage.workloads == before:
+                return
+        raise AssertionError("the family does not come to rest")
+
+    def stop_job(self) -> None:
+        """The job has no active pods any more: the parent lets go of its quota, and only it."""
+        parent = self.stage.workloads[self.PARENT]
+        self.stage.show(release(parent, self.stage.settings.gates, self.stage.now))
+
+    @property
+    def runs_in(self) -> str:
+        """The flavor that the job may use; empty while it may not run."""
+        parent = self.stage.workloads[self.PARENT]
+        if not is_admitted(parent) or is_evicted(parent) or parent.status.admission is None:
+            return ""
+        return parent.status.admission.pod_set_assignments[0].flavors[CPU]
+
+    @property
+    def active(self) -> set[str]:
+        return {key.name for key, each in self.stage.workloads.items() if key.name[:2] == "w-" and each.spec.active}
+
+
+class TestAFamily:
+    """The engine decides, the controllers carry it on (SCH-1112 to SCH-1115)."""
+
+    def test_the_best_flavor_wins_and_the_others_rest(self) -> None:
+        """SCH-1112"""
+        family = Family(play())
+        family.run()
+        assert (family.runs_in, family.active) == ("best", {"w-best"})
+
+    def test_a_job_moves_up_when_a_better_flavor_gets_free(self) -> None:
+        """SCH-1113, SCH-1114"""
+        stage = play()
+        stage.running("other", 4, flavor="best")
+        family = Family(stage)
+        family.run()
+        assert (family.runs_in, family.active) == ("good", {"w-best", "w-good"})
+        stage.finish("ns/other")
+        family.run()
+        assert family.runs_in == "", "the job has to stop first"
+        assert "w-best" not in stage.admitted
+        family.stop_job()
+        family.run()
+        assert (family.runs_in, family.active) == ("best", {"w-best"})
+
+    def test_a_better_flavor_that_is_lost_on_the_way_leaves_the_old_one(self) -> None:
+        """SCH-1003, SCH-1113, SCH-1114: whoever made way returns when it was for nothing"""
+        stage = play()
+        stage.running("other", 4, flavor="best")
+        family = Family(stage)
+        family.run()
+        stage.finish("ns/other")
+        family.run()
+        stage.running("thief", 4, flavor="best")
+        family.stop_job()
+        family.run()
+        assert (family.runs_in, family.active) == ("good", {"w-best", "w-good"})
+
+    def test_one_variant_after_the_other_may_preempt(self) -> None:
+        """SCH-335, SCH-1115"""
+        stage = play(preemption={"withinClusterQueue": "LowerPriority"})
+        for flavor in ("best", "good", "poor"):
+            stage.running(f"in-{flavor}", 4, flavor=flavor, priority=-1)
+        family = Family(stage)
+        family.run()
+        assert [key.name for key, each in stage.workloads.items() if is_evicted(each)] == ["in-best"]
+        assert self.ungated(stage) == {"w-best"}
+        stage.wait(299)
+        family.run()
+        assert self.ungated(stage) == {"w-best"}, "five minutes are not over"
+        stage.wait(1)
+        family.run()
+        assert self.ungated(stage) == {"w-best", "w-good"}
+        stage.settle()
+        family.run()
+        assert (family.runs_in, family.active) == ("best", {"w-best"})
+
+    def ungated(self, stage: Play) -> set[str]:
+        """Who may preempt."""
+        return {key.name for key, each in stage.workloads.items() if gate_opened_at(each, CONCURRENT_ADMISSION_GATE)}
