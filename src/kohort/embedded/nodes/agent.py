@@ -212,6 +212,8 @@ class NodeAgent:
             work.is_removed = True
 
     async def _tell_api(self, work: PodWork, seen: SeenPod) -> None:
+        if work.is_unheard:
+            return
         if work.is_echoed and seen.version != work.version:
             await self._check(work, seen)
         now = self._clock.wall()

@@ -93,6 +93,12 @@ class PodWork:
     # What is to be done
 
     @property
+    def is_unheard(self) -> bool:
+        """Whether the runtime has yet to say how a pod fares that a former agent has seen at work."""
+        begun = self._base is not None and bool(self._base.get("containerStatuses"))
+        return self.latest is NOTHING_YET and begun and not self.waited
+
+    @property
     def is_stopping(self) -> bool:
         """Whether the runtime was told to stop it."""
         return self.given is not None

@@ -1,0 +1,53 @@
+"""A runtime that does what a test says, and writes down what it is asked for."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from kohort.embedded.nodes.runtime import ContainerStatus, PodState, Reports, State
+from kohort.embedded.server.logs import LogOptions
+
+Object = dict[str, Any]
+
+
+class ScriptedPod:
+    """A pod whose states a test gives."""
+
+    def __init__(self, body: Object, reports: Reports) -> None:
+        self.body = body
+        self.reports = reports
+        self.graces: list[float] = []
+        self.is_closed = False
+
+    def becomes(self, state: State, **more: Any) -> None:
+        """All containers are now so."""
+        names = [each["name"] for each in self.body["spec"]["containers"]]
+        self.reports.state(PodState(tuple(ContainerStatus(name, state) for name in names), **more))
+
+    def stop(self, grace: float) -> None:
+        self.graces.append(grace)
+
+    async def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+        yield options.container.encode()
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+class ScriptedRuntime:
+    """Pods by name."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, ScriptedPod] = {}
+
+    def devices(self) -> Mapping[str, int]:
+        return {}
+
+    async def start(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    def run(self, pod: Object, reports: Reports) -> ScriptedPod:
+        made = self.pods[pod["metadata"]["name"]] = ScriptedPod(pod, reports)
+        return made

@@ -1,0 +1,68 @@
+"""An agent whose way to the server is bad: nothing is lost, nothing happens twice."""
+
+from embedded.nodes.worlds import PODS, World, node, pod
+from embedded.server.clusters import ADMIN, running_cluster
+from kohort.embedded.nodes.agent import NodeAgent
+from kohort.embedded.nodes.manifests import Site
+from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.kube.client import Client
+from kohort.kube.transport import Request, Response, Transport
+from kube.faults import Refusal
+
+
+class Refusing:
+    """A transport that refuses the next requests of a kind."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner = inner
+        self.refusals: list[tuple[str, int]] = []
+
+    def refuse(self, method: str, *codes: int) -> None:
+        self.refusals += [(method, code) for code in codes]
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        for refusal in self.refusals:
+            if refusal[0] == request.method and request.path.startswith(PODS):
+                self.refusals.remove(refusal)
+                return Refusal(refusal[1]).answer()
+        return await self.inner.send(request, timeout)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+async def test_refused_writes_are_tried_again_until_the_pod_has_ended_and_gone() -> None:
+    async with running_cluster() as cluster:
+        network = Refusing(cluster.core.transport(ADMIN))
+        client = Client(network, cluster.clock)
+        runtime = SimulatedRuntime(cluster.clock)
+        agent = NodeAgent(client, Registration((node(),), leaving=Leaving.KEEP), runtime)
+        await agent.start(Site())
+        world = World(cluster, agent, client)
+        network.refuse("PATCH", 500, 409, 422)
+        await world.run(pod(says={"run_seconds": 30}))
+        await world.after(10)
+        assert await world.phase("a") == "Running"
+        network.refuse("PATCH", 500, 500)
+        await world.after(30)
+        assert await world.phase("a") == "Succeeded"
+        network.refuse("DELETE", 500, 403)
+        await world.delete("a")
+        await world.after(10)
+        assert not await world.exists(f"{PODS}/a")
+        await agent.stop()
+
+
+async def test_a_refusal_is_told_even_if_the_first_try_fails() -> None:
+    async with running_cluster() as cluster:
+        network = Refusing(cluster.core.transport(ADMIN))
+        client = Client(network, cluster.clock)
+        agent = NodeAgent(client, Registration((node(),), leaving=Leaving.KEEP), SimulatedRuntime(cluster.clock))
+        await agent.start(Site())
+        world = World(cluster, agent, client)
+        network.refuse("PATCH", 403, 403)
+        await world.run(pod(nodeSelector={"speed": "high"}))
+        await world.after(5)
+        assert (await world.status("a"))["reason"] == "NodeAffinity"
+        await agent.stop()

@@ -1,0 +1,120 @@
+"""An agent that comes after another one: what it finds, what it goes on with, and what it leaves alone."""
+
+from embedded.nodes.scripted import ScriptedRuntime
+from embedded.nodes.worlds import PODS, container, pod, running_agent
+from embedded.server.clusters import Cluster, running_cluster
+from kohort.embedded.nodes.runtime import ContainerStatus, PodState, Running
+from kohort.kube.clock import START
+
+
+async def state(cluster: Cluster, name: str = "a") -> dict[str, object]:
+    found = await cluster.get(f"{PODS}/{name}")
+    return dict(found["status"]["containerStatuses"][0]["state"])
+
+
+async def test_a_simulated_pod_ends_when_it_would_have_ended() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod(says={"run_seconds": 100}))
+        await cluster.clock.advance(60)
+        async with running_agent(cluster) as second:
+            await second.after(39)
+            assert await second.phase("a") == "Running"
+            await second.after(1)
+            assert await second.phase("a") == "Succeeded"
+            ended = (await second.status("a"))["containerStatuses"][0]["state"]["terminated"]
+            assert (ended["startedAt"], ended["finishedAt"]) == ("2026-01-01T00:00:00Z", "2026-01-01T00:01:40Z")
+
+
+async def test_a_pod_whose_time_ran_out_meanwhile_ends_at_once() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod(says={"run_seconds": 10}))
+        await cluster.clock.advance(60)
+        async with running_agent(cluster) as second:
+            await second.after(0)
+            assert await second.phase("a") == "Succeeded"
+
+
+async def test_a_crash_loop_goes_on_where_it_was() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod(restart="Always", says={"run_seconds": 1, "exit_code": 1}))
+            await first.after(1 + 1 + 10 + 1)
+            assert "waiting" in await state(cluster)
+        async with running_agent(cluster) as second:
+            await second.after(0)
+            main = (await second.status("a"))["containerStatuses"][0]
+            assert main["restartCount"] == 2
+            await second.after(20)
+            assert (await second.status("a"))["containerStatuses"][0]["restartCount"] == 3
+
+
+async def test_a_restart_writes_nothing_to_pods_that_are_as_they_were() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod("runs", says={"run_seconds": 100}))
+            await first.run(pod("waits", says={"start_seconds": 100}))
+            await first.run(pod("ended", says={"run_seconds": 1}))
+            await first.after(5)
+        before = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in await pods(cluster)}
+        async with running_agent(cluster) as second:
+            await second.after(0)
+            after = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in await pods(cluster)}
+            assert after == before
+            assert len(second.agent) == 2
+
+
+async def pods(cluster: Cluster) -> list[dict[str, dict[str, str]]]:
+    return list((await cluster.get(PODS))["items"])
+
+
+async def test_what_was_deleted_while_no_agent_was_there_goes_when_one_is() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod("runs", says={"run_seconds": 100}))
+            await first.run(pod("ended", says={"run_seconds": 1}))
+            await first.after(5)
+        await cluster.create(pod("new"))
+        for name in ("runs", "ended", "new"):
+            await cluster.ask("DELETE", f"{PODS}/{name}")
+        async with running_agent(cluster) as second:
+            await second.after(0)
+            assert await pods(cluster) == []
+
+
+async def test_what_runs_already_has_its_place_before_new_pods() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod("z", restart="Always"))
+        await cluster.create(pod("a", containers=[container("main", resources={"requests": {"cpu": "3500m"}})]))
+        async with running_agent(cluster) as second:
+            await second.after(0)
+            assert await second.phase("z") == "Running"
+            assert (await second.status("a"))["reason"] == "OutOfcpu"
+
+
+async def test_a_runtime_learns_from_the_status_what_a_former_agent_has_seen() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod(says={"run_seconds": 100}))
+            address = (await first.status("a"))["podIP"]
+        runtime = ScriptedRuntime()
+        async with running_agent(cluster, runtime=runtime) as second:
+            await second.after(0)
+            found = runtime.pods["a"]
+            assert found.body["status"]["containerStatuses"][0]["state"] == await state(cluster)
+            found.reports.state(PodState((ContainerStatus("main", Running(START), restarts=1, ready=True),)))
+            await second.after(0)
+            status = await second.status("a")
+            assert (status["podIP"], status["startTime"]) == (address, "2026-01-01T00:00:00Z")
+
+
+async def test_a_deadline_counts_from_the_first_start() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod(says={"run_seconds": 1000}, activeDeadlineSeconds=50))
+        await cluster.clock.advance(40)
+        async with running_agent(cluster) as second:
+            await second.after(10)
+            assert (await second.status("a"))["reason"] == "DeadlineExceeded"
