@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from engine.play import CPU, Play, group, quota
+from engine.play import CPU, Play, configured, group, quota
 from kohort.engine.decisions import Evict
 
 Json = Any
@@ -210,3 +210,17 @@ def check(play: Play, active: str) -> None:
             "status": {"conditions": [condition]},
         }
     )
+
+
+def test_who_began_to_wait_for_victims_competes_as_preemptor_in_the_same_turn() -> None:
+    """SCH-240, SCH-320: of two preemptors, the one that borrows nothing goes first, and the other finds them taken."""
+    play = Play(configured(PrioritizePreemptorWorkloads=True))
+    urgent = {"policy": "LowerPriority", "maxPriorityThreshold": 0}
+    play.queue("owner", 4, preemption={"reclaimWithinCohort": "Any"})
+    play.queue("borrower", preemption={"reclaimWithinCohort": "LowerPriority", "borrowWithinCohort": urgent})
+    play.queue("victims")
+    play.running("victim", 4, "victims")
+    play.submit("urgent", 2, "borrower", priority=1)
+    assert play.turn().waiting["urgent"].message.endswith("Pending the preemption of 1 workload(s)")
+    play.submit("back", 2, "owner")
+    assert play.turn().waiting["back"].message.endswith("Pending the preemption of 1 workload(s)")

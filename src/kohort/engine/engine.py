@@ -216,13 +216,14 @@ class Engine(State):
         return ("Misconfigured", workload.problem, Requeue.GENERIC) if workload.problem else None
 
     def _requeue(self, entry: Entry, now: datetime) -> bool:
-        """Put an entry back; whether it makes room for the next one of its queue."""
+        """Put an entry back; whether the next cycle may differ: others have room, or there is a new preemptor (SCH-240)."""
         if entry.decision is None:
             return False
         pending = self.pending[entry.queue.name]
         pending.requeue(entry.workload, entry.decision.requeue, now, entry.decision.reason)
         self._note_backoff(entry.workload, entry.queue)
-        return pending.place_of(entry.workload) is Place.POOL
+        is_new = not entry.head.is_preemptor and pending.is_preemptor(entry.workload)
+        return (is_new and self.rules.preemptors_first) or pending.place_of(entry.workload) is Place.POOL
 
     def _scan(self, entries: list[Entry]) -> "Scan":
         """How far everybody's search for flavors came, if somebody's goes on or starts over next time (SCH-550)."""
