@@ -1,0 +1,83 @@
+"""The two control planes that get the same work: Kubernetes' own, and the embedded one; both with simulated nodes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+
+from cluster.control_plane import ControlPlane
+from cluster.nodes import simulated, simulated_nodes
+from kohort.embedded.auth.certificates import new_key
+from kohort.embedded.auth.jwt import Signer
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.collector.collector import collecting
+from kohort.embedded.controllers.cronjobs.controller import CronJobController
+from kohort.embedded.controllers.jobs.controller import JobController
+from kohort.embedded.controllers.pod_cleanup import PodCleanup
+from kohort.embedded.controllers.ttl import ExpiredJobs
+from kohort.embedded.nodes.registration import Registration
+from kohort.embedded.nodes.running import running_nodes
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.scheduler.scheduler import scheduling
+from kohort.embedded.server.core import Core, Parts
+from kohort.embedded.store import Store
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+from kohort.kube.informer import Informers
+
+ADMIN = User("admin", (MASTERS, AUTHENTICATED))
+NODES = tuple(simulated(f"node-{number}") for number in range(3))
+
+Plane = Callable[[], AbstractAsyncContextManager[Client]]
+
+
+@asynccontextmanager
+async def real_plane() -> AsyncIterator[Client]:
+    """etcd, kube-apiserver, kube-controller-manager and kube-scheduler."""
+    cluster = ControlPlane()
+    await asyncio.to_thread(cluster.__enter__)
+    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    try:
+        async with simulated_nodes(cluster, *NODES):
+            yield client
+    finally:
+        await client.close()
+        await asyncio.to_thread(cluster.__exit__, None, None, None)
+
+
+@asynccontextmanager
+async def embedded_plane() -> AsyncIterator[Client]:
+    """All of the embedded control plane, in this process."""
+    clock = SystemClock()
+    store = await Store.open(None)
+    core = Core(Parts(store, clock, Signer(new_key()), b"authority"))
+    await core.start()
+    client = Client(core.transport(ADMIN), clock)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(store.close)
+        stack.push_async_callback(core.close)
+        await stack.enter_async_context(collecting(client))
+        await stack.enter_async_context(_controllers(client))
+        await stack.enter_async_context(scheduling(client))
+        await stack.enter_async_context(running_nodes(client, Registration(NODES), SimulatedRuntime(clock)))
+        yield client
+
+
+@asynccontextmanager
+async def _controllers(client: Client) -> AsyncIterator[None]:
+    informers = Informers(client)
+    controllers = [make(client, informers) for make in (JobController, CronJobController, ExpiredJobs, PodCleanup)]
+    informers.start()
+    await informers.wait_live()
+    for controller in controllers:
+        controller.start()
+    try:
+        yield
+    finally:
+        for controller in controllers:
+            await controller.stop()
+        await informers.stop()
+
+
+PLANES: dict[str, Plane] = {"kubernetes": real_plane, "kohort": embedded_plane}
