@@ -216,7 +216,7 @@ class Engine(State):
         return ("Misconfigured", workload.problem, Requeue.GENERIC) if workload.problem else None
 
     def _requeue(self, entry: Entry, now: datetime) -> bool:
-        """Put an entry back; whether the next cycle may differ: others have room, or there is a new preemptor (SCH-240)."""
+        """Put an entry back; whether the next cycle may differ: others have room, or a preemptor is new (SCH-240)."""
         if entry.decision is None:
             return False
         pending = self.pending[entry.queue.name]
