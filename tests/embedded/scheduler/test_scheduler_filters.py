@@ -223,3 +223,16 @@ def test_a_node_that_changes_or_goes_is_seen_at_once() -> None:
     site.put(node("a"))
     assert site.place(pod("t", cpu="1")) == "a"
     assert "Insufficient cpu" in site.why_not(pod("u", cpu="1")), "pods outlive the node's object"
+
+
+def test_a_node_of_the_same_name_is_another_node() -> None:
+    site = Site(node("a"))
+    assert [site.place(pod(f"p{index}", cpu="1")) for index in range(2)] == ["a", "a"]
+    for uid in list(site.cluster.nodes["a"].pods):
+        site.cluster.remove(uid)
+    site.cluster.remove_node("a")
+    site.put(node("a", taints=[TAINT]))
+    assert site.why_not(pod("q", cpu="1")) == "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
+    site.cluster.remove_node("a")
+    site.put(node("a"))
+    assert site.place(pod("r", cpu="1")) == "a"

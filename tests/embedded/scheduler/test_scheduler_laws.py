@@ -37,8 +37,8 @@ PODS = st.builds(
     st.sampled_from(["", "", "", "away", "near", "spread"]),
     st.sampled_from([0, 0, 80]),
 )
-STEPS = st.lists(st.one_of(PODS, st.integers(0, 20)), max_size=30)
-"""A pod to be placed, or the number of one that goes."""
+STEPS = st.lists(st.one_of(PODS, st.integers(0, 20), st.tuples(st.integers(0, 5), NODES)), max_size=30)
+"""A pod to be placed, the number of one that goes, or a node that is replaced by another of its name."""
 
 
 def made_node(index: int, facts: dict[str, Any]) -> Object:
@@ -127,6 +127,9 @@ def played(
                 site.cluster.remove(records.pop(step).uid)
                 del plain.pods[step]
             continue
+        if isinstance(step, tuple):
+            _replace(site, plain, *step)
+            continue
         record = site.record(made_pod(number, step))
         answer = site.placer.place(record)
         yield site, plain, record, step, answer
@@ -134,6 +137,16 @@ def played(
             site.cluster.place(record, answer.node)
             plain.pods[number] = (step, answer.node)
             records[number] = record
+
+
+def _replace(site: Site, plain: Plain, index: int, facts: dict[str, Any]) -> None:
+    """A node that has pods keeps its size, lest it be overcommitted by the test itself."""
+    name = f"n{index}"
+    if name in plain.nodes:
+        size = {key: plain.nodes[name][key] for key in ("cpu", "pods")} if site.cluster.nodes[name].pods else {}
+        plain.nodes[name] = {**facts, **size}
+        site.cluster.remove_node(name)
+        site.put(made_node(index, plain.nodes[name]))
 
 
 @settings(deadline=None)

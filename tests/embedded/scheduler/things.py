@@ -36,7 +36,8 @@ def node(name: str, cpu: str = "4", memory: str = "8Gi", pods: int = 110, **spec
 def pod(name: str, cpu: str = "", memory: str = "", **spec: Any) -> Object:
     """A pod; `labels`, `requests`, `ports` and `namespace` besides what stands in its spec."""
     requests = {"cpu": cpu, "memory": memory, **spec.pop("requests", {})}
-    resources = {"requests": {key: value for key, value in requests.items() if value}}
+    asked = {key: value for key, value in requests.items() if value}
+    resources = {"requests": asked, "limits": {key: value for key, value in asked.items() if "/" in key}}
     main = {"name": "main", "image": "none", "resources": resources, "ports": spec.pop("ports", [])}
     metadata = {"name": name, "namespace": spec.pop("namespace", "default"), "labels": spec.pop("labels", {})}
     return {

@@ -82,7 +82,7 @@ class NodeRecord:
         self.version = 0
         """Grows with each change."""
         self.shape = 0
-        """Grows when the node itself changes, not the pods on it."""
+        """Another number whenever the node itself changes, not the pods on it; no two nodes ever have the same."""
         self.touched = 0
         """When a pod was last put here."""
 
@@ -136,10 +136,10 @@ class Cluster:
         record.is_unschedulable = node.spec.unschedulable
         record.allocatable = {key: to_amount(key, raw) for key, raw in node.status.allocatable.items()}
         record.room = record.allocatable.pop(PODS, 0)
-        record.shape += 1
         self._absent.pop(name, None)
         self.nodes[name] = record
         self._changed(record)
+        record.shape = self.sequence
 
     def remove_node(self, name: str) -> None:
         """A node is gone; pods on it stay known until they go too."""
@@ -147,7 +147,6 @@ class Cluster:
         if record is None:
             return
         record.is_present = False
-        record.shape += 1
         self._changed(record)
         if record.pods or record.nominated:
             self._absent[name] = record

@@ -32,6 +32,12 @@ class Candidate:
     broken: int
     """Victims whose going breaks a disruption budget."""
 
+    @property
+    def message(self) -> str:
+        """What is added to the pod's message."""
+        count = len(self.victims)
+        return f"preemption: found a potential placement for pod on node {self.node.name}, preempting {count} victims"
+
 
 @dataclass(frozen=True, slots=True)
 class InVain:

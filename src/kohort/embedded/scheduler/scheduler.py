@@ -12,7 +12,7 @@ from typing import Final
 from kohort.embedded.scheduler.binding import Binder
 from kohort.embedded.scheduler.cluster import Cluster
 from kohort.embedded.scheduler.placement import Found, Nowhere, Placer
-from kohort.embedded.scheduler.preemption import Candidate, InVain, Preemptor
+from kohort.embedded.scheduler.preemption import Candidate, Preemptor
 from kohort.embedded.scheduler.queue import Queue, Waiting
 from kohort.embedded.scheduler.refusals import Cause
 from kohort.embedded.scheduler.seen import SeenCondition
@@ -151,7 +151,7 @@ class Scheduler:
                 self._clear(waiting, found)
             elif found.clears_nomination:
                 self.cluster.withdraw(pod.uid)
-            message = f"{message} {found.message}" if isinstance(found, InVain) else message
+            message = f"{message} {found.message}"
         self.queue.rest(waiting, nowhere.cause, self._clock.now())
         self._tell(waiting, "Unschedulable", message)
 

@@ -71,10 +71,12 @@ class Table:
         heapify(self._heap)
 
     def _look(self, node: NodeRecord) -> None:
-        if not node.is_present:
+        present = self._cluster.nodes.get(node.name)
+        if present is None:
             self.refused.pop(node.name, None)
             self._by_kind.pop(node.name, None)
-            return
+        if present is not node:
+            return  # another of the same name changed too, and has its own turn
         entry = self._entry(node)
         if entry is not None:
             heappush(self._heap, entry)

@@ -1,0 +1,223 @@
+"""The two schedulers: Kubernetes' own on its API server, and ours on the embedded one; no nodes run anything here."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from cluster import components
+from cluster.control_plane import ControlPlane
+from embedded.scheduler.things import Object
+from kohort.api.core.nodes import Node
+from kohort.api.core.pods import Pod
+from kohort.api.resource import Resource
+from kohort.embedded.auth.certificates import new_key
+from kohort.embedded.auth.jwt import Signer
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.scheduler.scheduler import scheduling
+from kohort.embedded.server.core import Core, Parts
+from kohort.embedded.store import Store
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+from kohort.kube.config import Choice, find_access
+from kohort.kube.errors import StatusError
+from kohort.kube.http import HttpTransport
+from kohort.kube.options import Deletion, Scope
+from kohort.kube.patches import MergePatch
+from kohort.kube.transport import Request
+from workloads.scheduling_cases import Await, AwaitText, Case, Create, Delete, Patch, Step
+
+START_SECONDS = 120
+PATIENCE = 20.0
+CALM = 0.5
+"""Seconds in which a scheduler says what it has to say."""
+SPACE = "default"
+ADMIN = User("admin", (MASTERS, AUTHENTICATED))
+CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
+EVENTS = Resource("events.k8s.io", "v1", "Event", "events", namespaced=True)
+CLASSES = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
+NOW = Deletion(grace_seconds=0)
+REASONS = ("FailedScheduling", "Preempted", "Scheduled")
+
+
+class _SchedulersControlPlane(ControlPlane):
+    """etcd, the API server, the scheduler, and who makes service accounts: nobody who looks after nodes."""
+
+    def _start(self) -> None:
+        site = self._site
+        etcd = self._run("etcd", components.etcd(site))
+        etcd.wait_until(site.etcd_socket.exists, START_SECONDS)
+        server = self._run("kube-apiserver", components.api_server(site))
+        server.wait_until(lambda: self._is_ready(site.ports.api_server), START_SECONDS)
+        flags = {**components.controller_manager(site), "controllers": "serviceaccount-controller"}
+        manager = self._run("kube-controller-manager", flags)
+        scheduler = self._run("kube-scheduler", components.scheduler(site))
+        manager.wait_until(self._has_service_account, START_SECONDS)
+        scheduler.wait_until(lambda: self._is_ready(site.ports.scheduler), START_SECONDS)
+
+
+@asynccontextmanager
+async def real() -> AsyncIterator[Client]:
+    """kube-scheduler."""
+    cluster = _SchedulersControlPlane()
+    await asyncio.to_thread(cluster.__enter__)
+    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    try:
+        yield client
+    finally:
+        await client.close()
+        await asyncio.to_thread(cluster.__exit__, None, None, None)
+
+
+@asynccontextmanager
+async def ours() -> AsyncIterator[Client]:
+    """Our scheduler, in this process."""
+    store = await Store.open(None)
+    core = Core(Parts(store, SystemClock(), Signer(new_key()), b"authority"))
+    await core.start()
+    client = Client(core.transport(ADMIN))
+    try:
+        async with scheduling(client):
+            yield client
+    finally:
+        await core.close()
+        await store.close()
+
+
+@dataclass
+class Seen:
+    """What became of a case."""
+
+    pods: dict[str, Object] = field(default_factory=dict)
+    events: set[tuple[str, str, str]] = field(default_factory=set)
+    failure: str = ""
+
+
+class Stage:
+    """One scheduler, on which cases are played one after the other."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._pods = client.of(Pod.resource)
+        self._nodes = client.of(Node.resource)
+
+    async def furnish(self) -> None:
+        """Priorities for all cases."""
+        for name, value, policy in (
+            ("high", 100, "PreemptLowerPriority"),
+            ("middle", 50, "PreemptLowerPriority"),
+            ("peaceful", 100, "Never"),
+        ):
+            await self._client.of(CLASSES).create(
+                {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy}
+            )
+
+    async def play(self, case: Case) -> Seen:
+        """The whole case, and the end of everything in it."""
+        seen = Seen()
+        try:
+            async with asyncio.timeout(3 * PATIENCE):
+                for each in case.nodes:
+                    await self._add_node(each)
+                await asyncio.sleep(CALM / 2)
+                for step in case.steps:
+                    await self._do(step)
+                await asyncio.sleep(CALM)
+                await self._look(seen)
+        except (TimeoutError, StatusError) as error:
+            seen.failure = f"{type(error).__name__}: {error}"
+        await self._clear()
+        return seen
+
+    async def _add_node(self, found: Object) -> None:
+        """A real API server taints new nodes until a controller, which is not here, looks at them."""
+        await self._nodes.create(found)
+        taints = found["spec"].get("taints") or None
+        await self._nodes.patch(("", found["metadata"]["name"]), MergePatch({"spec": {"taints": taints}}))
+
+    async def _do(self, step: Step) -> None:
+        match step:
+            case Create(found) if found["kind"] == "Pod":
+                await self._pods.create(found)
+                await self._until(found["metadata"]["name"], _is_looked_at)
+            case Create(found):
+                await self._client.of(CLAIMS).create({**found, "metadata": {**found["metadata"], "namespace": SPACE}})
+            case Delete(name):
+                await self._pods.delete((SPACE, name), NOW)
+            case Patch(path, patch):
+                place = path if path.startswith("/") else f"/api/v1/namespaces/{SPACE}/{path}"
+                how = MergePatch(patch)
+                await self._client.call(Request("PATCH", place, (), {"Content-Type": how.media_type}, how.body()))
+            case Await(names):
+                for name in names:
+                    await self._until(name, lambda pod: bool(pod["spec"].get("nodeName")))
+            case AwaitText(name, text):
+                await self._until(name, lambda pod: text in _condition(pod).get("message", ""))
+
+    async def _until(self, name: str, holds: Callable[[Any], bool]) -> None:
+        async with asyncio.timeout(PATIENCE):
+            while not holds(await self._pods.get((SPACE, name))):
+                await asyncio.sleep(0.05)
+
+    async def _look(self, seen: Seen) -> None:
+        pods = (await self._pods.list(Scope(SPACE))).items
+        for each in pods:
+            seen.pods[each["metadata"]["name"]] = _state(each)
+        uids = {each["metadata"]["uid"]: each["metadata"]["name"] for each in pods}
+        for event in (await self._client.of(EVENTS).list(Scope(SPACE))).items:
+            name = uids.get(event["regarding"].get("uid", ""), "")
+            if name and event["reason"] in REASONS:
+                note = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "UID", event.get("note", ""))
+                seen.events.add((name, event["reason"], note))
+
+    async def _clear(self) -> None:
+        """Everything goes; a pod in use by nobody goes at once."""
+        await self._pods.delete_collection(Scope(SPACE), NOW)
+        await self._client.of(CLAIMS).delete_collection(Scope(SPACE), NOW)
+        await self._nodes.delete_collection(Scope())
+        async with asyncio.timeout(PATIENCE):
+            while (await self._pods.list(Scope(SPACE))).items or (await self._nodes.list()).items:
+                await self._pods.delete_collection(Scope(SPACE), NOW)
+                await asyncio.sleep(0.05)
+        for claim in (await self._client.of(CLAIMS).list(Scope(SPACE))).items:
+            key = (SPACE, claim["metadata"]["name"])
+            await self._client.of(CLAIMS).patch(key, MergePatch({"metadata": {"finalizers": None}}))
+
+
+def _condition(pod: Object, kind: str = "PodScheduled") -> Object:
+    found: list[Object] = pod["status"].get("conditions", [])
+    return next((each for each in found if each["type"] == kind), {})
+
+
+def _is_looked_at(pod: Object) -> bool:
+    return bool(pod["spec"].get("nodeName")) or bool(_condition(pod))
+
+
+def _state(pod: Object) -> Object:
+    conditions = [_condition(pod, kind) for kind in ("PodScheduled", "DisruptionTarget")]
+    node = pod["spec"].get("nodeName", "")
+    return {
+        "node": node,
+        # Whether a promise is struck out once it is kept is the API server's affair.
+        "nominated": "" if node else pod["status"].get("nominatedNodeName", ""),
+        "leaving": "deletionTimestamp" in pod["metadata"],
+        "conditions": [
+            {key: each[key] for key in ("type", "status", "reason", "message") if key in each} for each in conditions
+        ],
+    }
+
+
+async def played(plane: Callable[[], AbstractAsyncContextManager[Client]], cases: Sequence[Case]) -> dict[str, Seen]:
+    """All cases on one scheduler."""
+    async with plane() as client:
+        stage = Stage(client)
+        await stage.furnish()
+        return {case.name: await stage.play(case) for case in cases}
+
+
+async def played_on_both(cases: Sequence[Case]) -> tuple[dict[str, Seen], dict[str, Seen]]:
+    """All cases on both, side by side."""
+    theirs, mine = await asyncio.gather(played(real, cases), played(ours, cases))
+    return theirs, mine
