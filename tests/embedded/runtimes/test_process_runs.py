@@ -137,6 +137,16 @@ async def test_the_pre_stop_hook_runs_in_the_container_s_surroundings(world: Wor
     run.running.stop(30)
     assert (await run.end()).exit_code == 0
     assert "farewell" in await run.log()
+    assert run.told.messages("FailedPreStopHook") == []
+
+
+async def test_a_hook_that_fails_is_told_and_holds_up_nothing(world: World) -> None:
+    hook = {"preStop": {"exec": {"command": ["no-such-program"]}}}
+    run = world.run(pod(container(command=["sleep", "1000"], lifecycle=hook)))
+    await run.started()
+    run.running.stop(30)
+    assert (await run.end()).exit_code == 143
+    assert run.told.messages("FailedPreStopHook") == ["PreStopHook failed"]
 
 
 async def test_daemons_do_not_outlive_their_container(world: World) -> None:

@@ -22,6 +22,7 @@ from kohort.embedded.runtimes.process.shim.main import LISTENER
 SOCKET = "control"
 LINE = 16 << 20
 QUIT_SECONDS = 10.0
+GREETING_SECONDS = 10.0
 
 
 class Link:
@@ -80,8 +81,17 @@ class Link:
         self._writer = self._task = None
 
     async def _connect(self) -> asyncio.StreamReader:
+        """Reach the shim and hear its book, which it tells to whom it meets; a socket that nobody serves is no shim."""
         with _short_path(self.directory) as path:
-            reader, self._writer = await asyncio.open_unix_connection(path, limit=LINE)
+            reader, writer = await asyncio.open_unix_connection(path, limit=LINE)
+        try:
+            async with asyncio.timeout(GREETING_SECONDS):
+                book = json.loads(await reader.readline())
+        except (OSError, ValueError):
+            writer.close()
+            raise ConnectionRefusedError(f"{self.directory}: no shim answers") from None
+        self._writer = writer
+        self._on_book(book)
         return reader
 
     async def _listen(self, reader: asyncio.StreamReader) -> None:

@@ -12,7 +12,7 @@ from kohort.api.codec import Json
 from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
 from kohort.embedded.runtimes.devices import NoDevicesError, Share
 from kohort.embedded.runtimes.endings import LOST, lost, termination_message
-from kohort.embedded.runtimes.environment import NotYetError, expand
+from kohort.embedded.runtimes.environment import NotYetError
 from kohort.embedded.runtimes.imagined import Imagined
 from kohort.embedded.runtimes.log_questions import which_start
 from kohort.embedded.runtimes.logs import read_log
@@ -263,16 +263,17 @@ class ProcessPod:
         handler = container.lifecycle.pre_stop
         command = (handler.exec or {}).get("command") if handler else None
         wait = float((handler.sleep or {}).get("seconds") or 0) if handler else 0.0
-        if command and self._link is not None and self._preparation is not None:
-            order = await self._preparation.order(container, -1)
-            argv = [expand(str(part), order["env"]) for part in command]
-            self._link.send(do="hook", id=container.name, **{**order, "argv": argv})
+        if command and self._link is not None:
+            self._link.send(do="hook", name=container.name, argv=[str(part) for part in command])
             return
         if wait:
             await self._home.client.clock.sleep(min(wait, seconds))
-        else:
+        self._hooked(container.name, 0 if wait else 1)
+
+    def _hooked(self, name: str, code: int) -> None:
+        if code != 0:
             self._supervised.note("Warning", "FailedPreStopHook", "PreStopHook failed")
-        self._supervised.feed(PreStopped(container.name))
+        self._supervised.feed(PreStopped(name))
 
     # What the shim says
 
@@ -280,9 +281,9 @@ class ProcessPod:
         """Take in the book of the shim: whatever is news in it happened."""
         for name, facts in book["containers"].items():
             self._look_at(name, facts)
-        for name in book["hooks"]:
+        for name, code in book["hooks"].items():
             if self._is_news(name, self._attempts.get(name, 0), "hook"):
-                self._supervised.feed(PreStopped(name))
+                self._hooked(name, int(code))
 
     def _look_at(self, name: str, facts: Facts) -> None:
         attempt = int(facts["attempt"])

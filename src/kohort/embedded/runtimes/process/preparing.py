@@ -58,7 +58,7 @@ class Preparation:
             "user": user and {"uid": user.uid, "gid": user.gid, "groups": list(user.groups)},
             "notes": {"devices": self.share},
             **self._view(container, binds),
-            **self._limits(container, user),
+            **self._limits(container, attempt, user),
         }
 
     def _make_scratch(self, container: Container, user: RunAs | None) -> None:
@@ -121,14 +121,14 @@ class Preparation:
 
     # What it may use
 
-    def _limits(self, container: Container, user: RunAs | None) -> Order:
+    def _limits(self, container: Container, attempt: int, user: RunAs | None) -> Order:
         abilities = self.household.abilities
         memory, millicpu = _limit(container, "memory", NANO), _limit(container, "cpu", NANO // 1000)
         processes = self.household.settings.processes
         held = abilities.groups.controllers if abilities.groups else frozenset()
         group = None
         if abilities.groups:
-            name = f"{self.places.pod}-{container.name}"
+            name = f"{self.places.pod}-{container.name}-{attempt}"
             group = str(abilities.groups.make(name, limit_files(memory, millicpu, processes)))
         limits = {"data": memory} if memory and "memory" not in held else {}
         own_user = abilities.own_roots and not abilities.is_root

@@ -196,11 +196,15 @@ class Shim:
                 self._tell()
 
     def _hook(self, order: Order) -> None:
+        """Run a command in the surroundings of a container; what it prints is nobody's business."""
+        container = self._running.get(order["name"])
+        if container is None:
+            return
         nothing = os.open("/dev/null", os.O_WRONLY)
-        child = spawn(order, nothing, nothing)
+        child = spawn({**container.order, "argv": order["argv"]}, nothing, nothing)
         os.close(nothing)
         os.close(child.errors)
-        self._hooks[child.pid] = order["id"]
+        self._hooks[child.pid] = order["name"]
 
     def _signal(self, name: str, number: int) -> None:
         container = self._running.get(name)
@@ -302,6 +306,7 @@ def serve(directory: str) -> None:
     linux.adopt_orphans()
     with contextlib.suppress(OSError):
         os.nice(5)
+    os.set_inheritable(LISTENER, False)  # noqa: FBT003
     Shim(directory, socket.socket(fileno=LISTENER)).run()
 
 
