@@ -83,7 +83,7 @@ async def test_pods_come_one_after_the_other(world: Workshop) -> None:
         "controller-revision-hash": revision,
     }
     assert (second["spec"]["hostname"], second["spec"]["subdomain"]) == ("db-1", "db")
-    assert ("SuccessfulCreate", "create Pod db-1 in StatefulSet db successful") in await world.events()
+    assert ("SuccessfulCreate", "Create Pod db-1 in StatefulSet db successful") in await world.events()
 
 
 async def test_parallel_sets_do_not_wait(world: Workshop) -> None:

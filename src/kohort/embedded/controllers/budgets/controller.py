@@ -150,7 +150,7 @@ def _body(old: BudgetStatus, new: BudgetStatus) -> dict[str, Json]:
     zeros = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
     gone = dict.fromkeys(old.disrupted_pods.keys() - new.disrupted_pods.keys())
     told = to_json(new)
-    return {**zeros, **told, "disruptedPods": {**told.get("disruptedPods", {}), **gone}}
+    return {**zeros, **told, "disruptedPods": {**told["disruptedPods"], **gone} if new.disrupted_pods else None}
 
 
 def _namespace(pod: SeenPod) -> tuple[str, ...]:

@@ -141,10 +141,10 @@ class StatefulSets(BuiltIn[ObjectKey]):
             made = await self._create(numbered_pod(found, template, birth.revision, birth.ordinal), found)
         except StatusError as error:
             if not error.is_already_exists:
-                self._tell(found, "create", name, error)
+                self._tell(found, "Create", name, error)
             raise
         self._expectations.created(found.metadata.uid, made)
-        self._tell(found, "create", name)
+        self._tell(found, "Create", name)
 
     async def _create(self, pod: dict[str, Json], found: SeenStatefulSet) -> SeenPod:
         plain = self._client.of(SeenPod.resource)
@@ -156,16 +156,16 @@ class StatefulSets(BuiltIn[ObjectKey]):
             await self._pods.objects.delete(pod.key, Deletion(uid=pod.metadata.uid))
         except StatusError as error:
             if not error.is_not_found:
-                self._tell(found, "delete", pod.metadata.name, error)
+                self._tell(found, "Delete", pod.metadata.name, error)
                 raise
         self._expectations.deleted(found.metadata.uid, pod)
-        self._tell(found, "delete", pod.metadata.name)
+        self._tell(found, "Delete", pod.metadata.name)
 
     async def _name(self, found: SeenStatefulSet, pod: SeenPod) -> None:
         labels = identity_labels(pod.metadata.name, ordinal_of(pod))
         patch = MergePatch({"metadata": {"uid": pod.metadata.uid, "labels": labels}})
         await self._pods.objects.patch(pod.key, patch)
-        self._tell(found, "update", pod.metadata.name)
+        self._tell(found, "Update", pod.metadata.name)
 
     async def _settle_storage(self, found: SeenStatefulSet, pods: list[SeenPod]) -> None:
         if not found.spec.volume_claim_templates or found.metadata.deletion_timestamp is not None:
@@ -181,7 +181,7 @@ class StatefulSets(BuiltIn[ObjectKey]):
     def _tell(self, found: SeenStatefulSet, verb: str, pod: str, error: StatusError | None = None) -> None:
         what = f"{verb} Pod {pod} in StatefulSet {found.metadata.name}"
         if error is None:
-            note = Note("Normal", f"Successful{verb.capitalize()}", f"{what} successful")
+            note = Note("Normal", f"Successful{verb}", f"{what} successful")
         else:
-            note = Note("Warning", f"Failed{verb.capitalize()}", f"{what} failed error: {error}")
+            note = Note("Warning", f"Failed{verb}", f"{what} failed error: {error}")
         self._recorder.record(reference_to(found), note)

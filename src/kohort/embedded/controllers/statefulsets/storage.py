@@ -50,10 +50,10 @@ class Storage:
         except StatusError as error:
             if error.is_already_exists:
                 return
-            why = f"create Claim {name} for Pod {pod} in StatefulSet {owner} failed error: {error}"
+            why = f"Create Claim {name} for Pod {pod} in StatefulSet {owner} failed error: {error}"
             self._recorder.record(reference_to(found), Note("Warning", "FailedCreate", why))
             raise
-        text = f"create Claim {name} Pod {pod} in StatefulSet {owner} success"
+        text = f"Create Claim {name} Pod {pod} in StatefulSet {owner} success"
         self._recorder.record(reference_to(found), Note("Normal", "SuccessfulCreate", text))
 
     async def settle(self, found: SeenStatefulSet, pod: SeenPod) -> None:

@@ -1,0 +1,156 @@
+"""Both control planes with kubectl, for serving workloads: one story runs on either and can't tell which it is on."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cluster.binaries import built
+from cluster.control_plane import ControlPlane
+from cluster.nodes import simulated, simulated_nodes
+from kohort.api.core.events import Event
+from kohort.api.meta import Taint
+from kohort.api.resource import Resource
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.collector.collector import collecting
+from kohort.embedded.controllers.running import running_controllers
+from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.registration import Registration
+from kohort.embedded.nodes.running import running_nodes
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.scheduler.scheduler import scheduling
+from kohort.embedded.server.server import running
+from kohort.embedded.server.settings import Settings
+from kohort.kube.client import Client
+from kohort.kube.config import Choice, find_access
+from kohort.kube.errors import StatusError
+from kohort.kube.http import HttpTransport
+from kohort.kube.options import Scope
+from kohort.kube.patches import MergePatch
+
+Object = dict[str, Any]
+PATIENCE = 100.0
+LOOK = 0.2
+
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
+NAMESPACES = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
+CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
+QUOTAS = Resource("", "v1", "ResourceQuota", "resourcequotas", namespaced=True)
+DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+REPLICA_SETS = Resource("apps", "v1", "ReplicaSet", "replicasets", namespaced=True)
+STATEFUL_SETS = Resource("apps", "v1", "StatefulSet", "statefulsets", namespaced=True)
+BUDGETS = Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", namespaced=True)
+
+_LONELY = DeclaredNode(
+    "lonely",
+    {"cpu": "8", "memory": "32Gi", "pods": "110"},
+    labels={"lonely": "yes"},
+    taints=(Taint(key="lonely", effect="NoSchedule"),),
+)
+"""A node that only those use who ask for it, so that what is done to it disturbs nobody else."""
+_FLEET = (*(simulated(f"node-{number}") for number in range(3)), _LONELY)
+_ADMIN = User("admin", (MASTERS, AUTHENTICATED))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One control plane, and a namespace on it for one story."""
+
+    client: Client
+    kubeconfig: Path
+    home: Path
+    namespace: str = ""
+
+    async def kubectl(self, *arguments: str) -> Said:
+        command = [f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.home}", f"--namespace={self.namespace}"]
+        process = await asyncio.create_subprocess_exec(
+            built() / "kubectl",
+            *command,
+            *arguments,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE)
+        return Said(process.returncode or 0, out.decode(), err.decode())
+
+    def place(self, resource: Resource) -> str:
+        return self.namespace if resource.namespaced else ""
+
+    async def create(self, resource: Resource, found: Object) -> Object:
+        return await self.client.of(resource).create(found, self.place(resource))
+
+    async def get(self, resource: Resource, name: str) -> Object:
+        return await self.client.of(resource).get((self.place(resource), name))
+
+    async def items(self, resource: Resource) -> list[Object]:
+        return list((await self.client.of(resource).list(Scope(self.place(resource)))).items)
+
+    async def merge(self, resource: Resource, name: str, patch: Object, subresource: str = "") -> None:
+        await self.client.of(resource).patch((self.place(resource), name), MergePatch(patch), subresource=subresource)
+
+    async def delete(self, resource: Resource, name: str) -> None:
+        await self.client.of(resource).delete((self.place(resource), name))
+
+    async def is_there(self, resource: Resource, name: str) -> bool:
+        try:
+            await self.get(resource, name)
+        except StatusError as error:
+            if error.is_not_found:
+                return False
+            raise
+        return True
+
+    async def events(self, *reasons: str) -> list[tuple[str, str, str]]:
+        """Type, reason and text of the namespace's events of some reasons, each once."""
+        found = (await self.client.of(Event).list(Scope(self.namespace))).items
+        return sorted({(each.type, each.reason, each.note) for each in found if each.reason in reasons})
+
+    async def until(self, what: str, holds: Callable[[], Awaitable[object]]) -> None:
+        """Wait for something, for a while."""
+        for _ in range(int(PATIENCE / LOOK)):
+            if await holds():
+                return
+            await asyncio.sleep(LOOK)
+        raise AssertionError(f"{self.namespace}: {what} did not come about within {PATIENCE:g} s")
+
+
+@asynccontextmanager
+async def real_stage() -> AsyncIterator[Stage]:
+    """etcd, kube-apiserver, kube-controller-manager and kube-scheduler."""
+    cluster = ControlPlane()
+    await asyncio.to_thread(cluster.__enter__)
+    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    try:
+        with tempfile.TemporaryDirectory(prefix="kohort-") as home:
+            async with simulated_nodes(cluster, *_FLEET):
+                yield Stage(client, cluster.kubeconfig, Path(home))
+    finally:
+        await client.close()
+        await asyncio.to_thread(cluster.__exit__, None, None, None)
+
+
+@asynccontextmanager
+async def embedded_stage() -> AsyncIterator[Stage]:
+    """All of the embedded control plane, in this process."""
+    async with AsyncExitStack() as stack:
+        home = stack.enter_context(tempfile.TemporaryDirectory(prefix="kohort-"))
+        server = await stack.enter_async_context(running(Settings()))
+        client = Client(server.core.transport(_ADMIN))
+        for part in (collecting(client), running_controllers(client), scheduling(client)):
+            await stack.enter_async_context(part)
+        runtime = SimulatedRuntime(client.clock)
+        await stack.enter_async_context(running_nodes(client, Registration(_FLEET), runtime))
+        yield Stage(client, server.kubeconfig, Path(home))
