@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import json
 import os
-import signal
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -158,18 +157,15 @@ def reap_leftovers(directory: Path) -> dict[str, Facts]:
             continue
         group = facts.get("cgroup")
         if not (group and strays.kill_group(group)):
-            _kill_session(int(facts["pid"]), int(facts["ticks"]))
+            _kill_abandoned(facts)
         if group:
             with contextlib.suppress(OSError):
                 os.rmdir(group)
     return containers
 
 
-def _kill_session(leader: int, ticks: int) -> None:
-    """Kill a session by its leader; if that number has another process now, the session is somebody else's."""
-    found = strays.start_ticks(leader)
-    if found in (0, ticks):
-        strays.kill_of_session(leader)
-    if found == ticks:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(leader, signal.SIGKILL)
+def _kill_abandoned(facts: Facts) -> None:
+    """Kill a container by session and mark; if its number has another process now, the session is somebody else's."""
+    leader = int(facts["pid"])
+    is_ours = strays.start_ticks(leader) in (0, int(facts["ticks"]))
+    strays.kill_abandoned(leader if is_ours else 0, str(facts["mark"]))

@@ -176,6 +176,7 @@ class Shim:
             "last": _past(before),
             "ordered": time.time(),
         }
+        facts["mark"] = _mark(order)
         self._book.containers[name] = {**facts, "cgroup": order.get("cgroup") or "", "notes": order.get("notes")}
         self._book.save()
 
@@ -271,7 +272,12 @@ class Shim:
 
     def _sweep(self, order: Order, leader: int) -> None:
         if not (order.get("cgroup") and strays.kill_group(order["cgroup"])):
-            strays.kill_session(leader, f"{strays.MARK}={order['env'].get(strays.MARK)}", os.getpid())
+            strays.kill_session(leader, _mark(order), os.getpid())
+
+
+def _mark(order: Order) -> str:
+    """What all processes of a container have in their environment, unless they hide."""
+    return f"{strays.MARK}={order['env'].get(strays.MARK)}"
 
 
 def _past(facts: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -28,14 +28,20 @@ def kill_session(leader: int, mark: str, shim: int) -> None:
     _sweep(lambda: _belonging(leader, mark, shim))
 
 
-def kill_of_session(leader: int) -> None:
-    """Kill all processes of a session whose shim is gone."""
-    _sweep(lambda: {pid for pid, (_, session) in _parents().items() if session == leader})
+def kill_abandoned(leader: int, mark: str) -> None:
+    """Kill the processes of a container whose shim is gone: of its session, or with its mark."""
+    _sweep(
+        lambda: {
+            pid
+            for pid, (_, session) in parents().items()
+            if (leader and session == leader) or mark.encode() in _environment(pid)
+        }
+    )
 
 
 def kill_descendants(shim: int) -> None:
     """Kill everything below a process."""
-    _sweep(lambda: set(_descendants(shim, _parents())))
+    _sweep(lambda: set(descendants(shim, parents())))
 
 
 def start_ticks(pid: int) -> int:
@@ -63,15 +69,15 @@ def _send(pids: set[int], number: int) -> None:
 
 
 def _belonging(leader: int, mark: str, shim: int) -> set[int]:
-    stats = _parents()
+    stats = parents()
     return {
         pid
-        for pid in _descendants(shim, stats)
+        for pid in descendants(shim, stats)
         if pid == leader or stats[pid][1] == leader or mark.encode() in _environment(pid)
     }
 
 
-def _parents() -> dict[int, tuple[int, int]]:
+def parents() -> dict[int, tuple[int, int]]:
     """Parent and session of every process that is not dead already."""
     found = {}
     for name in os.listdir("/proc"):
@@ -82,7 +88,8 @@ def _parents() -> dict[int, tuple[int, int]]:
     return found
 
 
-def _descendants(top: int, stats: dict[int, tuple[int, int]]) -> list[int]:
+def descendants(top: int, stats: dict[int, tuple[int, int]]) -> list[int]:
+    """Everything below a process."""
     children: dict[int, list[int]] = {}
     for pid, (parent, _) in stats.items():
         children.setdefault(parent, []).append(pid)
