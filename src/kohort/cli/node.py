@@ -54,8 +54,12 @@ class Wish:
 )
 @click.option("--labels", default="", metavar="KEY=PATTERN,…", help="Labels; {0..15} deals values out over the nodes.")
 @click.option("--taints", default="", metavar="KEY=VALUE:EFFECT,…", help="Taints of every node.")
-@click.option("--start-seconds", type=click.FloatRange(min=0), default=0.0, show_default=True, help="How long pods take to start.")
-@click.option("--run-seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long pods that end run.")
+@click.option(
+    "--start-seconds", type=click.FloatRange(min=0), default=0.0, show_default=True, help="How long pods take to start."
+)
+@click.option(
+    "--run-seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long pods that end run."
+)
 @click.option(
     "--keep",
     "leaving",
@@ -96,7 +100,11 @@ def node(
     """
     if file is not None and count is not None:
         raise click.UsageError("give --count or --file, not both")
-    nodes = read_nodes(file) if file is not None else Fleet(count or 1, capacity, labels, name, taints).nodes()
+    nodes = (
+        read_nodes(file)
+        if file is not None
+        else Fleet(1 if count is None else count, capacity, labels, name, taints).nodes()
+    )
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
     try:
         access = find_access(Choice(kubeconfig, context))

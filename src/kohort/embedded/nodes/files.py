@@ -1,9 +1,8 @@
 """A file of Node manifests, as people write them or as `kubectl get nodes -o yaml` prints them, as declared nodes."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable
 
-from kohort.api.codec import from_json
+from kohort.api.codec import Json, from_json
 from kohort.api.core.nodes import Node
 from kohort.api.documents import Document, load
 from kohort.api.errors import DecodeError, DocumentError
@@ -12,49 +11,34 @@ from kohort.api.quantity import canonical
 from kohort.api.taints import taint_errors
 from kohort.embedded.nodes.declared import DeclarationError, DeclaredNode, capacity_errors, node_errors, with_pods
 
-_LISTS = ("List", "NodeList")
 _OF_CONTROLLERS = "node.kubernetes.io/"
 """Taints that tell how the node fared when it was printed, and that controllers set anew."""
 
 
 def read_nodes(file: str) -> tuple[DeclaredNode, ...]:
     """All nodes of a file, or of standard input for `-`; raises DocumentError with file, line and field."""
-    nodes: list[DeclaredNode] = []
-    names: set[str] = set()
+    nodes: dict[str, DeclaredNode] = {}
     for document in load(file):
-        for found, place in _manifests(document):
-            node = _node(document, found, place)
-            if node.name in names:
-                raise _problem(document, place / "metadata" / "name", f'"{node.name}" stands twice')
-            names.add(node.name)
-            nodes.append(node)
+        node = _node(document, document.value)
+        if node.name in nodes:
+            raise _problem(document, Path("metadata") / "name", f'"{node.name}" stands twice')
+        nodes[node.name] = node
     if not nodes:
         raise DeclarationError(f"{file}: no Node in it: give manifests of kind Node with status.capacity")
-    return tuple(nodes)
+    return tuple(nodes.values())
 
 
-def _manifests(document: Document) -> Iterator[tuple[Mapping[str, Any], Path]]:
-    value = document.value
-    if not isinstance(value, dict):
-        raise _problem(document, ROOT, "not an object but " + type(value).__name__)
-    if value.get("kind") not in _LISTS:
-        yield value, ROOT
-        return
-    items = value.get("items")
-    for index, item in enumerate(items if isinstance(items, list) else ()):
-        if not isinstance(item, dict):
-            raise _problem(document, Path("items")[index], "not an object")
-        yield item, Path("items")[index]
-
-
-def _node(document: Document, found: Mapping[str, Any], place: Path) -> DeclaredNode:
+def _node(document: Document, found: Json) -> DeclaredNode:
+    if not isinstance(found, dict):
+        raise _problem(document, ROOT, "not an object: write manifests of kind Node")
     if (found.get("apiVersion"), found.get("kind")) != ("v1", "Node"):
-        raise _problem(document, place / "kind", f"{found.get('apiVersion')} {found.get('kind')} is no v1 Node")
+        raise _problem(document, Path("kind"), f"{found.get('apiVersion')} {found.get('kind')} is no v1 Node")
     try:
-        read = from_json(dict(found), Node)
+        read = from_json(found, Node)
     except DecodeError as error:
-        raise _problem(document, place, str(error)) from None
-    _refuse(document, place, _errors(read))
+        raise _problem(document, ROOT, str(error)) from None
+    for problem in _errors(read):
+        raise _problem(document, problem.path, str(problem).partition(": ")[2])
     return _declared(read)
 
 
@@ -80,12 +64,6 @@ def _declared(node: Node) -> DeclaredNode:
         tuple(taint for taint in node.spec.taints if not taint.key.startswith(_OF_CONTROLLERS)),
         node.spec.unschedulable,
     )
-
-
-def _refuse(document: Document, place: Path, errors: Iterable[FieldError]) -> None:
-    for error in errors:
-        path = Path(f"{place.text}.{error.path.text}") if place.text else error.path
-        raise _problem(document, path, str(error).partition(": ")[2])
 
 
 def _problem(document: Document, path: Path, what: str) -> DocumentError:

@@ -20,7 +20,7 @@ from kohort.embedded.nodes.runtime import (
 )
 from kohort.embedded.nodes.shapes import Shape
 from kohort.embedded.nodes.simulated.plans import FOREVER, Plan
-from kohort.embedded.nodes.simulated.texts import selected, told
+from kohort.embedded.nodes.simulated.texts import following, selected, told
 from kohort.embedded.nodes.timers import Alarm, Timers
 from kohort.embedded.server.logs import LogOptions
 from kohort.kube.backoff import Backoff
@@ -231,15 +231,17 @@ class SimulatedPod:
         attempt = self._attempt - 1 if options.previous else self._attempt
         sent = 0
         while True:
-            wake = asyncio.Event()
             lines = told(self.who, self._plan, self._started_of(attempt), self._end_of(attempt), attempt)
-            yield selected(lines[sent:], options, self._clock.wall())
-            sent = len(lines)
-            if not options.follow or attempt != self._attempt or self._stage is Stage.ENDED:
+            piece = selected(lines[sent:], options, self._clock.wall())
+            yield piece
+            sent, options = len(lines), following(options, len(piece))
+            ended = attempt != self._attempt or self._stage in (Stage.ENDED, Stage.WAITING)
+            if not options.follow or ended or options.limit_bytes == 0:
                 return
-            await self._woken(wake)
+            await self._woken()
 
-    async def _woken(self, wake: asyncio.Event) -> None:
+    async def _woken(self) -> None:
+        wake = asyncio.Event()
         self._followers = self._followers or set()
         self._followers.add(wake)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,12 @@ def selected(lines: Sequence[Line], options: LogOptions, now: datetime) -> bytes
         chosen = chosen[len(chosen) - min(options.tail_lines, len(chosen)) :]
     text = "".join(f"{_stamp(moment, options)}{line}\n" for moment, line in chosen).encode()
     return text if options.limit_bytes is None else text[: options.limit_bytes]
+
+
+def following(options: LogOptions, sent: int) -> LogOptions:
+    """What is still wanted after so many bytes: `tail` and `since` are about what was there at first."""
+    limit = None if options.limit_bytes is None else max(0, options.limit_bytes - sent)
+    return replace(options, tail_lines=None, since_seconds=None, since_time=None, limit_bytes=limit)
 
 
 def _stamp(moment: datetime, options: LogOptions) -> str:

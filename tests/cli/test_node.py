@@ -1,0 +1,135 @@
+"""`kohort node` attaches nodes to an API server until it is told to stop."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from kohort.api.core.nodes import Node
+from kohort.api.core.pods import Pod
+from kohort.cli.main import cli, main
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.server.server import ApiServer, running
+from kohort.embedded.server.settings import Settings
+from kohort.kube.client import Client
+
+PATIENCE = 60
+
+
+def kohort(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli, ["node", *map(str, arguments)], prog_name="kohort")
+
+
+def test_the_help_has_examples() -> None:
+    result = kohort("--help")
+    assert result.exit_code == 0
+    assert "kohort node --count 100" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--count", "0"), "0 nodes: give a number from 1 to"),
+        (("--count", "2", "--name", "same"), '2 nodes share the name "same"'),
+        (("--labels", "rack=r{0..3"), '"r{0..3" has a brace without its partner'),
+        (("--capacity", "cpu=lots"), "capacity[cpu]: Invalid value"),
+        (("--file", "/no/such/file"), "/no/such/file: can't be read"),
+        (("--kubeconfig", "/no/such/file"), "/no/such/file does not exist"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(
+    arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["node", *arguments])
+    told = capsys.readouterr().err
+    assert (left.value.code, told.count("\n")) == (2, 1)
+    assert why in told
+
+
+def test_a_count_and_a_file_contradict_each_other() -> None:
+    result = kohort("--count", "1", "--file", "nodes.yaml")
+    assert (result.exit_code, "give --count or --file, not both" in result.output) == (2, True)
+
+
+def test_a_server_that_is_not_there_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\n"
+        "clusters: [{name: a, cluster: {server: 'http://127.0.0.1:9'}}]\n"
+        "users: [{name: a, user: {}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\n"
+    )
+    with pytest.raises(SystemExit) as left:
+        main(["node", "--kubeconfig", str(file)])
+    assert left.value.code == 2
+    assert capsys.readouterr().err.startswith("kohort: error: ")
+
+
+# For real
+
+
+class Served:
+    """An API server, and nodes attached to it by other processes."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self.kubeconfig = server.kubeconfig
+        client = Client(server.core.transport(User("admin", (MASTERS, AUTHENTICATED))))
+        self.nodes, self.pods = client.of(Node), client.of(Pod.resource)
+
+    async def attach(self, *arguments: str) -> asyncio.subprocess.Process:
+        """Start `kohort node`; returns when it says that the nodes are there."""
+        code = "from kohort.cli.main import main; main()"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            code,
+            "node",
+            f"--kubeconfig={self.kubeconfig}",
+            *arguments,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert process.stdout is not None
+        assert b"Ctrl-C stops" in await process.stdout.readline()
+        return process
+
+    async def names(self) -> dict[str, str]:
+        """The nodes, and whether each is ready."""
+        found = (await self.nodes.list()).items
+        return {
+            each.metadata.name: next(c.status for c in each.status.conditions if c.type == "Ready") for each in found
+        }
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    async with running(Settings(data=tmp_path)) as server:
+        yield Served(server)
+
+
+async def test_nodes_come_run_pods_and_go(served: Served) -> None:
+    async with asyncio.timeout(PATIENCE):
+        process = await served.attach("--count=3", "--labels=rack=r{0..2}")
+        assert await served.names() == {"node-0": "True", "node-1": "True", "node-2": "True"}
+        spec = {"nodeName": "node-1", "restartPolicy": "Never", "containers": [{"name": "main", "image": "none"}]}
+        metadata = {"name": "a", "namespace": "default", "annotations": {"kohort.dev/run-seconds": "0.1"}}
+        await served.pods.create({"metadata": metadata, "spec": spec})
+        while (await served.pods.get(("default", "a")))["status"]["phase"] != "Succeeded":
+            await asyncio.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 0
+        assert await served.names() == {}
+
+
+async def test_kept_nodes_stay_and_are_not_ready(served: Served) -> None:
+    async with asyncio.timeout(PATIENCE):
+        process = await served.attach("--keep", "--name=lab")
+        assert await served.names() == {"lab": "True"}
+        process.send_signal(signal.SIGTERM)
+        assert await process.wait() == 0
+        assert await served.names() == {"lab": "False"}

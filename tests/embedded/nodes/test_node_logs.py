@@ -1,0 +1,200 @@
+"""Logs: from an agent in the same process, over its endpoint, and who may read there."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from embedded.nodes.worlds import World, node, pod
+from kohort.api.core.nodes import Node
+from kohort.api.core.pods import Pod
+from kohort.embedded.auth.certificates import Authority, Pair
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.nodes.endpoint import Place
+from kohort.embedded.nodes.log_source import AgentLogs, RemoteLogs
+from kohort.embedded.nodes.registration import Registration
+from kohort.embedded.nodes.running import AgentSettings, running_nodes
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.server.logs import LogOptions
+from kohort.embedded.server.server import ApiServer, running
+from kohort.embedded.server.settings import Settings
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+from kohort.kube.config.secrets import KeyPair
+from kohort.kube.errors import StatusError
+from kohort.kube.options import LogOptions as Asked
+
+ADMIN = User("admin", (MASTERS, AUTHENTICATED))
+NOBODY = User("nobody", (AUTHENTICATED,))
+FIRST = "kohort: pod default/a on node one, run 1 is simulated: no process runs, and the image is not used"
+PATIENCE = 20
+
+
+async def text(world: World, name: str = "a", container: str = "main", **options: object) -> str:
+    asked = LogOptions(container, **options)  # type: ignore[arg-type]
+    return b"".join([part async for part in world.agent.logs("default", name, asked)]).decode()
+
+
+async def test_a_simulated_container_says_what_it_simulates(world: World) -> None:
+    await world.run(pod(says={"run_seconds": 5}))
+    assert (await text(world)).splitlines() == [FIRST, "kohort: runs for 5 s, then exits with 0"]
+    await world.after(5)
+    assert (await text(world)).splitlines()[2] == "kohort: exits with 0 (Completed)"
+
+
+async def test_a_part_of_the_log_can_be_asked_for(world: World) -> None:
+    await world.run(pod(says={"run_seconds": 5}))
+    await world.after(6)
+    end = "kohort: exits with 0 (Completed)\n"
+    assert await text(world, tail_lines=1) == end
+    assert await text(world, since_seconds=2) == end
+    assert await text(world, limit_bytes=6) == "kohort"
+    assert await text(world, tail_lines=1, timestamps=True) == f"2026-01-01T00:00:05.000000Z {end}"
+    assert await text(world, tail_lines=0) == ""
+
+
+async def test_the_log_of_the_run_before_can_be_asked_for(world: World) -> None:
+    await world.run(pod(restart="OnFailure", says={"run_seconds": 5, "fail_times": 1}))
+    with pytest.raises(StatusError, match='previous terminated container "main" in pod "a" not found'):
+        await text(world, previous=True)
+    await world.after(6)
+    assert "kohort: exits with 1 (Error)" in await text(world, previous=True)
+    assert "run 2" in await text(world)
+
+
+async def test_a_followed_log_ends_with_its_container(world: World) -> None:
+    await world.run(pod(says={"run_seconds": 5}))
+    reading = asyncio.create_task(text(world, follow=True))
+    await world.after(4)
+    assert not reading.done()
+    await world.after(1)
+    assert reading.done()
+    assert (await reading).endswith("kohort: exits with 0 (Completed)\n")
+
+
+async def test_a_followed_log_ends_with_its_reader(world: World) -> None:
+    await world.run(pod(restart="Always"))
+    output = world.agent.logs("default", "a", LogOptions("main", follow=True))
+    assert FIRST in (await anext(output)).decode()
+    await output.aclose()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("container", "why"),
+    [
+        ("main", 'container "main" in pod "a" is waiting to start: ContainerCreating'),
+        ("other", 'container "other" not found in pod "a"'),
+    ],
+)
+async def test_a_container_without_a_log_says_why(world: World, container: str, why: str) -> None:
+    await world.run(pod(says={"start_seconds": 5}))
+    with pytest.raises(StatusError) as caught:
+        await text(world, container=container)
+    assert str(caught.value) == why
+
+
+async def test_a_pod_without_a_node_or_of_an_unknown_one_has_no_log(world: World) -> None:
+    source = AgentLogs()
+    with pytest.raises(StatusError, match="pod a does not have a host assigned"):
+        source.open({"metadata": {"name": "a"}, "spec": {}}, LogOptions("main"))
+    with pytest.raises(StatusError, match="node far is not run by this process"):
+        source.open({"metadata": {"name": "a"}, "spec": {"nodeName": "far"}}, LogOptions("main"))
+
+
+# Over the wire
+
+
+class Site:
+    """A server over HTTPS, and an agent that serves logs to whoever may read them."""
+
+    def __init__(self, server: ApiServer, source: AgentLogs, authority: Authority, folder: Path) -> None:
+        self.source = source
+        self._authority = authority
+        self._folder = folder
+        self.client = Client(server.core.transport(ADMIN))
+        self.pods = self.client.of(Pod.resource)
+
+    def pair(self, user: User) -> Pair:
+        return self._authority.client(user, SystemClock().wall())
+
+    async def run(self, **says: object) -> None:
+        """Have a pod run."""
+        await self.pods.create(pod(says=says))
+        async with asyncio.timeout(PATIENCE):
+            while (await self.pods.get(("default", "a")))["status"]["phase"] == "Pending":
+                await asyncio.sleep(0.01)
+
+    async def ask(self, user: User | None, path: str) -> tuple[int, str]:
+        """What the endpoint answers to somebody."""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if user is not None:
+            pair, file = self.pair(user), self._folder / "pair.pem"
+            file.write_bytes(pair.certificate_pem + pair.key_pem)
+            context.load_cert_chain(file)
+        status = (await self.client.of(Node).get(("", "one"))).status
+        url = f"https://127.0.0.1:{status.daemon_endpoints.kubelet_endpoint.port}{path}"
+        async with aiohttp.ClientSession() as session, session.get(url, ssl=context) as answer:
+            return answer.status, await answer.text()
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
+    source = AgentLogs()
+    async with running(Settings(data=tmp_path / "data", logs=source)) as server:
+        authority = Authority.at(tmp_path / "data" / "keys", SystemClock().wall())
+        client = Client(server.core.transport(ADMIN))
+        settings = AgentSettings(logs=Place(authority.pem))
+        async with running_nodes(client, Registration((node(),)), SimulatedRuntime(client.clock), settings) as agent:
+            source.agents.append(agent)
+            yield Site(server, source, authority, tmp_path)
+
+
+LOG = "/containerLogs/default/a/main"
+
+
+async def test_the_server_passes_logs_on_from_an_agent_of_its_own_process(site: Site) -> None:
+    await site.run(run_seconds="forever")
+    assert (await site.pods.log(("default", "a"))).decode().splitlines()[0] == FIRST
+    assert await site.pods.log(("default", "a"), Asked(limit_bytes=6)) == b"kohort"
+
+
+async def test_the_server_passes_logs_on_from_another_process_over_the_endpoint(site: Site) -> None:
+    site.source.agents.clear()
+    pair = site.pair(ADMIN)
+    site.source.remote = RemoteLogs(site.client, KeyPair(pair.certificate_pem, pair.key_pem))
+    await site.run(run_seconds=1)
+    async with asyncio.timeout(PATIENCE):
+        parts = [part async for part in site.pods.follow_log(("default", "a"), Asked(tail_lines=1))]
+    assert b"".join(parts).decode().splitlines()[-1] == "kohort: exits with 0 (Completed)"
+
+
+async def test_the_endpoint_answers_as_a_kubelet_does(site: Site) -> None:
+    await site.run(run_seconds="forever")
+    assert (await site.ask(ADMIN, f"{LOG}?tailLines=1")) == (200, "kohort: runs until it is deleted\n")
+    other = "/containerLogs/default/b/main"
+    assert await site.ask(ADMIN, other) == (404, 'pod "b" does not exist')
+    missing = "/containerLogs/default/a/other"
+    assert await site.ask(ADMIN, missing) == (404, 'container "other" not found in pod "a"')
+    assert (await site.ask(ADMIN, f"{LOG}?tailLines=-1"))[0] == 400
+    assert (await site.ask(ADMIN, "/pods"))[0] == 404
+
+
+async def test_a_certificate_alone_opens_nobodys_log(site: Site) -> None:
+    await site.run(run_seconds="forever")
+    assert await site.ask(NOBODY, LOG) == (403, "Forbidden")
+
+
+async def test_without_a_certificate_there_is_no_answer(site: Site) -> None:
+    with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
+        await site.ask(None, LOG)
+
+
+async def test_a_stranger_with_a_certificate_of_his_own_gets_no_answer(site: Site) -> None:
+    await site.run(run_seconds="forever")
+    site._authority = Authority.create(SystemClock().wall())
+    with pytest.raises((aiohttp.ClientError, ssl.SSLError, OSError)):
+        await site.ask(ADMIN, LOG)

@@ -1,0 +1,77 @@
+"""Texts that differ from node to node."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.embedded.nodes.patterns import PatternError, Patterns
+
+
+def dealt(count: int, **texts: str) -> list[tuple[str, ...]]:
+    patterns = Patterns.parse(texts)
+    return [tuple(patterns.texts(number, count).values()) for number in range(count)]
+
+
+def test_text_without_braces_is_the_same_for_all() -> None:
+    assert dealt(2, zone="a") == [("a",), ("a",)]
+
+
+def test_the_number_of_the_node_counts_from_nought() -> None:
+    assert dealt(3, name="gpu-{node}") == [("gpu-0",), ("gpu-1",), ("gpu-2",)]
+
+
+def test_a_range_is_dealt_out_evenly_and_neighbours_stay_together() -> None:
+    assert dealt(4, rack="r{0..1}") == [("r0",), ("r0",), ("r1",), ("r1",)]
+
+
+def test_leading_noughts_give_the_width() -> None:
+    assert dealt(2, rack="r{08..09}") == [("r08",), ("r09",)]
+
+
+def test_words_stand_between_bars() -> None:
+    assert dealt(2, zone="{east|west}") == [("east",), ("west",)]
+
+
+def test_several_places_make_a_hierarchy_the_first_one_on_top() -> None:
+    found = dealt(8, block="b{0..1}", rack="r{0..1}")
+    assert found == [("b0", "r0")] * 2 + [("b0", "r1")] * 2 + [("b1", "r0")] * 2 + [("b1", "r1")] * 2
+
+
+def test_a_place_with_a_name_can_be_told_again() -> None:
+    found = dealt(4, block="b{block:0..1}", rack="b{block}-r{0..1}", host="{node}")
+    assert found == [("b0", "b0-r0", "0"), ("b0", "b0-r1", "1"), ("b1", "b1-r0", "2"), ("b1", "b1-r1", "3")]
+
+
+def test_fewer_nodes_than_places_are_spread_over_them() -> None:
+    assert dealt(2, rack="r{0..3}") == [("r0",), ("r2",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("r{0..3", "brace without its partner"),
+        ("r{3..0}", "must go upwards"),
+        ("{a|a}", "different words"),
+        ("{|a}", "different words"),
+        ("{rack}", "{rack} stands for nothing: use one of {node}"),
+        ("{}", "{} stands for nothing"),
+        ("{a:b:c}", "write {0..15}"),
+        ("{x:0..1}{x:0..1}", "has its values already"),
+        ("{0..999999999}", "not further than"),
+        ("{0..999}{0..999}", "more than 100000 combinations"),
+    ],
+)
+def test_a_pattern_that_makes_no_sense_is_refused(text: str, why: str) -> None:
+    with pytest.raises(PatternError) as caught:
+        dealt(1, rack=text)
+    assert why in str(caught.value)
+
+
+@given(st.integers(1, 200), st.lists(st.integers(1, 5), min_size=1, max_size=3))
+def test_domains_differ_by_one_node_at_most_and_are_in_order(count: int, sizes: list[int]) -> None:
+    texts = {str(index): f"{{0..{size - 1}}}" for index, size in enumerate(sizes)}
+    patterns = Patterns.parse(texts)
+    found = [tuple(int(text) for text in patterns.texts(number, count).values()) for number in range(count)]
+    assert found == sorted(found)
+    sizes_of = [found.count(each) for each in set(found)]
+    assert max(sizes_of) - min(sizes_of) <= 1
