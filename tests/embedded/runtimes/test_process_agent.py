@@ -1,0 +1,87 @@
+"""The process runtime behind a node agent, seen through the API only, as kubectl would see it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from embedded.runtimes.worlds import Object, container, process_runtime
+from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
+from kohort.embedded.nodes.agent import NodeAgent
+from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.manifests import Site
+from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.server.logs import LogOptions
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+
+PODS = "/api/v1/namespaces/default/pods"
+NODE = DeclaredNode("here", {"cpu": "4", "memory": "8Gi", "pods": "10"})
+
+
+@asynccontextmanager
+async def running_agent(cluster: Cluster, data: Path) -> AsyncIterator[NodeAgent]:
+    client = Client(cluster.core.transport(ADMIN), SystemClock())
+    runtime = process_runtime(cluster, data, {})
+    agent = NodeAgent(client, Registration((NODE,), leaving=Leaving.KEEP), runtime)
+    await agent.start(Site())
+    try:
+        yield agent
+    finally:
+        await agent.stop()
+
+
+def bound(name: str, *containers: Object, restart: str = "Never") -> Object:
+    spec = {"containers": list(containers), "restartPolicy": restart, "nodeName": "here"}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+async def until(cluster: Cluster, name: str, check: Callable[[Object], bool]) -> Object:
+    async with asyncio.timeout(30):
+        while True:
+            found = await cluster.get(f"{PODS}/{name}")
+            if check(found["status"]):
+                return dict(found["status"])
+            await asyncio.sleep(0.02)
+
+
+def is_phase(phase: str) -> Callable[[Object], bool]:
+    return lambda status: status.get("phase") == phase
+
+
+async def gone(cluster: Cluster, name: str) -> None:
+    async with asyncio.timeout(30):
+        while (await cluster.ask("GET", f"{PODS}/{name}")).status != 404:
+            await asyncio.sleep(0.02)
+
+
+async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster, tmp_path) as agent:
+            await cluster.create(bound("fine", container(script="echo hello")))
+            await cluster.create(bound("bad", container(script="exit 3")))
+            await cluster.create(bound("absent", container(command=["no-such-program"])))
+            await cluster.create(bound("waits", container(script="true", envFrom=[{"configMapRef": {"name": "late"}}])))
+            await cluster.create(bound("stays", container(command=["sleep", "1000"])))
+            fine = await until(cluster, "fine", is_phase("Succeeded"))
+            assert fine["containerStatuses"][0]["state"]["terminated"]["reason"] == "Completed"
+            bad = await until(cluster, "bad", is_phase("Failed"))
+            assert bad["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+            absent = await until(cluster, "absent", is_phase("Failed"))
+            assert absent["containerStatuses"][0]["state"]["terminated"]["reason"] == "StartError"
+            waits = await until(cluster, "waits", lambda status: "CreateContainerConfigError" in str(status))
+            assert waits["containerStatuses"][0]["state"]["waiting"]["message"] == 'configmap "late" not found'
+            await until(cluster, "stays", is_phase("Running"))
+            pieces = [piece async for piece in agent.logs("default", "fine", LogOptions("main"))]
+            assert b"".join(pieces) == b"hello\n"
+            await cluster.create(config_map("late", color="red"))
+            await until(cluster, "waits", is_phase("Succeeded"))
+        assert (await cluster.get(f"{PODS}/stays"))["status"]["phase"] == "Running"
+        async with running_agent(cluster, tmp_path):
+            for name in ("fine", "bad", "absent", "waits", "stays"):
+                await cluster.ask("DELETE", f"{PODS}/{name}")
+            for name in ("fine", "bad", "absent", "waits", "stays"):
+                await gone(cluster, name)
+            async with asyncio.timeout(30):
+                while any("stays" in path.read_text() for path in tmp_path.glob("pods/*/pod.json")):
+                    await asyncio.sleep(0.02)
