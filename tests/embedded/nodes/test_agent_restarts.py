@@ -4,6 +4,7 @@ from embedded.nodes.scripted import ScriptedRuntime
 from embedded.nodes.worlds import PODS, container, pod, running_agent
 from embedded.server.clusters import Cluster, running_cluster
 from kohort.embedded.nodes.runtime import ContainerStatus, PodState, Running
+from kohort.embedded.server.logs import LogOptions
 from kohort.kube.clock import START
 
 
@@ -62,7 +63,7 @@ async def test_a_restart_writes_nothing_to_pods_that_are_as_they_were() -> None:
             await second.after(0)
             after = {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in await pods(cluster)}
             assert after == before
-            assert len(second.agent) == 2
+            assert len(second.agent) == 3
 
 
 async def pods(cluster: Cluster) -> list[dict[str, dict[str, str]]]:
@@ -118,3 +119,29 @@ async def test_a_deadline_counts_from_the_first_start() -> None:
         async with running_agent(cluster) as second:
             await second.after(10)
             assert (await second.status("a"))["reason"] == "DeadlineExceeded"
+
+
+async def test_the_log_of_what_ended_before_can_still_be_read_and_the_pod_deleted() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod(says={"run_seconds": 5}))
+            await first.after(5)
+        async with running_agent(cluster) as second:
+            await second.after(0)
+            parts = [part async for part in second.agent.logs("default", "a", LogOptions("main", tail_lines=1))]
+            assert b"".join(parts) == b"kohort: exits with 0 (Completed)\n"
+            await second.delete("a")
+            assert await pods(cluster) == []
+            assert len(second.agent) == 0
+
+
+async def test_a_pod_that_failed_though_its_policy_would_restart_it_is_not_started_again() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod(restart="Always", activeDeadlineSeconds=5))
+            await first.after(5)
+        runtime = ScriptedRuntime()
+        async with running_agent(cluster, runtime=runtime) as second:
+            await second.after(60)
+            assert runtime.pods == {}
+            assert await second.phase("a") == "Failed"

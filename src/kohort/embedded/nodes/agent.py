@@ -21,7 +21,7 @@ from kohort.embedded.nodes.runtime import Failure, Note, Runtime
 from kohort.embedded.nodes.seen import SeenPod, SeenPods
 from kohort.embedded.nodes.status import About, patch_between, rejected
 from kohort.embedded.nodes.timers import Timers
-from kohort.embedded.nodes.work import Office, PodWork
+from kohort.embedded.nodes.work import Office, PodWork, has_run_out
 from kohort.embedded.server.logs import LogOptions
 from kohort.kube import events
 from kohort.kube.client import Client
@@ -137,10 +137,13 @@ class NodeAgent:
 
     async def _take(self, seen: SeenPod) -> PodWork | None:
         """Take up a pod that is new to this agent, unless it has ended or does not belong here."""
-        if seen.has_ended or (seen.leaving is not None and seen.started is None):
-            if seen.leaving is not None:
-                await self._bury(seen)
+        if seen.leaving is not None and (seen.has_ended or seen.started is None):
+            await self._bury(seen)
             return None
+        if not seen.raw:
+            return None  # looked at before in this state; whatever comes of that shows as another one
+        if seen.has_ended:
+            return self._remember(seen)
         body, pod = seen.whole()
         requests = self._ledger.shared(requests_of(body))
         why = None if seen.phase == "Running" else self._refusal(seen, pod, requests)
@@ -156,17 +159,32 @@ class NodeAgent:
         return refusal(pod, requests, node, self._ledger.used(seen.node))
 
     def _start(self, seen: SeenPod, body: dict[str, Json], requests: Mapping[str, int]) -> PodWork:
+        work = self._hand_over(seen, body)
+        work.requests, work.is_released = requests, False
+        self._ledger.take(seen.node, requests)
+        self._watch_deadline(work, seen)
+        return work
+
+    def _remember(self, seen: SeenPod) -> PodWork | None:
+        """A pod that ended under a former agent: its runtime may still have its logs, and nothing else is done."""
+        body, _ = seen.whole()
+        if not has_run_out(body):
+            seen.let_go()
+            return None
+        work = self._hand_over(seen, body)
+        work.is_past = True
+        return work
+
+    def _hand_over(self, seen: SeenPod, body: dict[str, Json]) -> PodWork:
+        """Give a pod to the runtime."""
         assert seen.shape is not None  # noqa: S101 - the caller has looked
         status: Mapping[str, Any] = body.get("status") or {}
         work = PodWork(seen, seen.shape, status, self._office)
         work.started = seen.started or self._clock.wall()
         work.pod_ip = str(status.get("podIP") or "") or self._addresses.next()
-        work.requests = requests
         work.running = self._runtime.run(body, work)
         seen.let_go()
-        self._ledger.take(seen.node, requests)
         self._works[seen.key] = work
-        self._watch_deadline(work, seen)
         return work
 
     def _watch_deadline(self, work: PodWork, seen: SeenPod) -> None:
@@ -199,6 +217,9 @@ class NodeAgent:
         self._queue.add(work.key)
 
     async def _advance(self, work: PodWork, seen: SeenPod) -> None:
+        if work.is_past:
+            await self._remove_once(work, seen)
+            return
         if seen.leaving is not None:
             self._halt(work, seen.leaving)
         elif seen.has_ended and not work.is_over and work.is_echoed:
@@ -207,6 +228,9 @@ class NodeAgent:
         if not work.is_over:
             return
         self._release(work)
+        await self._remove_once(work, seen)
+
+    async def _remove_once(self, work: PodWork, seen: SeenPod) -> None:
         if seen.leaving is not None and not work.is_removed:
             await self._remove(seen)
             work.is_removed = True

@@ -120,7 +120,7 @@ class SeenPods(Kind[SeenPod]):
         seen = SeenPod(ObjectKey(metadata.namespace, metadata.name), metadata.uid, metadata.resource_version, node)
         if node in self.ours:
             self._fill(seen, pod)
-            seen.raw = b"" if seen.has_ended else bytes(data)
+            seen.raw = bytes(data)
         return seen
 
     def identity(self, obj: SeenPod) -> Identity:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.nodes.phases import by_name, completed, given_up, has_stopped, phase_of
@@ -15,6 +16,14 @@ from kohort.kube.kinds import ObjectKey
 
 NOTHING_YET = PodState(())
 Told = tuple[PodState, About]
+
+
+def has_run_out(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has ended so that no runtime could take it for one that is to be restarted."""
+    status, policy = pod.get("status") or {}, (pod.get("spec") or {}).get("restartPolicy")
+    found = status.get("containerStatuses") or ()
+    ended = bool(found) and all((each.get("state") or {}).get("terminated") for each in found)
+    return ended and (policy == "Never" or (policy == "OnFailure" and status.get("phase") == "Succeeded"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +46,7 @@ class PodWork:
         "failure",
         "given",
         "is_echoed",
+        "is_past",
         "is_released",
         "is_removed",
         "key",
@@ -73,8 +83,10 @@ class PodWork:
         self.version = ""
         """The version that our last write made; `is_echoed` once the cache has shown it."""
         self.is_echoed = False
-        self.is_released = False
-        """Whether its part of the node is free again."""
+        self.is_released = True
+        """Whether it has no part of the node, or no longer."""
+        self.is_past = False
+        """Whether it ended under a former agent, and is kept for its logs only."""
         self.is_removed = False
         """Whether the API was asked to remove it for good."""
 

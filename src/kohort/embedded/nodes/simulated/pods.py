@@ -59,6 +59,8 @@ class Past(Value):
     started: datetime | None = None
     attempt: int = 0
     last: Terminated | None = None
+    end: Terminated | None = None
+    """How a pod ended that has."""
 
 
 class SimulatedPod:
@@ -105,7 +107,11 @@ class SimulatedPod:
     def begin(self, past: Past) -> None:
         """Start, or go on where a former agent has left off."""
         self._attempt, self._last = past.attempt, past.last
-        if self._plan.waiting:
+        if past.end is not None:
+            self._begun = self._started = past.end.started
+            self._stage = Stage.RUNNING
+            self._over(past.end)
+        elif self._plan.waiting:
             self._tell()
         elif past.started is not None:
             self._begun = past.started

@@ -7,7 +7,7 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.api.times import TimeError, parse_time
 from kohort.embedded.nodes.runtime import Note, Reports, Terminated
-from kohort.embedded.nodes.seen import shape_of
+from kohort.embedded.nodes.seen import TERMINAL, shape_of
 from kohort.embedded.nodes.shapes import Shapes
 from kohort.embedded.nodes.simulated.plans import Defaults, Plan, read_plan
 from kohort.embedded.nodes.simulated.pods import Past, SimulatedPod, Who
@@ -68,7 +68,8 @@ def _past(status: Mapping[str, Any], now: datetime) -> Past:
     last = _terminated((first.get("lastState") or {}).get("terminated"), now)
     attempt = int(first.get("restartCount") or 0)
     started = _time((state.get("running") or {}).get("startedAt"))
-    return Past(came, started, attempt, last)
+    end = _terminated(state.get("terminated"), now) if status.get("phase") in TERMINAL else None
+    return Past(came, started, attempt, last, end)
 
 
 def _terminated(found: Mapping[str, Any] | None, now: datetime) -> Terminated | None:
