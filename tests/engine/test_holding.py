@@ -74,7 +74,7 @@ class TestAfterAnEviction:
         play.running("w", 3)
         play.show(evict(play.workloads[W], Eviction("Preempted", "make way"), play.now).workload)
         play.submit("v", 3)
-        assert play.turn().reserved == [], "quota is held until the job has stopped (SCH-653)"
+        assert play.turn().reserved == [], "quota is held until the job has stopped (SCH-653, SCH-914)"
         return play
 
     def test_others_and_itself_get_a_look(self, evicted: Play) -> None:

@@ -139,6 +139,8 @@ def test_a_slice_in_another_queue_is_not_taken_over() -> None:
 def test_a_slice_is_never_preempted_for_its_own_replacement(configuration: Json) -> None:
     """SCH-1104: others are, and the slice then ends in the ordinary way."""
     stage = play(configured(configuration), preemption={"withinClusterQueue": "LowerPriority"})
+    stage.delete({"kind": "Workload", "namespace": "ns", "name": "other"})
+    stage.running("other", 4, priority=3)
     grow(stage, 8, priority=5)
     stage.turn()
     assert stage.evicted == {"other": "InClusterQueue"}

@@ -66,6 +66,14 @@ class TestWhoLivesOn:
         slices = (running("s1"), slice_of("s2", "s1"), running("s3", "s1"))
         assert settled(*slices) == ("s3", "s3", {"s1": REPLACED, "s2": OUT_OF_SYNC})
 
+    def test_who_replaces_whom_counts_more_than_who_is_newer(self) -> None:
+        assert settled(running("s1", "s2"), running("s2")) == ("s1", "s1", {"s2": REPLACED})
+        late = (slice_of("s2", "s5"), running("s3", "s5"), running("s5"))
+        assert settled(*late) == ("s3", "s3", {"s2": OUT_OF_SYNC, "s5": REPLACED})
+
+    def test_of_two_with_quota_that_know_nothing_of_each_other_the_newer_runs(self) -> None:
+        assert settled(running("s1"), running("s2")) == ("s2", "s2", {"s1": OUT_OF_SYNC})
+
     def test_evicted_slices_end(self) -> None:
         assert settled(evicted(running("s1")), slice_of("s2")) == ("s2", "", {"s1": OUT_OF_SYNC})
         assert settled(evicted(running("s1")), slice_of("s2", "s1")) == ("s2", "", {"s1": REPLACED})

@@ -251,11 +251,12 @@ class TestEviction:
         outcome = settled(variant("best"), evicted(running("poor"), "FlavorMigration"), parent=stopped)
         assert judged(outcome.variants[1], "Requeued") == ("True", "FlavorMigration")
 
-    def test_a_variant_by_which_nothing_runs_goes_alone(self) -> None:
-        other = evict_inactive(off(reserved(variant("poor"), flavor="poor", checks=("c",))), at(50)).workload
-        outcome = settled(running("good"), other, parent=running_parent("good"))
+    @pytest.mark.parametrize("flavor", ["best", "poor"])
+    def test_a_variant_by_which_nothing_runs_goes_alone(self, flavor: str) -> None:
+        other = evict_inactive(off(reserved(variant(flavor), flavor=flavor, checks=("c",))), at(50)).workload
+        outcome = settled(running("good"), other, parent=running_parent("good"), rules=FIRST)
         assert not is_evicted(outcome.parent)
-        assert not is_reserved(outcome.variants[1])
+        assert [each.metadata.name for each in outcome.variants if is_reserved(each)] == ["w-good"]
 
     def test_the_variant_goes_with_a_parent_that_is_evicted_itself(self) -> None:
         """A parent must not be admitted again at once by quota that it was just evicted from."""

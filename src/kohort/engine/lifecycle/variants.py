@@ -151,7 +151,7 @@ class _Family:
         """The parent goes with the variant that it runs by, and that variant with the parent (SCH-1114)."""
         parent = self.parent.workload
         runs_by = next((each for each in self.variants if _shares_admission(parent, each.workload)), None)
-        if runs_by is None or not is_reserved(parent):
+        if runs_by is None:
             return
         if is_evicted(runs_by.workload):
             self.parent.take(evict(parent, _VARIANT_EVICTED, self.now))
