@@ -6,7 +6,7 @@ from typing import Any
 
 from kohort.api.core.batch import CronJob
 from kohort.api.resource import Resource
-from workloads.stages import INDEX, Object, Stage
+from workloads.stages import Object, Stage
 
 Play = Callable[[Stage], Awaitable[None]]
 
@@ -50,6 +50,24 @@ def indexed(count: int, run: str = "1", code: int = 0, says: Object | None = Non
 
 def on_exit_code(action: str, code: int) -> Object:
     return {"rules": [{"action": action, "onExitCodes": {"operator": "In", "values": [code]}}]}
+
+
+# The clock, first because it takes a minute
+
+
+@case()
+async def the_clock_makes_a_job(stage: Stage) -> None:
+    template = {"metadata": {"labels": {"made": "by-clock"}}, "spec": job()["spec"]}
+    spec = {"schedule": "* * * * *", "jobTemplate": template, "concurrencyPolicy": "Forbid"}
+    await stage.create({"metadata": {"name": "tick"}, "spec": spec}, CronJob.resource)
+    await stage.until("made", lambda: bool(stage.jobs))
+    await stage.edit({"spec": {"suspend": True}}, "tick", CronJob.resource)
+    await stage.until("succeeded", lambda: "lastSuccessfulTime" in stage.cron_status)
+    await stage.until("not active", lambda: not stage.cron_status.get("active"))
+    made = stage.jobs[0]["metadata"]
+    facts = {"labels": made["labels"], "owner": made["ownerReferences"][0]["kind"], "notes": list(made["annotations"])}
+    stage.seen.append(("the Job", facts))
+    stage.seen.append(("the CronJob", {"status": sorted(stage.cron_status)}))
 
 
 # Success
@@ -113,7 +131,7 @@ async def the_first_failure_is_the_last(stage: Stage) -> None:
 async def a_failed_pod_is_replaced_after_a_while(stage: Stage) -> None:
     await stage.create(job(code=1, backoffLimit=1))
     await stage.until("one failure", lambda: stage.status.get("failed") == 1)
-    stage.see("after the first failure")
+    await stage.see("after the first failure")
     await stage.until_finished()
 
 
@@ -149,11 +167,13 @@ async def a_pod_deleted_by_hand_counts_as_failed_and_is_replaced(stage: Stage) -
 
 @case()
 async def a_pod_is_replaced_only_when_it_has_ended(stage: Stage) -> None:
-    await stage.create(job("forever", says={"stop-seconds": "3"}, podReplacementPolicy="Failed"))
+    made = job("forever", says={"stop-seconds": "12"}, podReplacementPolicy="Failed")
+    made["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = 20
+    await stage.create(made)
     await stage.until_running(1)
     await stage.delete_pod(stage.running[0])
     await stage.until("terminating", lambda: stage.status.get("terminating") == 1)
-    stage.see("on its way out")
+    await stage.see("on its way out")
     await stage.until("counted", lambda: stage.status.get("failed") == 1)
     await stage.until_running(1)
 
@@ -230,9 +250,10 @@ async def an_exit_code_fails_the_job(stage: Stage) -> None:
 @case()
 async def an_exit_code_is_ignored(stage: Stage) -> None:
     await stage.create(job(code=7, backoffLimit=0, podFailurePolicy=on_exit_code("Ignore", 7)))
-    await stage.until("a second try", lambda: len(stage.pods) == 2)
+    await stage.until("two failures", lambda: [pod["status"].get("phase") for pod in stage.pods] == ["Failed"] * 2)
     await stage.edit({"spec": {"suspend": True}})
     await stage.until("suspended", lambda: stage.has("Suspended") and not stage.status.get("terminating"))
+    await stage.until_freed()
 
 
 @case()
@@ -252,7 +273,7 @@ async def an_exit_code_fails_its_index(stage: Stage) -> None:
 @case()
 async def a_condition_of_a_pod_fails_the_job(stage: Stage) -> None:
     rule = {"action": "FailJob", "onPodConditions": [{"type": "example.com/Broken", "status": "True"}]}
-    await stage.create(job("4", 1, podFailurePolicy={"rules": [rule]}))
+    await stage.create(job("10", 1, podFailurePolicy={"rules": [rule]}))
     await stage.until_running(1)
     (pod,) = stage.running
     broken = {"type": "example.com/Broken", "status": "True"}
@@ -273,7 +294,7 @@ async def a_job_waits_while_it_is_suspended(stage: Stage) -> None:
 async def a_job_that_waited_is_resumed(stage: Stage) -> None:
     await stage.create(job(suspend=True))
     await stage.until("suspended", lambda: stage.has("Suspended"))
-    stage.see("suspended")
+    await stage.see("suspended")
     await stage.edit({"spec": {"suspend": False}})
     await stage.until_finished()
 
@@ -285,7 +306,7 @@ async def a_running_job_is_suspended_and_resumed(stage: Stage) -> None:
     await stage.edit({"spec": {"suspend": True}})
     await stage.until("suspended", lambda: stage.has("Suspended") and not stage.pods)
     await stage.until("settled", lambda: stage.status.get("terminating") == 0)
-    stage.see("suspended")
+    await stage.see("suspended")
     await stage.edit({"spec": {"suspend": False}})
     await stage.until_running(2)
 
@@ -333,7 +354,7 @@ async def more_parallelism_adds_pods(stage: Stage) -> None:
 async def no_parallelism_is_a_pause(stage: Stage) -> None:
     await stage.create(job(completions=2, parallelism=0))
     await stage.until("looked at", lambda: "startTime" in stage.status)
-    stage.see("paused")
+    await stage.see("paused")
     await stage.edit({"spec": {"parallelism": 2}})
     await stage.until_finished()
 
@@ -375,7 +396,7 @@ async def a_finished_job_goes_at_once(stage: Stage) -> None:
 async def a_failed_job_goes_after_a_while(stage: Stage) -> None:
     await stage.create(job(code=1, backoffLimit=0, ttlSecondsAfterFinished=3))
     await stage.until_finished()
-    stage.see("finished")
+    await stage.see("finished")
     await stage.until_gone()
     await stage.until("no pods", lambda: not stage.pods)
 
@@ -402,7 +423,7 @@ async def a_running_job_leaves_its_pods_behind(stage: Stage) -> None:
     await stage.until_running(2)
     await stage.delete("Orphan")
     await stage.until_gone()
-    await stage.until("free pods", lambda: not any(pod["metadata"].get("finalizers") for pod in stage.pods))
+    await stage.until_freed()
 
 
 @case()
@@ -453,26 +474,7 @@ async def no_node_has_room(stage: Stage) -> None:
 
 
 @case()
-async def the_clock_makes_a_job(stage: Stage) -> None:
-    template = {"metadata": {"labels": {"made": "by-clock"}}, "spec": job()["spec"]}
-    spec = {"schedule": "* * * * *", "jobTemplate": template, "concurrencyPolicy": "Forbid"}
-    await stage.create({"metadata": {"name": "tick"}, "spec": spec}, CronJob.resource)
-    await stage.until("made", lambda: bool(stage.jobs))
-    await stage.edit({"spec": {"suspend": True}}, "tick", CronJob.resource)
-    done = lambda: bool((stage.cron_job or {}).get("status", {}).get("lastSuccessfulTime"))  # noqa: E731
-    await stage.until("succeeded", done)
-    await stage.until("not active", lambda: not (stage.cron_job or {})["status"].get("active"))
-    made = stage.jobs[0]["metadata"]
-    facts = {"labels": made["labels"], "owner": made["ownerReferences"][0]["kind"], "notes": list(made["annotations"])}
-    stage.seen.append(("the Job", facts))
-    stage.seen.append(("the CronJob", {"status": sorted((stage.cron_job or {})["status"])}))
-
-
-@case()
 async def a_suspended_clock_makes_none(stage: Stage) -> None:
     spec = {"schedule": "* * * * *", "jobTemplate": {"spec": job()["spec"]}, "suspend": True}
     await stage.create({"metadata": {"name": "tick"}, "spec": spec}, CronJob.resource)
     await stage.until("there", lambda: stage.cron_job is not None)
-
-
-__all__ = ["CASES", "INDEX", "Case"]

@@ -10,8 +10,8 @@ from workloads.cases import Case
 from workloads.planes import PLANES
 from workloads.stages import Stage, Theatre
 
-AT_ONCE = 60
-"""Cases that are played side by side."""
+AT_ONCE = 20
+"""Cases that are played side by side: so many that none waits long for the machine."""
 
 
 @dataclass(slots=True)
@@ -60,5 +60,5 @@ async def _play(case: Case, stage: Stage, places: asyncio.Semaphore) -> Seen:
             await case.play(stage)
         except AssertionError as error:
             return Seen(stage.seen, failure=str(error))
-        stage.see("at the end")
+        await stage.see("at the end")
         return Seen(stage.seen)

@@ -26,12 +26,14 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 PATIENCE = 100.0
 LOOK = 0.1
 _GIVEN = re.compile(r"\b(work(?:-\d+)?)-[a-z0-9]{5}\b")
-_MINUTES = re.compile(r"\b(tick)-\d{8}\b")
+_MINUTES = re.compile(r"\btick-\d{8}\b")
+_GIVEN_BY_CLOCK = re.compile(r"\b(tick-<minutes>)-[a-z0-9]{5}\b")
 _TIMES = ("startTime", "completionTime", "lastScheduleTime", "lastSuccessfulTime")
 
 
 def masked(text: str) -> str:
-    return _MINUTES.sub(r"\1-<minutes>", _GIVEN.sub(r"\1-<pod>", text))
+    timed = _MINUTES.sub("tick-<minutes>", _GIVEN.sub(r"\1-<pod>", text))
+    return _GIVEN_BY_CLOCK.sub(r"\1-<pod>", timed)
 
 
 class Theatre:
@@ -110,6 +112,10 @@ class Stage:
         return self._theatre.cron_jobs.cache.get((self.namespace, "tick"))
 
     @property
+    def cron_status(self) -> Object:
+        return dict((self.cron_job or {}).get("status") or {})
+
+    @property
     def status(self) -> Object:
         return dict((self.job or {}).get("status") or {})
 
@@ -145,12 +151,19 @@ class Stage:
     async def until_finished(self) -> None:
         await self.until("finished", lambda: self.is_finished)
 
+    async def until_freed(self) -> None:
+        """Wait until no pod waits to be counted."""
+        await self.until("freed", lambda: not any(pod["metadata"].get("finalizers") for pod in self.pods))
+
     async def until_gone(self) -> None:
         await self.until("gone", lambda: self.job is None)
 
-    def see(self, when: str) -> None:
-        """Remember how things stand."""
-        self.seen.append((when, {"job": _status(self.job), "pods": _pods(self.pods)}))
+    async def see(self, when: str) -> None:
+        """Remember how things stand now; on the server, since caches of Jobs and pods move each at its own pace."""
+        here = Scope(self.namespace)
+        jobs = {each["metadata"]["name"]: each for each in (await self._client.of(Job.resource).list(here)).items}
+        pods = (await self._client.of(Pod.resource).list(here)).items
+        self.seen.append((when, {"job": _status(jobs.get("work")), "pods": _pods(list(pods))}))
 
     async def events(self) -> list[tuple[str, str, str, str, int]]:
         """What was told about Jobs and CronJobs, and how often."""
@@ -189,7 +202,8 @@ def _pod(pod: Object) -> Object:
         "leaving": "deletionTimestamp" in metadata,
         "finalizers": metadata.get("finalizers") or [],
         "owners": [
-            (each["kind"], each["name"], each.get("controller")) for each in metadata.get("ownerReferences") or ()
+            (each["kind"], masked(each["name"]), each.get("controller"))
+            for each in metadata.get("ownerReferences") or ()
         ],
         "labels": sorted(name for name in metadata.get("labels") or ()),
         "index": (metadata.get("labels") or {}).get(INDEX),

@@ -129,6 +129,8 @@ class JobController(BuiltIn[ObjectKey]):
         try:
             return await self._work_on(job)
         except StatusError as error:
+            if error.is_not_found:
+                return None  # the Job, or all of its namespace, has gone; the caches will show it
             if not error.is_conflict:
                 raise
             log.debug("%s: somebody else wrote first; looking again", key)
