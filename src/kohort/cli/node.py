@@ -3,21 +3,27 @@
 import asyncio
 import logging
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from kohort.api.errors import ApiError
+from kohort.embedded.nodes.addresses import HostAddress
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
 from kohort.embedded.nodes.endpoint import Place
 from kohort.embedded.nodes.files import read_nodes
+from kohort.embedded.nodes.machine import GPU, this_machine
 from kohort.embedded.nodes.registration import Leaving, Registration
 from kohort.embedded.nodes.running import AgentSettings, running_nodes
 from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.runtimes.downward import Facts
+from kohort.embedded.runtimes.errors import RuntimeSetupError
+from kohort.embedded.runtimes.process.runtime import ProcessRuntime
+from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
 from kohort.kube.client import Client
 from kohort.kube.config import Access, Choice, find_access
 from kohort.kube.errors import KubeError
@@ -38,7 +44,10 @@ class Wish:
 
     access: Access
     nodes: tuple[DeclaredNode, ...]
-    runtime: Callable[[Client], Runtime]
+    """None are declared where the machine itself is meant."""
+    runtime: str
+    defaults: Defaults
+    data: Path
     leaving: Leaving
     settings: AgentSettings
 
@@ -46,6 +55,13 @@ class Wish:
 @click.command(epilog=EXAMPLES)
 @click.option("--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Which API server; as for kubectl.")
 @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@click.option(
+    "--runtime",
+    type=click.Choice(["simulated", "process"]),
+    default="simulated",
+    show_default=True,
+    help="Pods in name only, or as processes of this machine.",
+)
 @click.option("--count", type=int, metavar="N", help="How many nodes; 1 if nothing else is said.")
 @click.option("--file", "file", metavar="FILE|-", help="Node manifests (YAML or JSON) in place of --count.")
 @click.option("--name", default=DEFAULT_NAME, show_default=True, metavar="PATTERN", help="Names of the nodes.")
@@ -59,6 +75,14 @@ class Wish:
 )
 @click.option(
     "--run-seconds", type=click.FloatRange(min=0), default=10.0, show_default=True, help="How long pods that end run."
+)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("~/.local/state/kohort/node"),
+    show_default=True,
+    metavar="DIR",
+    help="Scratch directories and logs of processes.",
 )
 @click.option(
     "--keep",
@@ -80,6 +104,7 @@ def node(
     *,
     kubeconfig: Path | None,
     context: str,
+    runtime: str,
     count: int | None,
     file: str | None,
     name: str,
@@ -88,6 +113,7 @@ def node(
     taints: str,
     start_seconds: float,
     run_seconds: float,
+    data: Path,
     leaving: Leaving,
     address: str,
     port: int,
@@ -95,24 +121,24 @@ def node(
 ) -> None:
     """Attach nodes to an API server and run their pods, until Ctrl-C.
 
-    The pods are simulated: they start, run and end by the clock, as their annotations say (kohort.dev/run-seconds,
-    kohort.dev/exit-code and others). No process runs, so a laptop holds thousands of nodes.
+    Simulated pods start, run and end by the clock, as their annotations say (kohort.dev/run-seconds,
+    kohort.dev/exit-code and others); a laptop holds thousands of such nodes. With --runtime process, this machine is
+    the node, and pods run on it as processes.
     """
     if file is not None and count is not None:
         raise click.UsageError("give --count or --file, not both")
-    nodes = (
-        read_nodes(file)
-        if file is not None
-        else Fleet(1 if count is None else count, capacity, labels, name, taints).nodes()
-    )
+    if runtime == "process" and (file is not None or count is not None):
+        raise click.UsageError("with --runtime process this machine is the node: leave --count and --file out")
+    fleet = Fleet(1 if count is None else count, capacity, labels, name, taints)
+    nodes = () if runtime == "process" else read_nodes(file) if file is not None else fleet.nodes()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
     try:
         access = find_access(Choice(kubeconfig, context))
-        settings = AgentSettings("simulated", address, _logs(access, client_ca, address, port))
-        defaults = Defaults(start_seconds, run_seconds)
-        wish = Wish(access, nodes, lambda client: SimulatedRuntime(client.clock, defaults), leaving, settings)
+        logs = _logs(access, client_ca, address, port)
+        settings = _RUNTIMES[runtime].settings(address, logs)
+        wish = Wish(access, nodes, runtime, Defaults(start_seconds, run_seconds), data.expanduser(), leaving, settings)
         asyncio.run(_run(wish))
-    except KubeError as error:
+    except (KubeError, RuntimeSetupError) as error:
         raise ApiError(str(error)) from None
 
 
@@ -145,9 +171,10 @@ async def _run(wish: Wish) -> None:
 
 
 async def _serve(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
-    registration = Registration(wish.nodes, leaving=wish.leaving)
-    async with running_nodes(client, registration, wish.runtime(client), wish.settings):
-        what = f"{len(wish.nodes)} nodes" if len(wish.nodes) > 1 else f"node {wish.nodes[0].name}"
+    nodes, runtime = await _RUNTIMES[wish.runtime].make(wish, client)
+    registration = Registration(nodes, leaving=wish.leaving)
+    async with running_nodes(client, registration, runtime, wish.settings):
+        what = f"{len(nodes)} nodes" if len(nodes) > 1 else f"node {nodes[0].name}"
         click.echo(f"{what} on {wish.access.server}; Ctrl-C stops, and then {_FAREWELLS[wish.leaving]}")
         await stopped.wait()
 
@@ -155,4 +182,39 @@ async def _serve(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
 _FAREWELLS: Mapping[Leaving, str] = {
     Leaving.REMOVE: "deletes them (--keep leaves them)",
     Leaving.KEEP: "leaves them, not ready",
+}
+
+# Runtimes
+
+Made = tuple[tuple[DeclaredNode, ...], Runtime]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How nodes with one kind of runtime are made."""
+
+    make: Callable[[Wish, Client], Awaitable[Made]]
+    settings: Callable[[str, Place | None], AgentSettings]
+
+
+async def _simulated(wish: Wish, client: Client) -> Made:
+    return wish.nodes, SimulatedRuntime(client.clock, wish.defaults)
+
+
+async def _process(wish: Wish, client: Client) -> Made:
+    """This machine; processes end with their node, and run on where it is kept."""
+    here = await this_machine()
+    gpus = int(here.capacity.get(GPU, "0"))
+    settings = ProcessSettings(
+        wish.data,
+        devices={GPU: gpus} if gpus else {},
+        at_stop=AtStop.LEAVE if wish.leaving is Leaving.KEEP else AtStop.END,
+        facts=Facts(wish.settings.address, here.offered),
+    )
+    return (here,), ProcessRuntime(client, settings, SimulatedRuntime(client.clock, wish.defaults))
+
+
+_RUNTIMES: Mapping[str, _Kind] = {
+    "simulated": _Kind(_simulated, lambda address, logs: AgentSettings("simulated", address, logs)),
+    "process": _Kind(_process, lambda address, logs: AgentSettings("process", address, logs, HostAddress(address))),
 }

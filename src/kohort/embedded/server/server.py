@@ -21,9 +21,10 @@ _ANY = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
 class ApiServer:
     """A running server."""
 
-    def __init__(self, core: Core, listener: Listener, url: str, kubeconfig: Path) -> None:
+    def __init__(self, core: Core, listener: Listener, keyring: Keyring, url: str, kubeconfig: Path) -> None:
         self.core = core
         self.listener = listener
+        self.keyring = keyring
         self.url = url
         self.kubeconfig = kubeconfig
 
@@ -56,7 +57,7 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         freshness = Freshness(keyring, hosts, context, Kubeconfig(kubeconfig, url), moment)
         await freshness.start()
         stack.push_async_callback(freshness.stop)
-        yield ApiServer(core, listener, url, kubeconfig)
+        yield ApiServer(core, listener, keyring, url, kubeconfig)
 
 
 def _parts(settings: Settings, keyring: Keyring, store: Store, clock: Clock) -> Parts:

@@ -1,0 +1,60 @@
+"""What runs the pods of nodes, by the name that the command line gives it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from kohort.embedded.nodes.addresses import HostAddress, PodAddresses
+from kohort.embedded.nodes.machine import GPU
+from kohort.embedded.nodes.runtime import Runtime
+from kohort.embedded.nodes.simulated.plans import Defaults
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
+from kohort.embedded.runtimes.downward import Facts
+from kohort.embedded.runtimes.process.runtime import ProcessRuntime
+from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
+from kohort.kube.client import Client
+
+
+class RuntimeName(StrEnum):
+    """The runtimes that there are."""
+
+    PROCESS = "process"
+    SIMULATED = "simulated"
+    PODMAN = "podman"
+    DOCKER = "docker"
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeChoice:
+    """A runtime, and what the command line says about it."""
+
+    name: RuntimeName
+    data: Path
+    """Where those that really run pods keep what belongs to them."""
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    """What the machine offers to pods that run on it."""
+    simulated: Defaults = field(default_factory=Defaults)
+    host_paths: tuple[str, ...] = ()
+    at_stop: AtStop = AtStop.LEAVE
+
+    def make(self, client: Client) -> Runtime:
+        """The runtime, not started yet."""
+        simulated = SimulatedRuntime(client.clock, self.simulated)
+        if self.name is RuntimeName.SIMULATED:
+            return simulated
+        settings = ProcessSettings(
+            data=self.data,
+            devices={GPU: int(self.capacity[GPU])} if GPU in self.capacity else {},
+            host_paths=self.host_paths,
+            at_stop=self.at_stop,
+            facts=Facts(allocatable=self.capacity),
+        )
+        if self.name is RuntimeName.PROCESS:
+            return ProcessRuntime(client, settings, simulated)
+        return ContainersRuntime(self.name.value, client, settings)
+
+    def addresses(self) -> PodAddresses:
+        """How pods are reached: processes at the host's own address."""
+        return HostAddress() if self.name is RuntimeName.PROCESS else PodAddresses()

@@ -1,0 +1,77 @@
+"""A whole control plane in one process: API server, collector, controllers, pod scheduler, and nodes that run pods.
+
+Each of them talks to the server as a user of its own, by the client that it would use on any other server.
+"""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.collector.collector import collecting
+from kohort.embedded.controllers.running import running_controllers
+from kohort.embedded.nodes.log_source import AgentLogs, RemoteLogs
+from kohort.embedded.nodes.registration import Registration
+from kohort.embedded.nodes.running import AgentSettings, running_nodes
+from kohort.embedded.nodes.runtime import Runtime
+from kohort.embedded.scheduler.scheduler import scheduling
+from kohort.embedded.server.server import ApiServer, running
+from kohort.embedded.server.settings import Settings
+from kohort.kube.client import Client
+from kohort.kube.clock import Clock, SystemClock
+from kohort.kube.config.secrets import KeyPair
+
+CONTROLLERS = "system:kube-controller-manager"
+SCHEDULER = "system:kube-scheduler"
+NODES = "system:nodes"
+SERVER = "kube-apiserver"
+"""As whom the server asks agents of other processes for logs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Nodes of this process, and what runs their pods."""
+
+    registration: Registration
+    runtime: Callable[[Client], Runtime]
+    settings: AgentSettings
+
+
+class ControlPlane:
+    """A server, and how those of this process reach it."""
+
+    def __init__(self, server: ApiServer, clock: Clock) -> None:
+        self.server = server
+        self._clock = clock
+
+    def client(self, name: str) -> Client:
+        """A client that may do everything, under a name of its own."""
+        transport = self.server.core.transport(User(name, (MASTERS, AUTHENTICATED)))
+        return Client(transport, self._clock)
+
+
+@asynccontextmanager
+async def control_plane(
+    settings: Settings, crew: Crew | None = None, clock: Clock | None = None
+) -> AsyncIterator[ControlPlane]:
+    """A control plane at work for as long as the block lasts; without a crew, its nodes come from elsewhere."""
+    moment = clock or SystemClock()
+    logs = AgentLogs()
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(running(replace(settings, logs=logs), moment))
+        plane = ControlPlane(server, moment)
+        logs.remote = RemoteLogs(plane.client(SERVER), _identity(server, moment))
+        controllers = plane.client(CONTROLLERS)
+        await stack.enter_async_context(collecting(controllers))
+        await stack.enter_async_context(running_controllers(controllers))
+        await stack.enter_async_context(scheduling(plane.client(SCHEDULER)))
+        if crew is not None:
+            nodes = plane.client(NODES)
+            agent = running_nodes(nodes, crew.registration, crew.runtime(nodes), crew.settings)
+            logs.agents.append(await stack.enter_async_context(agent))
+        yield plane
+
+
+def _identity(server: ApiServer, clock: Clock) -> KeyPair:
+    pair = server.keyring.client(User(SERVER, (MASTERS, AUTHENTICATED)), clock.wall())
+    return KeyPair(pair.certificate_pem, pair.key_pem)
