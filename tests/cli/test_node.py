@@ -57,6 +57,11 @@ def test_a_count_and_a_file_contradict_each_other() -> None:
     assert (result.exit_code, "give --count or --file, not both" in result.output) == (2, True)
 
 
+def test_a_machine_is_one_node() -> None:
+    result = kohort("--count", "2", "--runtime", "process")
+    assert (result.exit_code, "this machine is the node" in result.output) == (2, True)
+
+
 def test_a_server_that_is_not_there_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "kubeconfig"
     file.write_text(
@@ -133,3 +138,20 @@ async def test_kept_nodes_stay_and_are_not_ready(served: Served) -> None:
         process.send_signal(signal.SIGTERM)
         assert await process.wait() == 0
         assert await served.names() == {"lab": "False"}
+
+
+async def test_this_machine_runs_pods_as_processes(served: Served, tmp_path: Path) -> None:
+    async with asyncio.timeout(PATIENCE):
+        process = await served.attach("--runtime=process", f"--data={tmp_path / 'pods'}")
+        ((name, ready),) = (await served.names()).items()
+        assert ready == "True"
+        container = {"name": "main", "image": "none", "command": ["sh", "-c", "echo hello; exit 7"]}
+        spec = {"nodeName": name, "restartPolicy": "Never", "containers": [container]}
+        await served.pods.create({"metadata": {"name": "a", "namespace": "default"}, "spec": spec})
+        while (await served.pods.get(("default", "a")))["status"]["phase"] != "Failed":
+            await asyncio.sleep(0.05)
+        status = (await served.pods.get(("default", "a")))["status"]
+        assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 7
+        assert status["podIP"] == "127.0.0.1"
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 0
