@@ -12,7 +12,7 @@ from embedded.scheduler.things import HOST, Object, away, node, pod
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
 from kohort.embedded.scheduler.scheduler import Scheduler, scheduling
 from kohort.kube.client import Client
-from kube.faults import Cut, FaultyTransport
+from kube.faults import Cut, Fault, FaultyTransport
 
 ROUNDS = 60
 NOWHERE = "0/1 nodes are available: 1 Insufficient cpu."
@@ -94,6 +94,13 @@ def priority_class(value: int) -> Object:
         "metadata": {"name": f"p{value}"},
         "value": value,
     }
+
+
+def budget(app: str) -> Object:
+    """A budget that lets nobody go, since nobody has looked at it."""
+    spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
+    head = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": app}}
+    return {**head, "spec": spec}
 
 
 async def test_a_pod_gets_its_node_and_an_event(world: World) -> None:
@@ -219,6 +226,31 @@ async def test_a_binding_that_fails_is_tried_again_after_a_pause(world: World) -
     assert not world.scheduler.cluster.nodes["n"].pods, "what was assumed is taken back"
     await world.cluster.clock.advance(1.1)
     assert await world.node_of("a") == "n"
+
+
+async def test_a_binding_whose_answer_is_lost_counts_when_it_was_done(world: World) -> None:
+    async def lose() -> None:
+        world.network.next(Fault.LOST_ANSWER)
+
+    world.meddler.before("POST", "/binding", lose)
+    await world.create(node("n", cpu="1"), pod("a", cpu="1"))
+    assert await world.node_of("a") == "n"
+    assert list(world.scheduler.cluster.nodes["n"].pods)
+    assert await world.events("Scheduled") == ["Successfully assigned default/a to n"]
+
+
+async def test_no_more_are_pushed_out_however_late_the_server_tells_that_the_first_go(world: World) -> None:
+    first, second = (pod(name, cpu="1", labels={"app": name}, nodeSelector={HOST: name}) for name in "ab")
+    await world.create(priority_class(10), node("a", cpu="1"), node("b", cpu="1"), first, second)
+    await world.settle()
+    world.meddler.refuse("DELETE", "/pods/a", 500, 500, 500)
+    await world.create(pod("high", cpu="1", **priority(10)))
+    await world.settle()
+    await world.create(budget("a"))
+    await world.cluster.merge("/api/v1/nodes/a", {"metadata": {"labels": {"looked": "again"}}})
+    await world.cluster.clock.advance(30)
+    leaving = ["deletionTimestamp" in (await world.pod(name))["metadata"] for name in "ab"]
+    assert leaving == [True, False]
 
 
 async def test_a_pod_that_goes_while_it_is_bound_leaves_nothing_behind(world: World) -> None:

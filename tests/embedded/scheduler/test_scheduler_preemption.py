@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from embedded.scheduler.things import HOST, Object, Site, away, node, pod
 from kohort.api.selectors import Selector, exactly
 from kohort.embedded.scheduler.budgets import Budget
-from kohort.embedded.scheduler.placement import Nowhere
 from kohort.embedded.scheduler.preemption import Candidate, InVain
+from kohort.embedded.scheduler.refusals import Nowhere
 
 HIGH = 100
 

@@ -7,9 +7,9 @@ from kohort.api.codec import decode, encode
 from kohort.embedded.scheduler.budgets import Budget
 from kohort.embedded.scheduler.cluster import Cluster, NodeRecord, PodRecord
 from kohort.embedded.scheduler.demands import Demands
-from kohort.embedded.scheduler.placement import Found, Nowhere, Placer
+from kohort.embedded.scheduler.placement import Found, Placer
 from kohort.embedded.scheduler.preemption import Candidate, InVain, Preemptor
-from kohort.embedded.scheduler.refusals import Refusal
+from kohort.embedded.scheduler.refusals import Nowhere, Refusal
 from kohort.embedded.scheduler.seen import SeenNode, SeenPod
 from kohort.kube.kinds import ObjectKey
 

@@ -8,7 +8,7 @@ from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
 from kohort.embedded.scheduler.queue import Waiting
 from kohort.kube.client import Client
-from kohort.kube.errors import KubeError
+from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.objects import Objects
 
 WORKERS: Final = 32
@@ -61,9 +61,20 @@ class Binder:
             try:
                 await self._bind(waiting, node)
             except KubeError as error:
-                failure = error
+                failure = None if await self._is_bound(waiting, node, error) else error
             self._under_way -= 1
             self._outcome(waiting, node, failure)
+
+    async def _is_bound(self, waiting: Waiting, node: str, error: KubeError) -> bool:
+        """Whether the pod is on the node in spite of an error: an answer may get lost after the deed is done."""
+        if isinstance(error, StatusError):
+            return False
+        try:
+            found = await self._pods.get(waiting.pod.key)
+        except KubeError:
+            return False
+        is_same = found["metadata"]["uid"] == waiting.pod.uid
+        return is_same and bool(found["spec"].get("nodeName") == node)
 
     async def _bind(self, waiting: Waiting, node: str) -> None:
         namespace, name = waiting.pod.key

@@ -73,6 +73,11 @@ class Demand:
     relations: Relations
 
     @property
+    def picks_nodes(self) -> bool:
+        """Whether not every node will do by its labels and name."""
+        return bool(self.nodes.selector.requirements) or self.nodes.terms is not None
+
+    @property
     def is_plain(self) -> bool:
         """Whether what a node is worth depends on that node alone."""
         return self.relations is NO_RELATIONS and not self.claims and self.names is None

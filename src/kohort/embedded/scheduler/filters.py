@@ -21,7 +21,7 @@ def refused_by_kind(demand: Demand, node: NodeRecord) -> Refusal | None:
         return UNSCHEDULABLE
     if node.taints and untolerated(node.taints, demand.tolerations):
         return TAINTED
-    if not demand.nodes.matches(node.name, node.labels):
+    if demand.picks_nodes and not demand.nodes.matches(node.name, node.labels):
         return OTHER_NODES
     return None
 

@@ -1,10 +1,8 @@
 """Finds a node for a pod, or says why there is none: pure, from the cluster as it is known."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import islice
-from operator import or_
 from typing import Final, Protocol
 
 from kohort.embedded.scheduler.cluster import Cluster, NodeRecord, PodRecord
@@ -15,8 +13,9 @@ from kohort.embedded.scheduler.refusals import (
     NO_NODES,
     NOT_NAMED,
     Cause,
+    Nowhere,
     Refusal,
-    told,
+    nowhere,
     told_at_once,
 )
 from kohort.embedded.scheduler.scores import MOST, kind_score, load_score
@@ -36,16 +35,6 @@ class Found:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class Nowhere:
-    """No node takes the pod."""
-
-    message: str
-    cause: Cause
-    refusals: dict[str, Refusal]
-    """By node; empty where the reason lies not in nodes."""
-
-
 class StorageView(Protocol):
     """What placing asks about storage."""
 
@@ -57,10 +46,8 @@ class StorageView(Protocol):
 
 
 def enough(nodes: int) -> int:
-    """How many nodes that fit are compared: all of a few, and a smaller part the more there are."""
-    if nodes < ALWAYS_SCORED:
-        return nodes
-    return max(ALWAYS_SCORED, nodes * max(5, 50 - nodes // 125) // 100)
+    """How many nodes that fit are compared: all of a few, one in twenty of very many."""
+    return min(nodes, max(ALWAYS_SCORED, nodes // 20))
 
 
 class Placer:
@@ -115,9 +102,7 @@ class Placer:
         if table is None:
             return None
         node = table.best()
-        if node is not None:
-            return Found(node.name)
-        return Nowhere(table.told(), _causes(table.refused.values()), table.refused)
+        return Found(node.name) if node is not None else table.verdict()
 
     def _by_search(self, pod: PodRecord) -> Found | Nowhere:
         near = self.near(pod)
@@ -125,7 +110,7 @@ class Placer:
         fitting = list(islice(self._fitting(pod, near, refusals), enough(len(self._cluster.nodes))))
         if fitting:
             return Found(_best(pod, fitting, near).name)
-        return Nowhere(told(len(self._cluster.nodes), refusals.values()), _causes(refusals.values()), refusals)
+        return nowhere(len(self._cluster.nodes), refusals)
 
     def _fitting(self, pod: PodRecord, near: Surroundings | None, refusals: dict[str, Refusal]) -> Iterator[NodeRecord]:
         """The nodes that take the pod, from where the last search ended."""
@@ -139,10 +124,6 @@ class Placer:
                 yield node
             else:
                 refusals[node.name] = refusal
-
-
-def _causes(refusals: Iterable[Refusal]) -> Cause:
-    return reduce(or_, {refusal.cause for refusal in refusals}, NO_CAUSE)
 
 
 def _best(pod: PodRecord, nodes: Sequence[NodeRecord], near: Surroundings | None) -> NodeRecord:

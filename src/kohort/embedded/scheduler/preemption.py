@@ -11,8 +11,8 @@ from typing import Final
 from kohort.embedded.scheduler.budgets import Budgets, breaking
 from kohort.embedded.scheduler.cluster import Cluster, NodeRecord, PodRecord
 from kohort.embedded.scheduler.demands import Demand
-from kohort.embedded.scheduler.placement import Nowhere, Placer
-from kohort.embedded.scheduler.refusals import NO_VICTIMS, NOT_HELPED, Refusal, told
+from kohort.embedded.scheduler.placement import Placer
+from kohort.embedded.scheduler.refusals import NO_VICTIMS, NOT_HELPED, Nowhere, Refusal, told
 
 ALWAYS_COMPARED: Final = 100
 NEVER: Final = "not eligible due to preemptionPolicy=Never."

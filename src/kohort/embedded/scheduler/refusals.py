@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Flag, auto
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Final
 
 
@@ -68,11 +69,27 @@ NO_NODES: Final = "no nodes available to schedule pods"
 TOO_MANY_PODS: Final = "Too many pods"
 
 
+@dataclass(frozen=True, slots=True)
+class Nowhere:
+    """No node takes the pod."""
+
+    message: str
+    cause: Cause
+    refusals: dict[str, Refusal]
+    """By node; empty where the reason lies not in nodes."""
+
+
 @lru_cache(maxsize=256)
 def shortage(names: tuple[str, ...], *, is_final: bool) -> Refusal:
     """Not enough of some resources, or of places for pods."""
     reasons = tuple(TOO_MANY_PODS if name == "pods" else f"Insufficient {name}" for name in names)
     return Refusal(reasons, Cause.RESOURCES, is_final)
+
+
+def nowhere(nodes: int, refusals: dict[str, Refusal]) -> Nowhere:
+    """What the refusals of all nodes come to."""
+    cause = reduce(or_, {refusal.cause for refusal in refusals.values()}, NO_CAUSE)
+    return Nowhere(told(nodes, refusals.values()), cause, refusals)
 
 
 def told(nodes: int, refusals: Iterable[Refusal]) -> str:

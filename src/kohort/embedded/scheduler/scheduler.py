@@ -7,14 +7,15 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Final
 
 from kohort.embedded.scheduler.binding import Binder
 from kohort.embedded.scheduler.cluster import Cluster
-from kohort.embedded.scheduler.placement import Found, Nowhere, Placer
+from kohort.embedded.scheduler.placement import Found, Placer
 from kohort.embedded.scheduler.preemption import Candidate, Preemptor
 from kohort.embedded.scheduler.queue import Queue, Waiting
-from kohort.embedded.scheduler.refusals import Cause
+from kohort.embedded.scheduler.refusals import Cause, Nowhere
 from kohort.embedded.scheduler.seen import SeenCondition
 from kohort.embedded.scheduler.signs import Signs
 from kohort.embedded.scheduler.watching import Watching
@@ -161,6 +162,9 @@ class Scheduler:
         self.cluster.nominate(pod, node)
         for victim in candidate.victims:
             if not victim.is_leaving:
+                # Taken to leave from now on, lest another look finds more victims before the server has told.
+                self._watching.doomed.add(victim.uid)
+                self.cluster.place(replace(victim, is_leaving=True), node)
                 self._writes.evict(victim, pod, node)
 
     def _tell(self, waiting: Waiting, reason: str, message: str) -> None:

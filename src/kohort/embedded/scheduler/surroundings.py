@@ -148,18 +148,21 @@ def _pulls(cluster: Cluster, pod: PodRecord) -> Iterator[tuple[str, Domains]]:
 def _evenness(cluster: Cluster, demand: Demand, spread: Spread, group: tuple[Spread, ...]) -> Evenness:
     """Pods by domain; only nodes that have the labels of all constraints, and that the pod could use, make domains."""
     counts = cluster.tallies.count(spread.crowd)
-    keys = [each.topology_key for each in group]
     domains: Domains = {}
-    for node in cluster.nodes.values():
-        labels = node.labels
-        if all(key in labels for key in keys) and _is_included(demand, spread, node):
-            value = labels[spread.topology_key]
-            domains[value] = domains.get(value, 0) + counts.get(node.name, 0)
+    for node in _included(cluster, demand, spread, [each.topology_key for each in group]):
+        value = node.labels[spread.topology_key]
+        domains[value] = domains.get(value, 0) + counts.get(node.name, 0)
     least = min(domains.values(), default=0) if len(domains) >= spread.min_domains else 0
     return Evenness(spread.topology_key, domains, least, int(spread.counts_itself), spread.max_skew)
 
 
-def _is_included(demand: Demand, spread: Spread, node: NodeRecord) -> bool:
-    if spread.honors_affinity and not demand.nodes.matches(node.name, node.labels):
-        return False
-    return not (spread.honors_taints and untolerated(node.taints, demand.tolerations))
+def _included(cluster: Cluster, demand: Demand, spread: Spread, keys: list[str]) -> Iterator[NodeRecord]:
+    picky = spread.honors_affinity and demand.picks_nodes
+    for node in cluster.nodes.values():
+        labels = node.labels
+        if not all(key in labels for key in keys):
+            continue
+        if picky and not demand.nodes.matches(node.name, labels):
+            continue
+        if not (spread.honors_taints and untolerated(node.taints, demand.tolerations)):
+            yield node

@@ -10,10 +10,10 @@ from typing import Final
 from kohort.embedded.scheduler.cluster import Cluster, NodeRecord
 from kohort.embedded.scheduler.demands import Demand
 from kohort.embedded.scheduler.filters import refused_by_kind, refused_by_load
-from kohort.embedded.scheduler.refusals import Refusal, told
+from kohort.embedded.scheduler.refusals import Nowhere, Refusal, nowhere
 from kohort.embedded.scheduler.scores import kind_score, load_score
 
-MOST_TABLES: Final = 64
+MOST_TABLES: Final = 128
 _SPARE: Final = 64
 
 Entry = tuple[float, int, int, int, NodeRecord]
@@ -28,9 +28,9 @@ class Table:
         self._demand = demand
         self._heap: list[Entry] = []
         self._by_kind: dict[str, tuple[int, Refusal | None, float]] = {}
-        self.refused: dict[str, Refusal] = {}
+        self._refused: dict[str, Refusal] = {}
         self._seen = -1
-        self._told: tuple[int, str] = (-1, "")
+        self._verdict: tuple[int, Nowhere] | None = None
 
     def best(self) -> NodeRecord | None:
         """The best node that takes such a pod now."""
@@ -43,11 +43,11 @@ class Table:
             heappop(heap)
         return None
 
-    def told(self) -> str:
-        """Why there is none."""
-        if self._told[0] != self._seen:
-            self._told = (self._seen, told(len(self._cluster.nodes), self.refused.values()))
-        return self._told[1]
+    def verdict(self) -> Nowhere:
+        """Why there is none; the same for all such pods until a node changes."""
+        if self._verdict is None or self._verdict[0] != self._seen:
+            self._verdict = (self._seen, nowhere(len(self._cluster.nodes), dict(self._refused)))
+        return self._verdict[1]
 
     def _refresh(self) -> None:
         now = self._cluster.sequence
@@ -62,7 +62,7 @@ class Table:
         self._seen = now
 
     def _rebuild(self) -> None:
-        self.refused.clear()
+        self._refused.clear()
         nodes = self._cluster.nodes
         for name in self._by_kind.keys() - nodes.keys():
             del self._by_kind[name]
@@ -73,7 +73,7 @@ class Table:
     def _look(self, node: NodeRecord) -> None:
         present = self._cluster.nodes.get(node.name)
         if present is None:
-            self.refused.pop(node.name, None)
+            self._refused.pop(node.name, None)
             self._by_kind.pop(node.name, None)
         if present is not node:
             return  # another of the same name changed too, and has its own turn
@@ -90,9 +90,9 @@ class Table:
             known = self._by_kind[node.name] = (node.shape, refusal, score)
         refusal = known[1] or refused_by_load(self._demand, node)
         if refusal is not None:
-            self.refused[node.name] = refusal
+            self._refused[node.name] = refusal
             return None
-        self.refused.pop(node.name, None)
+        self._refused.pop(node.name, None)
         score = known[2] + load_score(self._demand, node)
         return -score, node.touched, node.index, node.version, node
 

@@ -37,6 +37,8 @@ class Watching:
         self._signs = signs
         self._writes = writes
         self._demands = Demands()
+        self.doomed: set[str] = set()
+        """Pods that are to go and may not look like it yet."""
         self.pods = informers.of(SeenPod, UNFINISHED)
         self._budgets = informers.of(SeenBudget)
         self._budgets.index(_BY_NAMESPACE, _namespace)
@@ -121,6 +123,7 @@ class Watching:
 
     def _forget(self, uid: str) -> None:
         """A pod holds and wants nothing any more."""
+        self.doomed.discard(uid)
         self._queue.remove(uid)
         waited_for = self._cluster.nominated_to(uid)
         self._cluster.withdraw(uid)
@@ -139,7 +142,7 @@ class Watching:
             pod.key,
             pod.metadata.labels,
             self._demands.of(pod),
-            pod.is_leaving,
+            pod.is_leaving or pod.metadata.uid in self.doomed,
             started.timestamp() if started is not None else 0.0,
         )
 
