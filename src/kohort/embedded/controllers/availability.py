@@ -15,6 +15,8 @@ def is_available(pod: SeenPod, ready_seconds: int, now: float) -> bool:
 
 def next_available(pods: Iterable[SeenPod], ready_seconds: int, now: float) -> float | None:
     """Seconds until the next pod becomes available; None when none is about to."""
+    if ready_seconds == 0:
+        return None
     since = [pod.ready_since() for pod in pods if not is_available(pod, ready_seconds, now)]
     waits = [moment + ready_seconds - now for moment in since if moment is not None]
     return min(waits) if waits else None

@@ -108,6 +108,15 @@ def selector_of(selector: LabelSelector | None) -> Selector:
         return NOTHING
 
 
+_MANY = 50
+_LONGEST_WAIT = 0.5
+
+
+def gathering_seconds(replicas: int) -> float:
+    """How long changes of pods are gathered, so that a thousand of them do not make a thousand looks at a large set."""
+    return 0.0 if replicas < _MANY else min(replicas / 2000, _LONGEST_WAIT)
+
+
 BY_NAMESPACE = "namespace"
 
 

@@ -2,6 +2,9 @@
 
 from functools import partial
 
+from msgspec.structs import replace
+
+from kohort.api.core.apps import ReplicaSetStatus
 from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import in_batches
 from kohort.embedded.controllers.builtin import BuiltIn
@@ -14,6 +17,7 @@ from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
     SeenReplicaSet,
+    gathering_seconds,
     in_namespace,
     selector_of,
     write_status,
@@ -38,6 +42,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         self._hands = PodHands(client, self._recorder)
         self._claims = Claims(client)
         self._expectations = Expectations(client.clock)
+        self._told: dict[str, ReplicaSetStatus] = {}
         self._sets = informers.of(SeenReplicaSet)
         self._sets.index(BY_NAMESPACE, in_namespace)
         self._sets.index(BY_OWNER, owner_uid)
@@ -48,19 +53,32 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         self._pods.subscribe(self._on_pod)
 
     def _on_set(self, old: SeenReplicaSet | None, new: SeenReplicaSet | None) -> None:
-        if new is not None:
+        if new is None:
+            if old is not None:
+                self._expectations.forget(old.metadata.uid)
+                self._told.pop(old.metadata.uid, None)
+        elif old is None or not self._is_echo(old, new):
             self._queue.add(key_of(new.metadata))
-        elif old is not None:
-            self._expectations.forget(old.metadata.uid)
+
+    def _is_echo(self, old: SeenReplicaSet, new: SeenReplicaSet) -> bool:
+        """Whether all that changed is the status, to what was told here last."""
+        told = self._told.get(new.metadata.uid)
+        same = replace(new.metadata, resource_version=old.metadata.resource_version) == old.metadata
+        return told == new.status and same and old.spec == new.spec
 
     def _on_pod(self, old: SeenPod | None, new: SeenPod | None) -> None:
         owners = [controller_of(pod.metadata) for pod in (old, new) if pod is not None]
         for pod, owner in zip((pod for pod in (old, new) if pod is not None), owners, strict=True):
             if owner is not None and owner.kind == SeenReplicaSet.KIND:
-                self._queue.add(ObjectKey(pod.metadata.namespace, owner.name))
+                self._look_at(ObjectKey(pod.metadata.namespace, owner.name))
         is_news = old is None or new is None or old.metadata.labels != new.metadata.labels or owners[0] != owners[-1]
         if new is not None and owners[-1] is None and is_news:
             self._offer(new)
+
+    def _look_at(self, key: ObjectKey) -> None:
+        found = self._sets.cache.get(key)
+        if found is not None:
+            self._queue.add_after(key, gathering_seconds(found.spec.replicas))
 
     def _offer(self, stray: SeenPod) -> None:
         """Somebody may want a pod that nobody controls."""
@@ -80,6 +98,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         failure = Failure(_reason(found, pods), str(refusal)) if refusal is not None else None
         now = self._clock.wall()
         status = status_of(found, pods, failure, now)
+        self._told[found.metadata.uid] = status
         await write_status(self._client, found, found.status, status, required=("replicas",))
         if refusal is not None:
             raise refusal

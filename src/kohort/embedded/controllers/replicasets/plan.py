@@ -7,7 +7,6 @@ from datetime import datetime
 from kohort.api.conditions import find
 from kohort.api.core.apps import ReplicaSetStatus
 from kohort.api.core.objects import StatusCondition
-from kohort.api.selectors import Selector, exactly
 from kohort.embedded.controllers.availability import is_available
 from kohort.embedded.controllers.replicasets.ranking import first_to_go
 from kohort.embedded.controllers.seen import SeenPod
@@ -50,15 +49,15 @@ def status_of(
 ) -> ReplicaSetStatus:
     """What a ReplicaSet with these pods says of itself."""
     active = [pod for pod in pods if pod.is_active]
-    labels = (found.spec.template.get("metadata") or {}).get("labels") or {}
-    template = Selector(tuple(exactly(labels)))
+    labels = ((found.spec.template.get("metadata") or {}).get("labels") or {}).items()
+    ready = [pod for pod in active if pod.is_ready]
     moment = now.timestamp()
     return ReplicaSetStatus(
         observed_generation=found.metadata.generation,
         replicas=len(active),
-        fully_labeled_replicas=sum(template.matches(pod.metadata.labels) for pod in active),
-        ready_replicas=sum(pod.is_ready for pod in active),
-        available_replicas=sum(is_available(pod, found.spec.min_ready_seconds, moment) for pod in active),
+        fully_labeled_replicas=sum(labels <= pod.metadata.labels.items() for pod in active),
+        ready_replicas=len(ready),
+        available_replicas=sum(is_available(pod, found.spec.min_ready_seconds, moment) for pod in ready),
         terminating_replicas=sum(pod.is_leaving and not pod.is_finished for pod in pods),
         conditions=_conditions(found.status.conditions, failure, now),
     )

@@ -12,10 +12,9 @@ from kohort.embedded.controllers.expectations import Expectations
 from kohort.embedded.controllers.lag import Lag
 from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of, reference_to
 from kohort.embedded.controllers.serving import (
-    BY_NAMESPACE,
     SeenStatefulSet,
     Template,
-    in_namespace,
+    gathering_seconds,
     selector_of,
     write_status,
 )
@@ -57,7 +56,6 @@ class StatefulSets(BuiltIn[ObjectKey]):
         self._histories = Histories(client, informers)
         self._storage = Storage(client, informers, self._recorder)
         self._sets = informers.of(SeenStatefulSet)
-        self._sets.index(BY_NAMESPACE, in_namespace)
         self._pods = pods_by_controller(informers)
         self._sets.subscribe(self._written.observe)
         self._sets.subscribe(self._on_set)
@@ -74,15 +72,15 @@ class StatefulSets(BuiltIn[ObjectKey]):
         for pod in (old, new):
             owner = controller_of(pod.metadata) if pod is not None else None
             if pod is not None and owner is not None and owner.kind == SeenStatefulSet.KIND:
-                self._queue.add(ObjectKey(pod.metadata.namespace, owner.name))
+                self._look_at(ObjectKey(pod.metadata.namespace, owner.name))
         if new is not None and controller_of(new.metadata) is None:
-            self._queue_parent(new)
+            # The set whose number a stray bears may want it.
+            self._look_at(ObjectKey(new.metadata.namespace, parent_and_ordinal(new)[0]))
 
-    def _queue_parent(self, stray: SeenPod) -> None:
-        """The set whose number a pod bears may want it."""
-        key = ObjectKey(stray.metadata.namespace, parent_and_ordinal(stray)[0])
-        if self._sets.cache.get(key) is not None:
-            self._queue.add(key)
+    def _look_at(self, key: ObjectKey) -> None:
+        found = self._sets.cache.get(key)
+        if found is not None:
+            self._queue.add_after(key, gathering_seconds(found.spec.replicas))
 
     # One set
 
