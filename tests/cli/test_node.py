@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 
 from kohort.api.core.nodes import Node
@@ -73,6 +74,22 @@ def test_a_server_that_is_not_there_is_told_in_one_line(tmp_path: Path, capsys: 
         main(["node", "--kubeconfig", str(file)])
     assert left.value.code == 2
     assert capsys.readouterr().err.startswith("kohort: error: ")
+
+
+async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
+    async with running(Settings(data=tmp_path)) as server:
+        kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
+        kubeconfig["users"][0]["user"] = {}
+        file = tmp_path / "nobody"
+        file.write_text(yaml.safe_dump(kubeconfig))
+        code = "from kohort.cli.main import main; main()"
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, "node", f"--kubeconfig={file}", stderr=asyncio.subprocess.PIPE
+        )
+        async with asyncio.timeout(PATIENCE):
+            _, told = await process.communicate()
+    assert process.returncode == 2
+    assert told.decode() == f"kohort: error: {server.url}: Unauthorized\n"
 
 
 # For real

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
 from kohort.embedded.nodes.addresses import HostAddress
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
@@ -26,7 +27,7 @@ from kohort.embedded.runtimes.process.runtime import ProcessRuntime
 from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
 from kohort.kube.client import Client
 from kohort.kube.config import Access, Choice, find_access
-from kohort.kube.errors import KubeError
+from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.http import HttpTransport
 
 EXAMPLES = """\b
@@ -164,10 +165,18 @@ async def _run(wish: Wish) -> None:
         loop.add_signal_handler(number, stop)
     client = Client(HttpTransport(wish.access))
     try:
-        await client.get_json("/version")
+        await _look(client, wish.access)
         await _serve(wish, client, stopped)
     finally:
         await client.close()
+
+
+async def _look(client: Client, access: Access) -> None:
+    """See that the server lets us; an informer would wait for ever for one that says no."""
+    try:
+        await client.of(Node).page(limit=1)
+    except StatusError as error:
+        raise ApiError(f"{access.server}: {error}") from None
 
 
 async def _serve(wish: Wish, client: Client, stopped: asyncio.Event) -> None:

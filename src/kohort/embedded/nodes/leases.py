@@ -42,6 +42,10 @@ class LeasePace:
         return max(_SHORTEST_LEASE, ceil(_RENEWALS_PER_LEASE * self.interval(nodes)))
 
 
+PATIENT = LeasePace(longest=300.0)
+"""For servers whose node controller goes by the length of a lease, as the embedded one does."""
+
+
 class Leases:
     """Keeps the leases of all nodes of an agent."""
 
