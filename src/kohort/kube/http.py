@@ -149,7 +149,10 @@ class HttpResponse:
             raise _broken_off(self._server, error) from None
 
     async def close(self) -> None:
-        """Give up the rest, and with it the connection unless all was read."""
+        """Give up the rest, and with it the connection unless all was read; a peer that is dead says no goodbye."""
+        connection = self._answer.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._answer.close()
 
 

@@ -152,6 +152,20 @@ async def test_a_definition_whose_objects_may_not_go_yet_is_tried_again(cluster:
             await cluster.clock.advance(1)
 
 
+@pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])
+async def test_a_webhook_that_thinks_for_too_long(cluster: Cluster, hook: Hook, policy: str, status: int) -> None:
+    done_thinking = asyncio.Event()
+    hook.meanwhile = done_thinking.wait
+    patience: Object = {"timeoutSeconds": 1, "failurePolicy": policy}
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **patience))
+    async with asyncio.timeout(10):
+        reply = await cluster.try_create(config_map("a"))
+    done_thinking.set()
+    assert reply.status == status
+    if status == 500:
+        assert reply.message.endswith('?timeout=1s": context deadline exceeded')
+
+
 async def test_a_stranger_is_not_trusted(cluster: Cluster, hook: Hook) -> None:
     other = Authority.create(datetime.now(UTC))
     hook.client["caBundle"] = b64encode(other.pem).decode()

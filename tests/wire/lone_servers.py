@@ -1,0 +1,98 @@
+"""API servers that are killed, stopped and started again while somebody watches: the real one on etcd, and ours."""
+
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from cluster import components
+from cluster.control_plane import ControlPlane
+from cluster.ports import HOST
+from cluster.processes import Child
+
+_START_SECONDS = 120
+
+
+class LoneServer(Protocol):
+    """An API server without controllers, whose process is in the test's hands."""
+
+    server: Child
+
+    @property
+    def kubeconfig(self) -> Path:
+        """An administrator's."""
+
+    def serve(self) -> None:
+        """Start it, on the data and at the address that it had before."""
+
+
+def kill(lone: LoneServer) -> None:
+    """End it without a warning."""
+    lone.server.process.kill()
+    lone.server.process.wait()
+
+
+@contextmanager
+def halted(lone: LoneServer) -> Iterator[None]:
+    """It holds its connections and does nothing."""
+    lone.server.process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        lone.server.process.send_signal(signal.SIGCONT)
+
+
+class RealServer(ControlPlane):
+    """kube-apiserver on etcd."""
+
+    server: Child
+
+    def _start(self) -> None:
+        etcd = self._run("etcd", components.etcd(self._site))
+        etcd.wait_until(self._site.etcd_socket.exists, _START_SECONDS)
+        self.serve()
+
+    def serve(self) -> None:
+        self.server = self._run("kube-apiserver", components.api_server(self._site))
+        self.server.wait_until(lambda: self._is_ready(self._site.ports.api_server), _START_SECONDS)
+
+
+class EmbeddedServer:
+    """The embedded server on a folder."""
+
+    server: Child
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        with socket.socket() as probe:
+            probe.bind((HOST, 0))
+            self._port: int = probe.getsockname()[1]
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._folder / "kubeconfig"
+
+    def serve(self) -> None:
+        log = self._folder / "server.log"
+        places = [f"--data={self._folder / 'data'}", f"--kubeconfig={self.kubeconfig}", f"--port={self._port}"]
+        self.server = Child.start("kohort.embedded", [sys.executable, "-m", "kohort.embedded", *places], log)
+        self.server.wait_until(lambda: "KUBECONFIG=" in log.read_text(), _START_SECONDS)
+
+
+@contextmanager
+def real_server() -> Iterator[LoneServer]:
+    with RealServer() as running:
+        yield running
+
+
+@contextmanager
+def embedded_server(folder: Path) -> Iterator[LoneServer]:
+    lone = EmbeddedServer(folder)
+    lone.serve()
+    try:
+        yield lone
+    finally:
+        lone.server.stop()

@@ -1,0 +1,141 @@
+"""Kohort's informer and a server that halts, dies and forgets, the real one and ours: the law holds on both.
+
+The cache ends equal to a fresh list, and while it can't be live it says so.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from kohort.api.core.settings import ConfigMap
+from kohort.api.meta import ObjectMeta
+from kohort.embedded.server.server import running
+from kohort.embedded.server.settings import Settings
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+from kohort.kube.informer import Informer
+from kohort.kube.options import Scope
+from kohort.kube.reflector import WatchSettings
+from kube.faults import FaultyTransport
+from wire.lone_servers import LoneServer, embedded_server, halted, kill, real_server
+
+PATIENCE = 60
+IMPATIENT = WatchSettings(silence=3.0)
+"""A server that halts is noticed soon; one that is merely quiet is listed anew a little more often than it need be."""
+HERE = Scope(namespace="default")
+
+
+@pytest.fixture(scope="module", params=["real", "embedded"])
+def lone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneServer]:
+    made = real_server() if request.param == "real" else embedded_server(tmp_path_factory.mktemp("embedded"))
+    with made as running_one:
+        yield running_one
+
+
+@dataclass(frozen=True)
+class Pair:
+    """An informer behind a network that can be cut, and a client beside it."""
+
+    client: Client
+    network: FaultyTransport
+    informer: Informer[ConfigMap]
+
+    @property
+    def lists(self) -> int:
+        """How often the informer listed."""
+        return sum(("watch", "true") not in request.query for request in self.network.sent)
+
+    async def list(self) -> set[str]:
+        """What a fresh list shows; asked again where a connection of old turns out to be dead."""
+        listed = await self.client.of(ConfigMap).list(HERE)
+        return {each.metadata.resource_version for each in listed.items}
+
+    async def write(self, name: str) -> None:
+        await self.client.of(ConfigMap).create(ConfigMap(metadata=ObjectMeta(generate_name=name, namespace="default")))
+
+    async def agrees(self) -> None:
+        """Wait until the cache is live and equal to a fresh list."""
+        expected, cache = await self.list(), self.informer.cache
+        await until(lambda: self.informer.synced and {each.metadata.resource_version for each in cache} == expected)
+
+    async def says_so(self) -> None:
+        """Wait until the informer says that it is cut off."""
+        await until(lambda: not self.informer.synced)
+
+
+@asynccontextmanager
+async def pair(kubeconfig: Path) -> AsyncIterator[Pair]:
+    access = find_access(Choice(kubeconfig=kubeconfig))
+    client, network = Client(HttpTransport(access)), FaultyTransport(HttpTransport(access), SystemClock())
+    informer = Informer(Client(network).of(ConfigMap), HERE, IMPATIENT)
+    following = asyncio.create_task(informer.run())
+    made = Pair(client, network, informer)
+    try:
+        await made.agrees()
+        yield made
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+        await network.close()
+        await client.close()
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+async def test_a_server_that_halts_without_hanging_up(lone: LoneServer) -> None:
+    async with pair(lone.kubeconfig) as both:
+        await both.write("before-")
+        await both.agrees()
+        with halted(lone):
+            await both.says_so()
+        await both.write("after-")
+        await both.agrees()
+
+
+async def test_a_server_that_is_killed_and_comes_back(lone: LoneServer) -> None:
+    async with pair(lone.kubeconfig) as both:
+        await both.write("before-")
+        await both.agrees()
+        kill(lone)
+        await both.says_so()
+        lone.serve()
+        await both.list()
+        await both.write("after-")
+        await both.agrees()
+
+
+async def test_a_server_that_is_another_process_when_the_network_is_back(lone: LoneServer) -> None:
+    async with pair(lone.kubeconfig) as both:
+        both.network.go_down()
+        await both.says_so()
+        await both.write("unheard-")
+        kill(lone)
+        lone.serve()
+        await both.list()
+        await both.write("unheard-")
+        assert not both.informer.synced
+        both.network.come_up()
+        await both.agrees()
+
+
+async def test_a_history_that_is_compacted_while_nobody_listens(tmp_path: Path) -> None:
+    """Ours is asked to forget; the real one forgets when it is started anew, see above."""
+    async with running(Settings(kubeconfig=tmp_path / "kubeconfig")) as server, pair(server.kubeconfig) as both:
+        both.network.go_down()
+        await both.says_so()
+        await both.write("unheard-")
+        await server.core.store.compact(server.core.store.revision)
+        lists = both.lists
+        both.network.come_up()
+        await both.agrees()
+        assert both.lists > lists
