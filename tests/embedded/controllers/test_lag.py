@@ -1,0 +1,52 @@
+"""Answers to writes stand in for a cache until it shows them, and no longer."""
+
+import msgspec
+
+from kohort.api.meta import ObjectMeta, OwnerReference
+from kohort.embedded.controllers.lag import PATIENCE, Lag
+from kohort.embedded.controllers.seen import SeenPod
+from kohort.kube.clock import VirtualClock
+
+
+def state(revision: str, uid: str = "u") -> SeenPod:
+    owner = OwnerReference(uid="owner")
+    metadata = ObjectMeta(name="x", namespace="n", uid=uid, resource_version=revision, owner_references=(owner,))
+    return SeenPod(metadata=metadata)
+
+
+def test_an_answer_stands_until_the_cache_shows_it_or_something_newer() -> None:
+    lag = Lag[SeenPod](VirtualClock())
+    written = lag.wrote(state("9"))
+    assert lag.latest(state("8")) is written
+    newer = state("10")
+    assert lag.latest(newer) is newer
+    assert lag.latest(state("8")).metadata.resource_version == "8"
+
+
+def test_an_answer_of_another_life_or_without_a_number_does_not_stand() -> None:
+    for old, new in ((state("8", "other"), state("9")), (state("8"), state("abc")), (state("abc"), state("9"))):
+        lag = Lag[SeenPod](VirtualClock())
+        lag.wrote(new)
+        assert lag.latest(old) is old
+
+
+async def test_a_cache_is_believed_again_after_a_while() -> None:
+    clock = VirtualClock()
+    lag = Lag[SeenPod](clock)
+    lag.wrote(state("9"))
+    await clock.advance(PATIENCE + 1)
+    old = state("8")
+    assert lag.latest(old) is old
+    assert lag.missing("owner") == []
+
+
+def test_what_was_made_and_not_shown_is_missing_until_it_is_or_goes() -> None:
+    lag = Lag[SeenPod](VirtualClock())
+    made = lag.wrote(state("9"))
+    assert lag.missing("owner") == [made]
+    assert lag.missing("stranger") == []
+    lag.observe(None, made)
+    assert lag.missing("owner") == []
+    lag.wrote(made)
+    lag.observe(msgspec.structs.replace(made), None)
+    assert lag.missing("owner") == []

@@ -1,0 +1,114 @@
+"""Caches that lag, servers that refuse, controllers that start anew: the end is the same, and nothing comes twice."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from embedded.collector.worlds import Meddler
+from embedded.controllers.workshops import Workshop
+from embedded.server.clusters import ADMIN, Cluster, Object, deployment, running_cluster
+from kohort.embedded.controllers.deployments.controller import Deployments
+from kohort.embedded.controllers.replicasets.controller import ReplicaSets
+from kohort.embedded.controllers.running import running_controllers
+from kohort.embedded.controllers.statefulsets.controller import StatefulSets
+from kohort.kube.client import Client
+
+SERVING = (ReplicaSets, Deployments, StatefulSets)
+SETS = "/apis/apps/v1/namespaces/default/replicasets"
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+
+
+@pytest.fixture
+async def cluster() -> AsyncIterator[Cluster]:
+    async with running_cluster() as running:
+        yield running
+
+
+@asynccontextmanager
+async def at_work(cluster: Cluster) -> AsyncIterator[Workshop]:
+    """Controllers with caches of their own, until they stop."""
+    meddler = Meddler(cluster.core.transport(ADMIN))
+    async with running_controllers(Client(meddler, cluster.clock), SERVING) as controllers:
+        await controllers.wait_started()
+        yield Workshop(cluster, meddler)
+
+
+def image(name: str) -> Object:
+    return {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": name}]}}}}
+
+
+def stateful_set(replicas: int) -> Object:
+    found = deployment("db", replicas)
+    return {**found, "kind": "StatefulSet", "spec": {**found["spec"], "serviceName": "db"}}
+
+
+async def test_controllers_that_start_anew_finish_what_others_began(cluster: Cluster) -> None:
+    async with at_work(cluster) as world:
+        web, db = await world.create(deployment("web", 4)), await world.create(stateful_set(3))
+        await world.run_all()
+        await world.merge(web, image("new"))
+        await world.merge(db, image("new"))
+        await world.calm()
+    for _ in range(3):
+        async with at_work(cluster) as world:
+            await world.calm()
+            leaving = [pod for pod in await world.pods() if pod["metadata"].get("deletionTimestamp")]
+            for pod in leaving:
+                await world.delete(pod, gracePeriodSeconds=0)
+    async with at_work(cluster) as world:
+        await world.run_all()
+        assert {pod["spec"]["containers"][0]["image"] for pod in await world.pods()} == {"new"}
+        assert len(await world.pods()) == 7
+        assert len(await world.items(SETS)) == 2
+        assert len(await world.items(REVISIONS)) == 2
+        assert (await world.get(web))["metadata"]["annotations"]["deployment.kubernetes.io/revision"] == "2"
+
+
+@pytest.mark.parametrize("held", ["pods", "replicasets", "deployments", "statefulsets", "controllerrevisions"])
+async def test_a_cache_that_lags_makes_nothing_twice(cluster: Cluster, held: str) -> None:
+    async with at_work(cluster) as world:
+        web, db = await world.create(deployment("web", 3)), await world.create(stateful_set(2))
+        await world.run_all()
+        world.meddler.hold(held)
+        for name in ("a", "b"):
+            await world.merge(web, image(name))
+            await world.merge(db, image(name))
+            await world.calm()
+        assert len([pod for pod in await world.pods() if pod["metadata"]["name"].startswith("web-")]) <= 4
+        world.meddler.release(held)
+        await world.run_all()
+        assert {pod["spec"]["containers"][0]["image"] for pod in await world.pods()} == {"b"}
+        assert len(await world.pods()) == 5
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([("POST", "/pods"), ("POST", "/replicasets"), ("PATCH", ""), ("DELETE", ""), ("POST", "")]),
+            st.sampled_from([500, 503, 409, 429]),
+            st.integers(1, 4),
+        ),
+        max_size=4,
+    )
+)
+async def test_whatever_is_refused_for_a_while_the_end_is_the_same(
+    refusals: list[tuple[tuple[str, str], int, int]],
+) -> None:
+    async with running_cluster() as cluster, at_work(cluster) as world:
+        for (method, end), code, times in refusals:
+            world.meddler.refuse(method, end, *[code] * times)
+        web, _ = await world.create(deployment("web", 2)), await world.create(stateful_set(2))
+        await world.later(30)
+        await world.run_all()
+        await world.merge(web, image("new"))
+        await world.later(30)
+        await world.run_all()
+        pods = await world.pods()
+        assert sorted(pod["spec"]["containers"][0]["image"] for pod in pods) == ["busybox:1"] * 2 + ["new"] * 2
+        assert len(await world.items(SETS)) == 2
+        status = (await world.get(web))["status"]
+        assert (status["updatedReplicas"], status["availableReplicas"]) == (2, 2)
