@@ -145,6 +145,21 @@ class TestAdmission:
         outcome = settled(variant("best"), parent=running_parent("best"))
         assert said(outcome.parent, "Evicted") == ("True", "ConcurrentAdmission", "No variant is running")
 
+    def test_a_job_that_runs_stays_where_it_is_when_a_better_variant_is_admitted_too(self) -> None:
+        """SCH-1114: the worse variant is turned off, and by its eviction the job moves"""
+        outcome = settled(running("best"), running("poor"), parent=running_parent("poor"))
+        assert outcome.parent == running_parent("poor")
+        assert active(outcome) == ["best"]
+        gone = evict_inactive(outcome.variants[1], at(110)).workload
+        moving = settled(outcome.variants[0], gone, parent=outcome.parent)
+        assert judged(moving.parent, "Evicted") == ("True", "VariantEvicted")
+        after = settled(*moving.variants, parent=release(moving.parent, GATES, at(120)))
+        assert after.parent.status.admission == running("best").status.admission
+
+    def test_a_parent_whose_own_variant_is_gone_stops_though_another_is_admitted(self) -> None:
+        outcome = settled(running("best"), parent=running_parent("poor"))
+        assert said(outcome.parent, "Evicted") == ("True", "ConcurrentAdmission", "No variant is running")
+
     def test_the_variant_that_runs_hears_whether_the_pods_are_ready(self) -> None:
         """SCH-1035: holders of quota must be ready before others are admitted"""
         parent = report_readiness(running_parent("good"), ready=True, now=at(90))

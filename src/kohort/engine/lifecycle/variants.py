@@ -138,6 +138,11 @@ class _Family:
     def _admitted(self) -> Journal | None:
         return next((each for each in self.variants if is_admitted(each.workload)), None)
 
+    def _runs_by(self) -> Journal | None:
+        """The variant whose quota the job uses."""
+        parent = self.parent.workload
+        return next((each for each in self.variants if _shares_admission(parent, each.workload)), None)
+
     def _end(self) -> None:
         """The job is done: so is everything that competed for it."""
         end = condition(self.parent.workload, FINISHED)
@@ -149,8 +154,7 @@ class _Family:
 
     def _spread_eviction(self) -> None:
         """The parent goes with the variant that it runs by, and that variant with the parent (SCH-1114)."""
-        parent = self.parent.workload
-        runs_by = next((each for each in self.variants if _shares_admission(parent, each.workload)), None)
+        parent, runs_by = self.parent.workload, self._runs_by()
         if runs_by is None:
             return
         if is_evicted(runs_by.workload):
@@ -216,18 +220,20 @@ class _Family:
 
     def _share_admission(self) -> None:
         """The job may run by what a variant got, and not without one (SCH-1112)."""
-        parent, admitted = self.parent.workload, self._admitted()
-        if admitted is None:
+        parent = self.parent.workload
+        # A job that runs stays where it is until it has stopped, whoever else was admitted meanwhile.
+        by = self._runs_by() if is_admitted(parent) else self._admitted()
+        if by is None:
             if is_admitted(parent):
                 self.parent.take(evict(parent, _NONE_RUNS, self.now))
             return
-        if parent.spec.active and admitted.workload.spec.active:
-            self.parent.take(self._with_admission(admitted.workload))
+        if parent.spec.active and by.workload.spec.active:
+            self.parent.take(self._with_admission(by.workload))
         ready = condition(parent, PODS_READY)
         if ready is not None:
             # Others may wait for the pods of whoever holds quota (SCH-1035), and the job tells only of its parent.
-            each = replace(ready, observed_generation=admitted.workload.metadata.generation)
-            admitted.take(Change(with_condition(admitted.workload, each)))
+            each = replace(ready, observed_generation=by.workload.metadata.generation)
+            by.take(Change(with_condition(by.workload, each)))
 
     def _with_admission(self, variant: Workload) -> Change:
         parent, admission = self.parent.workload, variant.status.admission
