@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
+
 from engine.play import CPU, Play, configured, group, quota
-from kohort.engine.decisions import Migrate, Requeue
+from kohort.engine.decisions import Migrate, Requeue, Reserve
 from kohort.engine.lifecycle.deactivation import evict_inactive
 from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.facts import Facts, LocalQueueFacts
@@ -80,6 +82,41 @@ def test_a_better_variant_takes_over_from_a_worse_one() -> None:
     stage.settle()
     stage.turn()
     assert set(stage.admitted) == {"w-best"}
+
+
+class TestWhileChecksDecide:
+    """SCH-330, SCH-1113: only an admitted variant stands in the way of its siblings"""
+
+    @pytest.fixture
+    def stage(self) -> Play:
+        stage = play(admissionChecksStrategy={"admissionChecks": [{"name": "c"}]})
+        active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
+        stage.put(
+            {
+                "apiVersion": "kueue.x-k8s.io/v1beta2",
+                "kind": "AdmissionCheck",
+                "metadata": {"name": "c"},
+                "spec": {"controllerName": "x/y"},
+                "status": {"conditions": [{**active, "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
+            }
+        )
+        return stage
+
+    @pytest.mark.parametrize("first", ["best", "poor"])
+    def test_variants_race(self, stage: Play, first: str) -> None:
+        variant(stage, first)
+        stage.engine.schedule(stage.now)
+        second = "poor" if first == "best" else "best"
+        variant(stage, second)
+        decisions = stage.engine.schedule(stage.now)
+        assert [(type(each), each.workload.name) for each in decisions] == [(Reserve, f"w-{second}")]
+
+    def test_whoever_passes_ends_the_race(self, stage: Play) -> None:
+        variant(stage, "best")
+        stage.turn()
+        assert is_admitted(stage.workloads[Key("ns", "w-best")]), "the checks of a stage are passed at once"
+        variant(stage, "poor")
+        assert stage.turn().waiting["w-poor"].message == "A more favorable variant is already admitted"
 
 
 def test_it_does_not_for_a_flavor_below_the_last_acceptable_one() -> None:

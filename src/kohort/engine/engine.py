@@ -26,6 +26,8 @@ from kohort.engine.fair_preemption import find_fair_targets
 from kohort.engine.figures import figures_of, local_queue_usage, queue_usage
 from kohort.engine.forest import Node
 from kohort.engine.laps import Clock, Laps, stopped
+from kohort.engine.lifecycle.checks import required_checks
+from kohort.engine.lifecycle.facts import cluster_queue_facts
 from kohort.engine.pending import Place
 from kohort.engine.placement import Anywhere, Placement
 from kohort.engine.preemption import Needs, Requests, Target, find_targets
@@ -302,11 +304,20 @@ class Engine(State):
         workload.usage, workload.admission, workload.reserved_at, workload.progress = usage, admission, now, None
         workload.evicted = False
         workload.pods_ready = False
+        if workload.allowed_flavors is not None:
+            self.variants.expect(workload, admitted=self._is_admitted_by(workload, admission))
         if replaced is not None:
             self._release(replaced)
             self._taken_over[replaced.key] = workload.key
         queue.add_holder(workload)
         queue.node.generation += 1
+
+    def _is_admitted_by(self, workload: Workload, admission: Admission) -> bool:
+        """Whether a reservation is all that the workload lacks (SCH-902, SCH-906)."""
+        facts = cluster_queue_facts(self._specs[admission.cluster_queue])
+        checks = workload.object.status.admission_checks if workload.object else ()
+        required = required_checks(facts.checks, facts.flavors, admission)
+        return required <= {check.name for check in checks} and all(check.state == "Ready" for check in checks)
 
     def place(self, workload: Workload, admission: Admission) -> None:
         """Take over places for pods before they are written; the quota stays the same (SCH-341)."""

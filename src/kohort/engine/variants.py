@@ -18,6 +18,8 @@ class Variants:
     def __init__(self) -> None:
         self._by_parent: dict[str, dict[str, Workload]] = {}
         self._parent_of: dict[str, str] = {}
+        self._expected: set[str] = set()
+        """UIDs of variants that will be admitted as soon as their reservation is written (SCH-906)."""
 
     def note(self, workload: Workload, parent: str) -> None:
         """The workload is a variant of a parent, or of none."""
@@ -32,16 +34,27 @@ class Variants:
     def forget(self, workload: Workload) -> None:
         """The workload is gone."""
         parent = self._parent_of.pop(workload.uid, None)
+        self._expected.discard(workload.uid)
         if parent is not None:
             siblings = self._by_parent[parent]
             del siblings[workload.uid]
             if not siblings:
                 del self._by_parent[parent]
 
+    def expect(self, workload: Workload, *, admitted: bool) -> None:
+        """The workload got quota; whether that admits it, or checks are still to decide."""
+        if admitted and workload.uid in self._parent_of:
+            self._expected.add(workload.uid)
+        else:
+            self._expected.discard(workload.uid)
+
     def admitted_sibling(self, workload: Workload) -> Workload | None:
-        """Another variant of the same parent that holds quota."""
+        """Another variant of the same parent that is admitted; while checks decide, variants race (SCH-330)."""
         siblings = self._by_parent.get(self._parent_of.get(workload.uid, ""), {})
-        return next((each for each in siblings.values() if each is not workload and each.has_quota), None)
+        return next((each for each in siblings.values() if each is not workload and self._is_admitted(each)), None)
+
+    def _is_admitted(self, workload: Workload) -> bool:
+        return workload.has_quota and (workload.is_admitted or workload.uid in self._expected)
 
 
 def rank(queue: Queue, flavors: Iterable[str]) -> int:

@@ -72,6 +72,7 @@ class Workloads(Holding):
         settled = intake.holds_quota(thing, conditions) or intake.is_over(thing, conditions)
         if settled:
             del self._assumed[workload.key]
+            self.variants.expect(workload, admitted=False)
             if workload.queue is not None:
                 # Only now it can't come back to be first again as the one that preempted (SCH-240).
                 self.pending[workload.queue.name].remove(workload)
