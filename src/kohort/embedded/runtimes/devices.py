@@ -44,6 +44,13 @@ class Devices:
         self.hold(pod.metadata.uid, share)
         return share
 
+    def take(self, pod: RunPod, share: Share | None) -> Share:
+        """The devices that a pod has from before, or new ones."""
+        if share is None:
+            return self.assign(pod)
+        self.hold(pod.metadata.uid, share)
+        return share
+
     def hold(self, pod: str, share: Share) -> None:
         """Take down what a pod has."""
         held: dict[str, set[int]] = {}

@@ -5,12 +5,14 @@ import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
-from kohort.embedded.nodes.runtime import ContainerStatus, Failure, Note, Reports
-from kohort.embedded.runtimes.orders import Event, Kill, Order, PreStop, Start, Term
+from kohort.embedded.nodes.runtime import ContainerStatus, Failure, Note, Reports, Waiting
+from kohort.embedded.runtimes.orders import Event, Kill, Order, PreStop, Refused, Start, Term
 from kohort.embedded.runtimes.supervision import Crew, Past, Supervision
 from kohort.kube.clock import Clock
 
 log = logging.getLogger(__name__)
+
+RETRY = 10.0
 
 
 class Hands(Protocol):
@@ -49,6 +51,7 @@ class Supervised:
         self._alarm_at: float | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._told = False
+        self._preparing: dict[str, asyncio.Task[None]] = {}
 
     def begin(self) -> None:
         """Take over."""
@@ -59,8 +62,31 @@ class Supervised:
         self._carry_out(self._machine.apply(event, self._clock.now()))
 
     def stop(self, grace: float) -> None:
-        """End all containers."""
+        """End all containers; what is only being prepared is given up."""
         self._carry_out(self._machine.stop(grace, self._clock.now()))
+        for name in list(self._preparing):
+            self._preparing[name].cancel()
+            self.prepared(name)
+            self.feed(Refused(name, Waiting("ContainerCreating"), 0.0))
+
+    def prepare(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Let the preparation of a container go on, until `prepared` or until the pod stops."""
+        self._preparing[name] = self.spawn(self._guarded(name, work))
+
+    def prepared(self, name: str) -> None:
+        """The container starts now, or its preparation has failed."""
+        self._preparing.pop(name, None)
+
+    async def _guarded(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """Whatever goes wrong that nobody thought of must not leave a pod that can't be ended."""
+        try:
+            await work
+        except Exception as error:
+            log.exception("container %s can't be prepared", name)
+            if name in self._preparing:
+                self.prepared(name)
+                self.note("Warning", "Failed", f"Error: {error}")
+                self.feed(Refused(name, Waiting("CreateContainerError", str(error)), RETRY))
 
     def fail(self, failure: Failure) -> None:
         """Give up on the pod."""
@@ -80,11 +106,12 @@ class Supervised:
         state = self._machine.state
         return next(each for each in (*state.containers, *state.init) if each.name == name)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let something go on that belongs to the pod."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
     async def close(self) -> None:
         """Stop looking after the pod; its containers are not touched."""

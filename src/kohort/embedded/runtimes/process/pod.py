@@ -53,7 +53,6 @@ class ProcessPod:
         self._told: set[tuple[str, int, str]] = {(name, each.attempt, "started") for name, each in past.items()}
         self._told |= {(name, each.attempt, "ended") for name, each in past.items() if name not in self._live}
         self._said: set[str] = set()
-        self._ending = False
         self._settled = asyncio.Event()
 
     def begin(self, share: Share | None, link: Link | None) -> None:
@@ -72,17 +71,12 @@ class ProcessPod:
         self._supervised.begin()
 
     def _prepared(self, share: Share | None) -> Preparation:
-        if share is None:
-            share = self._home.devices.assign(self.pod)
-        else:
-            self._home.devices.hold(self.pod.metadata.uid, share)
-        return Preparation(self.pod, self._home, self._places, share)
+        return Preparation(self.pod, self._home, self._places, self._home.devices.take(self.pod, share))
 
     # For the agent
 
     def stop(self, grace: float) -> None:
         """End all containers."""
-        self._ending = True
         self._supervised.stop(grace)
 
     def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
@@ -134,7 +128,7 @@ class ProcessPod:
 
     def start(self, name: str, attempt: int) -> None:
         """Start a container."""
-        self._supervised.spawn(self._start(self.pod.container(name), attempt))
+        self._supervised.prepare(name, self._start(self.pod.container(name), attempt))
 
     def pre_stop(self, name: str, seconds: float) -> None:
         """Run a preStop hook in the container's surroundings."""
@@ -190,9 +184,7 @@ class ProcessPod:
             self._send(link, container, attempt, order)
 
     def _send(self, link: Link, container: Container, attempt: int, order: dict[str, Any]) -> None:
-        if self._ending:
-            self._refuse(container.name, Waiting("ContainerCreating"))
-            return
+        self._supervised.prepared(container.name)
         self._retries.forget(container.name)
         self._say_limits_of_honour(container)
         self._supervised.note("Normal", "Created", "Container created")
@@ -201,6 +193,7 @@ class ProcessPod:
         link.send(do="start", **order)
 
     def _refuse(self, name: str, why: Waiting) -> None:
+        self._supervised.prepared(name)
         self._supervised.feed(Refused(name, why, self._retries.next(name)))
 
     def _volume_of(self, container: Container) -> str:
@@ -241,6 +234,7 @@ class ProcessPod:
 
     def _imagine(self, container: Container, attempt: int) -> None:
         name = container.name
+        self._supervised.prepared(name)
         text = f'Container {name} names no command, and its image is not used: it is simulated. Set "command" to run it'
         self._say_once(f"Simulated {name}", text)
         spec = self._json["spec"]

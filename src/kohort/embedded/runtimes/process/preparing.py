@@ -14,7 +14,7 @@ from kohort.embedded.runtimes.process.household import Household
 from kohort.embedded.runtimes.process.scratch import Places
 from kohort.embedded.runtimes.process.shim.strays import MARK
 from kohort.embedded.runtimes.process.users import RunAs, run_as
-from kohort.embedded.runtimes.sources import Sources
+from kohort.embedded.runtimes.sources import NotThereError, Sources
 from kohort.embedded.runtimes.volumes import Shelf, mounted
 
 Order = dict[str, Any]
@@ -71,6 +71,8 @@ class Preparation:
         volumes = {str(volume["name"]): volume for volume in self.pod.spec.volumes}
         binds = []
         for mount in container.volume_mounts:
+            if mount.name not in volumes:
+                raise NotThereError(f'volume "{mount.name}" is not among the volumes of the pod')
             path = await shelf.make(volumes[mount.name], sources)
             target = os.path.join("/", mount.mount_path)
             binds.append((str(mounted(mount, container, path, values)), target, mount.read_only))

@@ -9,12 +9,13 @@ import fcntl
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
 from kohort.embedded.nodes.runtime import Reports, RunningPod, Runtime
+from kohort.embedded.runtimes.closing import Closing
 from kohort.embedded.runtimes.devices import Devices
 from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.runtimes.pods import read_pod
@@ -125,7 +126,7 @@ class ProcessRuntime:
         if found is not None:
             found.heard = running
         running.begin(devices_by_book(book), found.link if found else None)
-        return _Closing(running, lambda: self._pods.pop(view.place, None))
+        return Closing(running, lambda: self._pods.pop(view.place, None))
 
     def _take_lock(self) -> None:
         self._lock = os.open(self._settings.data / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -179,21 +180,6 @@ class ProcessRuntime:
         for pod, grace in pods.items():
             pod.stop(grace)
         await asyncio.gather(*(pod.wait_settled(grace + SLACK) for pod, grace in pods.items()))
-
-
-class _Closing:
-    """A pod that is forgotten when it is closed."""
-
-    def __init__(self, pod: ProcessPod, forget: Callable[[], object]) -> None:
-        self._pod = pod
-        self._forget = forget
-        self.stop = pod.stop
-        self.logs = pod.logs
-
-    async def close(self) -> None:
-        """Free everything, and forget the pod."""
-        await self._pod.close()
-        self._forget()
 
 
 def _tell(abilities: Abilities) -> None:

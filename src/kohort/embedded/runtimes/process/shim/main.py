@@ -155,7 +155,25 @@ class Shim:
         if name in self._running or (before and before["attempt"] >= attempt):
             self._tell()
             return
-        log = Log(order["log"], attempt, order["log_size"])
+        facts: dict[str, Any] = {
+            "attempt": attempt,
+            "last": _past(before),
+            "ordered": time.time(),
+            "mark": _mark(order),
+        }
+        self._book.containers[name] = {**facts, "cgroup": order.get("cgroup") or "", "notes": order.get("notes")}
+        try:
+            child = self._begin(order)
+        except OSError as error:
+            end = {"code": 128, "at": time.time(), "oom": False, "error": f"can't be started: {error}"}
+            self._book.containers[name] |= {"pid": 0, "ticks": 0, "ended": end}
+            self._tell()
+            return
+        self._book.containers[name] |= {"pid": child.pid, "ticks": strays.start_ticks(child.pid)}
+        self._book.save()
+
+    def _begin(self, order: Order) -> Child:
+        log = Log(order["log"], order["attempt"], order["log_size"])
         pipes, writers = [], []
         for stream in ("stdout", "stderr"):
             read, write = os.pipe()
@@ -165,20 +183,11 @@ class Shim:
         child = spawn(order, *writers)
         for writer in writers:
             os.close(writer)
-        container = self._running[name] = Container(order, child, log, pipes)
+        container = self._running[order["name"]] = Container(order, child, log, pipes)
         self._selector.register(child.errors, selectors.EVENT_READ, lambda: self._answer(container))
         for pipe in pipes:
             self._listen_to(pipe)
-        facts = {
-            "attempt": attempt,
-            "pid": child.pid,
-            "ticks": strays.start_ticks(child.pid),
-            "last": _past(before),
-            "ordered": time.time(),
-        }
-        facts["mark"] = _mark(order)
-        self._book.containers[name] = {**facts, "cgroup": order.get("cgroup") or "", "notes": order.get("notes")}
-        self._book.save()
+        return child
 
     def _answer(self, container: Container) -> None:
         """Take in whether the program runs: the pipe ends without a word when it does."""

@@ -1,0 +1,106 @@
+"""podman or docker, through the command line: both speak the same words for what is needed here."""
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kohort.embedded.runtimes.errors import RuntimeSetupError
+
+CALL_SECONDS = 120.0
+PULL_SECONDS = 3600.0
+KEPT = (
+    "PATH",
+    "HOME",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "DOCKER_HOST",
+    "DOCKER_CONFIG",
+    "CONTAINER_HOST",
+    "TMPDIR",
+)
+"""Variables that the engine itself needs to find its store, its daemon and its logins."""
+
+
+class EngineError(Exception):
+    """The engine refused; the text is its last line of complaint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A container engine that is installed."""
+
+    name: str
+    program: str
+
+    async def call(self, *arguments: str, env: Mapping[str, str] | None = None, seconds: float = CALL_SECONDS) -> str:
+        """What a command prints; values of `env` are for containers and never stand in an argument."""
+        async with self._process(*arguments, env=env or {}) as process:
+            try:
+                out, err = await asyncio.wait_for(process.communicate(), seconds)
+            except TimeoutError:
+                raise EngineError(f"{self.name} {arguments[0]} took more than {seconds:g} seconds") from None
+        if process.returncode != 0:
+            raise EngineError(_last_line(err) or f"{self.name} {arguments[0]} failed with code {process.returncode}")
+        return out.decode(errors="replace").strip()
+
+    async def state(self, container: str) -> dict[str, Any]:
+        """How a container fares: Running, ExitCode, OOMKilled, StartedAt, FinishedAt."""
+        found = json.loads(await self.call("inspect", "--type", "container", "--format", "{{json .State}}", container))
+        return dict(found)
+
+    async def wait(self, container: str) -> None:
+        """Return when a container has ended."""
+        async with self._process("wait", container, env={}) as process:
+            _, err = await process.communicate()
+        if process.returncode != 0:
+            raise EngineError(_last_line(err))
+
+    async def output(self, *arguments: str) -> AsyncIterator[bytes]:
+        """What a command prints, as it comes; both of its streams."""
+        async with self._process(*arguments, env={}, merged=True) as process:
+            assert process.stdout is not None  # noqa: S101
+            while piece := await process.stdout.read(65536):
+                yield piece
+
+    @asynccontextmanager
+    async def _process(
+        self, *arguments: str, env: Mapping[str, str], merged: bool = False
+    ) -> AsyncIterator[asyncio.subprocess.Process]:
+        own = {name: os.environ[name] for name in KEPT if name in os.environ}
+        process = await asyncio.create_subprocess_exec(
+            self.program,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT if merged else asyncio.subprocess.PIPE,
+            env={**env, **own},
+        )
+        try:
+            yield process
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+async def find_engine(name: str) -> Engine:
+    """The engine by its name, asked whether it works; raises RuntimeSetupError with the remedy otherwise."""
+    program = shutil.which(name)
+    if program is None:
+        raise RuntimeSetupError(f"{name} is not installed: install it, or choose another runtime (process, simulated)")
+    engine = Engine(name, program)
+    try:
+        await engine.call("version", seconds=20.0)
+    except EngineError as error:
+        raise RuntimeSetupError(f"{name} does not work: {error}") from None
+    return engine
+
+
+def _last_line(text: bytes) -> str:
+    lines = text.decode(errors="replace").strip().splitlines()
+    return lines[-1].strip()[:1000] if lines else ""

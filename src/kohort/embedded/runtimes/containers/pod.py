@@ -1,0 +1,335 @@
+"""One pod as containers of an engine: the same supervision as for processes, with images that are really used."""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kohort.api.times import TimeError, parse_time
+from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
+from kohort.embedded.runtimes.containers.arguments import Making
+from kohort.embedded.runtimes.containers.engine import PULL_SECONDS, Engine, EngineError
+from kohort.embedded.runtimes.devices import Devices, NoDevicesError, Share
+from kohort.embedded.runtimes.endings import LOST, NEVER, lost, not_started, reason_of
+from kohort.embedded.runtimes.environment import NotYetError, environment
+from kohort.embedded.runtimes.log_questions import which_start
+from kohort.embedded.runtimes.orders import Ended, PreStopped, Refused, Started
+from kohort.embedded.runtimes.pods import Container, RunPod, crew_of
+from kohort.embedded.runtimes.process.scratch import Places
+from kohort.embedded.runtimes.retries import Retries
+from kohort.embedded.runtimes.settings import ProcessSettings
+from kohort.embedded.runtimes.sources import NotThereError, Sources
+from kohort.embedded.runtimes.supervised import Supervised
+from kohort.embedded.runtimes.supervision import Past
+from kohort.embedded.runtimes.volumes import Shelf, mounted
+from kohort.embedded.server.logs import LogOptions
+from kohort.kube.client import Client
+
+log = logging.getLogger(__name__)
+
+MESSAGE_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Yard:
+    """What all pods of an engine share."""
+
+    client: Client
+    settings: ProcessSettings
+    engine: Engine
+    devices: Devices
+
+
+class ContainerPod:
+    """A pod that runs, ran, or waits to run in containers."""
+
+    def __init__(self, pod: RunPod, past: Mapping[str, Past], names: Mapping[str, str], yard: Yard, reports: Reports):
+        self.pod = pod
+        self._yard = yard
+        self._places = Places(yard.settings.data, pod.place)
+        self._supervised = Supervised(crew_of(pod), past, self, reports, yard.client.clock)
+        self._attempts = {name: each.attempt for name, each in past.items()}
+        self._live = {name: names[name] for name, each in past.items() if isinstance(each.state, Running)}
+        self._made: dict[tuple[str, int], str] = {(name, past[name].attempt): found for name, found in names.items()}
+        self._retries = Retries()
+        self._pulls_failed: set[str] = set()
+        self._share: Share = {}
+
+    def begin(self, share: Share | None) -> None:
+        """Take the pod over with the devices that it has: wait for what runs, start what should."""
+        try:
+            self._share = self._yard.devices.take(self.pod, share)
+        except NoDevicesError as error:
+            self._supervised.fail(Failure("UnexpectedAdmissionError", str(error)))
+            return
+        problem = self._shelf.unsupported()
+        if problem:
+            self._supervised.note("Warning", "FailedMount", problem)
+            self._supervised.fail(Failure("FailedMount", problem))
+            return
+        for name, found in self._live.items():
+            self._supervised.spawn(self._watch(name, found))
+        self._supervised.begin()
+
+    @property
+    def _shelf(self) -> Shelf:
+        settings = self._yard.settings
+        return Shelf(self.pod, self._places.volumes, settings.facts, settings.host_paths)
+
+    # For the agent
+
+    def stop(self, grace: float) -> None:
+        """End all containers."""
+        self._supervised.stop(grace)
+
+    def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
+        """What a container printed."""
+        name = options.container
+        attempt = which_start(self.pod, self._supervised.status(name), self._attempts.get(name, -1), options)
+        return limited(
+            self._yard.engine.output(*log_arguments(options), self._made[name, attempt]), options.limit_bytes
+        )
+
+    async def close(self) -> None:
+        """Remove the containers and everything else that the pod had."""
+        await self._supervised.close()
+        for found in self._made.values():
+            await self._forget(found)
+        self._yard.devices.release(self.pod.metadata.uid)
+        await asyncio.to_thread(self._places.remove)
+
+    async def leave(self) -> None:
+        """Leave the containers to the engine and to the next agent."""
+        await self._supervised.close()
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing will run again."""
+        return self._supervised.settled
+
+    async def _forget(self, found: str) -> None:
+        try:
+            await self._yard.engine.call("rm", "--force", found)
+        except EngineError as error:
+            log.info("container %s can't be removed: %s", found, error)
+
+    # Orders of the supervision
+
+    def start(self, name: str, attempt: int) -> None:
+        """Start a container."""
+        self._supervised.prepare(name, self._start(self.pod.container(name), attempt))
+
+    def pre_stop(self, name: str, seconds: float) -> None:
+        """Run a preStop hook."""
+        self._supervised.spawn(self._pre_stop(self.pod.container(name), seconds))
+
+    def term(self, name: str) -> None:
+        """Ask a container to end."""
+        self._supervised.spawn(self._signal(name, signal.SIGTERM))
+
+    def kill(self, name: str) -> None:
+        """End a container."""
+        self._supervised.spawn(self._signal(name, signal.SIGKILL))
+
+    def finished(self) -> None:
+        """Let devices go; containers and their logs stay until the pod is gone."""
+        self._yard.devices.release(self.pod.metadata.uid)
+
+    async def _signal(self, name: str, number: signal.Signals) -> None:
+        found = self._live.get(name)
+        if found is None:
+            return
+        try:
+            await self._yard.engine.call("kill", "--signal", number.name.removeprefix("SIG"), found)
+        except EngineError as error:
+            # One that has just ended can't be signalled, and whoever waits for it will say so.
+            self._supervised.note("Warning", "FailedKillPod", f"error killing pod: {error}")
+
+    async def _pre_stop(self, container: Container, seconds: float) -> None:
+        handler = container.lifecycle.pre_stop
+        command = (handler.exec or {}).get("command") if handler else None
+        found = self._live.get(container.name)
+        if not (command and found and await self._ran(found, command, seconds)):
+            self._supervised.note("Warning", "FailedPreStopHook", "PreStopHook failed")
+        self._supervised.feed(PreStopped(container.name))
+
+    async def _ran(self, found: str, command: Iterable[object], seconds: float) -> bool:
+        try:
+            await self._yard.engine.call("exec", found, *map(str, command), seconds=seconds)
+        except EngineError:
+            return False
+        return True
+
+    # Starting
+
+    async def _start(self, container: Container, attempt: int) -> None:
+        try:
+            await self._pull(container)
+            making = await self._making(container, attempt)
+            await self._make(making)
+        except NotYetError as error:
+            self._supervised.note("Warning", "Failed", f"Error: {error.why.message}")
+            self._refuse(container.name, error.why)
+        except NotThereError as error:
+            self._supervised.note("Warning", "FailedMount", f"MountVolume.SetUp failed : {error}")
+            self._refuse(container.name, Waiting("ContainerCreating"))
+        except (EngineError, OSError) as error:
+            self._supervised.note("Warning", "Failed", f"Error: {error}")
+            self._refuse(container.name, Waiting("CreateContainerError", str(error)))
+        else:
+            self._supervised.prepared(container.name)
+            await self._launch(container.name, attempt, making.name)
+
+    async def _make(self, making: Making) -> None:
+        self._made[making.container.name, making.attempt] = making.name
+        file = Path(making.env_file)
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(fd, "wb") as stream:
+                stream.write(making.env_lines().encode(errors="surrogateescape"))
+            await self._yard.engine.call(*making.arguments(self._yard.engine.name), env=making.inherited)
+        finally:
+            file.unlink()
+
+    def _refuse(self, name: str, why: Waiting) -> None:
+        self._supervised.prepared(name)
+        self._supervised.feed(Refused(name, why, self._retries.next(name)))
+
+    async def _launch(self, name: str, attempt: int, made: str) -> None:
+        self._retries.forget(name)
+        self._attempts[name] = attempt
+        self._supervised.note("Normal", "Created", "Container created")
+        await self._forget_before(name, attempt - 1)
+        try:
+            await self._yard.engine.call("start", made)
+        except EngineError as error:
+            self._supervised.note("Warning", "Failed", f"Error: {error}")
+            self._supervised.feed(Ended(name, not_started(str(error), self._yard.client.clock.wall())))
+            return
+        self._live[name] = made
+        self._supervised.note("Normal", "Started", "Container started")
+        self._supervised.feed(Started(name, self._yard.client.clock.wall()))
+        await self._watch(name, made)
+
+    async def _forget_before(self, name: str, attempt: int) -> None:
+        for key in [key for key in self._made if key[0] == name and key[1] < attempt]:
+            await self._forget(self._made.pop(key))
+
+    async def _watch(self, name: str, made: str) -> None:
+        """Wait for the end of a container."""
+        try:
+            await self._yard.engine.wait(made)
+            end = end_of(await self._yard.engine.state(made), self._message(name))
+        except (EngineError, ValueError):
+            end = lost(NEVER, self._yard.client.clock.wall())
+            self._supervised.note("Warning", "Failed", LOST)
+        self._live.pop(name, None)
+        self._supervised.feed(Ended(name, end))
+
+    async def _pull(self, container: Container) -> None:
+        image, policy = container.image, container.image_pull_policy or "IfNotPresent"
+        if policy != "Always" and await self._has(image):
+            text = f'Container image "{image}" already present on machine'
+            self._supervised.note("Normal", "Pulled", text)
+            return
+        if policy == "Never":
+            raise NotYetError(
+                Waiting("ErrImageNeverPull", f'Container image "{image}" is not present with pull policy of Never')
+            )
+        self._supervised.note("Normal", "Pulling", f'Pulling image "{image}"')
+        try:
+            await self._yard.engine.call("pull", image, seconds=PULL_SECONDS)
+        except EngineError as error:
+            again = image in self._pulls_failed
+            self._pulls_failed.add(image)
+            reason = "ImagePullBackOff" if again else "ErrImagePull"
+            text = f'Back-off pulling image "{image}": {error}' if again else str(error)
+            raise NotYetError(Waiting(reason, text)) from None
+        self._supervised.note("Normal", "Pulled", f'Successfully pulled image "{image}"')
+
+    async def _has(self, image: str) -> bool:
+        try:
+            await self._yard.engine.call("image", "inspect", "--format", "{{.Id}}", image)
+        except EngineError:
+            return False
+        return True
+
+    async def _making(self, container: Container, attempt: int) -> Making:
+        await asyncio.to_thread(self._places.make)
+        self._places.make_container(container.name)
+        sources, settings = Sources(self._yard.client), self._yard.settings
+        values = await environment(self.pod, container, sources, settings.facts)
+        volumes = {str(volume["name"]): volume for volume in self.pod.spec.volumes}
+        binds = []
+        for mount in container.volume_mounts:
+            path = await self._shelf.make(volumes[mount.name], sources)
+            binds.append((str(mounted(mount, container, path, values)), mount.mount_path, mount.read_only))
+        message = os.path.join("/", container.termination_message_path)
+        binds.append((str(self._places.message(container.name)), message, False))
+        file = str(self._places.ours / f"env-{container.name}")
+        return Making(
+            self.pod,
+            container,
+            attempt,
+            str(settings.data),
+            values,
+            file,
+            tuple(binds),
+            self._share,
+            settings.processes,
+        )
+
+    def _message(self, name: str) -> str:
+        try:
+            with self._places.message(name).open("rb") as file:
+                return file.read(MESSAGE_BYTES).decode(errors="replace")
+        except OSError:
+            return ""
+
+
+def end_of(state: Mapping[str, Any], message: str = "") -> Terminated:
+    """How a container ended, by the engine's word."""
+    code = int(state.get("ExitCode") or 0)
+    reason = reason_of(code, oom=bool(state.get("OOMKilled")))
+    return Terminated(code, reason, _moment(state, "StartedAt"), _moment(state, "FinishedAt"), message=message)
+
+
+def state_of(state: Mapping[str, Any]) -> Running | Terminated:
+    """A container as the engine has it now."""
+    return Running(_moment(state, "StartedAt")) if state.get("Running") else end_of(state)
+
+
+def _moment(state: Mapping[str, Any], name: str) -> Any:
+    try:
+        return parse_time(str(state.get(name) or ""))
+    except TimeError:
+        return NEVER
+
+
+def log_arguments(options: LogOptions) -> list[str]:
+    """The engine's words for what is asked of a log."""
+    since = options.since_time.isoformat() if options.since_time else None
+    if options.since_seconds is not None:
+        since = f"{options.since_seconds}s"
+    return [
+        "logs",
+        *(["--follow"] if options.follow else []),
+        *(["--timestamps"] if options.timestamps else []),
+        *(["--since", since] if since else []),
+        *(["--tail", str(options.tail_lines)] if options.tail_lines is not None else []),
+    ]
+
+
+async def limited(pieces: AsyncIterator[bytes], limit: int | None) -> AsyncIterator[bytes]:
+    """No more bytes than wanted."""
+    left = limit
+    async for piece in pieces:
+        yield piece if left is None else piece[:left]
+        if left is not None:
+            left -= len(piece)
+            if left <= 0:
+                return

@@ -1,0 +1,131 @@
+"""The container runtime: pods as containers of podman or docker, which outlive the agent by themselves.
+
+Containers carry labels; an agent that comes back finds its own by them, and removes those that the API no longer has.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from kohort.api.codec import Json
+from kohort.api.core.pods import Pod
+from kohort.embedded.nodes.runtime import Reports, RunningPod
+from kohort.embedded.runtimes.closing import Closing
+from kohort.embedded.runtimes.containers.arguments import (
+    ATTEMPT_LABEL,
+    DATA_LABEL,
+    DEVICES_LABEL,
+    NAME_LABEL,
+    POD_LABEL,
+    UID_LABEL,
+)
+from kohort.embedded.runtimes.containers.engine import Engine, EngineError, find_engine
+from kohort.embedded.runtimes.containers.pod import ContainerPod, Yard, state_of
+from kohort.embedded.runtimes.devices import Devices, Share
+from kohort.embedded.runtimes.pods import read_pod
+from kohort.embedded.runtimes.process.scratch import make_data
+from kohort.embedded.runtimes.settings import ProcessSettings
+from kohort.embedded.runtimes.supervision import Past
+from kohort.kube.client import Client
+from kohort.kube.errors import KubeError, StatusError
+
+log = logging.getLogger(__name__)
+
+_LABELS = (UID_LABEL, POD_LABEL, NAME_LABEL, ATTEMPT_LABEL, DEVICES_LABEL)
+_COLUMNS = "\t".join(f'{{{{.Label "{label}"}}}}' for label in _LABELS)
+_FORMAT = "{{.ID}}\t" + _COLUMNS
+
+
+@dataclass(slots=True)
+class Left:
+    """The containers that a former agent left of one pod."""
+
+    pod: str
+    share: Share | None = None
+    past: dict[str, Past] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    all: list[str] = field(default_factory=list)
+
+
+class ContainersRuntime:
+    """Runs pods with a container engine; `stop` leaves them running for the next agent."""
+
+    def __init__(self, engine: str, client: Client, settings: ProcessSettings) -> None:
+        self._name = engine
+        self._client = client
+        self._settings = settings
+        self._devices = Devices(settings.devices)
+        self._engine: Engine | None = None
+        self._left: dict[str, Left] = {}
+        self._pods: dict[str, ContainerPod] = {}
+        self._sweeper: asyncio.Task[None] | None = None
+
+    def devices(self) -> Mapping[str, int]:
+        """The devices that can be assigned."""
+        return self._settings.devices
+
+    async def start(self) -> None:
+        """Find the engine, and what a former agent has left; raises RuntimeSetupError where there is none."""
+        self._engine = await find_engine(self._name)
+        make_data(self._settings.data)
+        self._left = await self._find(self._engine)
+        self._sweeper = asyncio.create_task(self._sweep(self._engine))
+
+    async def stop(self) -> None:
+        """Leave all pods to the engine."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        for pod in self._pods.values():
+            await pod.leave()
+
+    def run(self, pod: dict[str, Json], reports: Reports) -> RunningPod:
+        """Run a pod, or go on with one that runs already."""
+        assert self._engine is not None, "start the runtime first"  # noqa: S101
+        view = read_pod(pod)
+        uid = view.metadata.uid
+        left = self._left.pop(uid, Left(""))
+        yard = Yard(self._client, self._settings, self._engine, self._devices)
+        running = self._pods[uid] = ContainerPod(view, left.past, left.names, yard, reports)
+        running.begin(left.share)
+        return Closing(running, lambda: self._pods.pop(uid, None))
+
+    async def _find(self, engine: Engine) -> dict[str, Left]:
+        mine = f"label={DATA_LABEL}={self._settings.data}"
+        left: dict[str, Left] = {}
+        for line in (await engine.call("ps", "--all", "--filter", mine, "--format", _FORMAT)).splitlines():
+            found, uid, pod, name, attempt, devices = line.split("\t")
+            entry = left.setdefault(uid, Left(pod, _share(devices)))
+            entry.all.append(found)
+            known = entry.past.get(name)
+            if known is None or known.attempt < int(attempt):
+                entry.past[name] = Past(int(attempt), state_of(await engine.state(found)))
+                entry.names[name] = found
+        return left
+
+    async def _sweep(self, engine: Engine) -> None:
+        """Remove containers of pods that the API no longer has."""
+        for uid, left in list(self._left.items()):
+            if await self._is_gone(uid, left.pod) and self._left.pop(uid, None) is not None:
+                log.warning("removing containers of pod %s, which the API no longer has", left.pod)
+                for found in left.all:
+                    try:
+                        await engine.call("rm", "--force", found)
+                    except EngineError as error:
+                        log.warning("container %s can't be removed: %s", found, error)
+
+    async def _is_gone(self, uid: str, pod: str) -> bool:
+        namespace, _, name = pod.partition("/")
+        try:
+            return (await self._client.of(Pod).get((namespace, name))).metadata.uid != uid
+        except StatusError as error:
+            return error.is_not_found
+        except (KubeError, json.JSONDecodeError):
+            return False
+
+
+def _share(text: str) -> Share:
+    share = json.loads(text or "{}")
+    return {name: {what: tuple(each) for what, each in given.items()} for name, given in share.items()}

@@ -1,0 +1,200 @@
+"""Pods as containers, with a fake podman that records its calls: no real engine takes part in these tests."""
+
+import json
+import os
+import shutil
+import sys
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from embedded.runtimes import fake_podman
+from embedded.runtimes.worlds import Object, World, close, container, pod
+from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
+from kohort.embedded.nodes.runtime import Waiting
+from kohort.embedded.runtimes.containers.arguments import Making
+from kohort.embedded.runtimes.containers.runtime import ContainersRuntime
+from kohort.embedded.runtimes.environment import NotYetError
+from kohort.embedded.runtimes.errors import RuntimeSetupError
+from kohort.embedded.runtimes.pods import read_pod
+from kohort.embedded.runtimes.settings import ProcessSettings
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+
+
+@pytest.fixture
+def podman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of a fake podman, which is the first on the search path."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    shutil.copy(fake_podman.__file__, place / "fake.py")
+    (place / "podman").write_text(f'#!/bin/sh\nexec {sys.executable} -S -E {place}/fake.py "$@"\n')
+    (place / "podman").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{place}{os.pathsep}{os.environ['PATH']}")
+    return place
+
+
+def calls(podman: Path, command: str) -> list[list[str]]:
+    lines = (podman / "store/calls").read_text().splitlines()
+    return [call[1:] for call in map(json.loads, lines) if call[0] == command]
+
+
+@asynccontextmanager
+async def running(cluster: Cluster, data: Path) -> AsyncIterator[World]:
+    client = Client(cluster.core.transport(ADMIN), SystemClock())
+    runtime = ContainersRuntime("podman", client, ProcessSettings(data, devices={"nvidia.com/gpu": 2}))
+    await runtime.start()
+    world = World(cluster, data, runtime)
+    try:
+        yield world
+    finally:
+        await close(world.runs)
+        await runtime.stop()
+
+
+@pytest.fixture
+async def world(podman: Path, tmp_path: Path) -> AsyncIterator[World]:
+    async with running_cluster() as cluster, running(cluster, tmp_path / "data") as found:
+        yield found
+
+
+async def test_a_container_runs_ends_and_is_removed(world: World, podman: Path) -> None:
+    run = world.run(pod(container(script="echo hello; exit 3")))
+    end = await run.end()
+    assert (end.exit_code, end.reason) == (3, "Error")
+    assert await run.log() == "hello\n"
+    assert run.told.messages("Pulled") == ['Container image "busybox:1" already present on machine']
+    await run.running.close()
+    world.runs.clear()
+    [name] = [call[call.index("--name") + 1] for call in calls(podman, "create")]
+    assert calls(podman, "rm") == [["--force", name]]
+
+
+async def test_restarts_are_new_containers(world: World, podman: Path) -> None:
+    run = world.run(pod(container(script="exit 1"), restart="OnFailure"))
+    await run.until(lambda: isinstance(run.status().state, Waiting) and run.status().restarts == 1)
+    names = [call[call.index("--name") + 1].rpartition("_")[2] for call in calls(podman, "create")]
+    assert names == ["0", "1"]
+
+
+async def test_stop_signals_and_memory_that_ran_out_is_told(world: World, podman: Path) -> None:
+    run = world.run(pod(container(script="trap 'exit 42' TERM; while :; do sleep 0.01; done")))
+    await run.started()
+    run.running.stop(30)
+    end = await run.end()
+    assert (end.exit_code, end.reason) == (42, "OOMKilled")
+    assert [call[:2] for call in calls(podman, "kill")] == [["--signal", "TERM"]]
+
+
+async def test_a_program_that_is_not_in_the_image_is_named(world: World) -> None:
+    end = await world.run(pod(container(command=["no-such-program"]))).end()
+    assert (end.exit_code, end.reason) == (128, "StartError")
+    assert "no-such-program" in end.message
+
+
+async def test_an_image_that_can_t_be_pulled_is_tried_again(world: World) -> None:
+    run = world.run(pod(container(image="absent/broken:1", script="true")))
+    await run.until(lambda: run.told.messages("Failed"))
+    state = run.status().state
+    assert state == Waiting("ErrImagePull", "Error: initializing source: manifest unknown")
+    assert run.told.messages("Pulling") == ['Pulling image "absent/broken:1"']
+    run.running.stop(0)
+    await run.over()
+
+
+async def test_an_image_that_must_not_be_pulled_is_waited_for(world: World) -> None:
+    run = world.run(pod(container(image="absent:1", script="true", imagePullPolicy="Never")))
+    await run.until(lambda: run.told.messages("Failed"))
+    assert run.status().state == Waiting(
+        "ErrImageNeverPull", 'Container image "absent:1" is not present with pull policy of Never'
+    )
+
+
+async def test_volumes_and_variables_reach_the_container_and_no_argument(world: World, podman: Path) -> None:
+    data = {"token": b64encode(b"hush").decode(), "many": b64encode(b"hush\nhush").decode()}
+    metadata = {"name": "keys", "namespace": "default"}
+    await world.cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+    await world.cluster.create(config_map("settings", color="red"))
+    found = container(
+        script='echo "$token"; echo "$many"; echo "$W"',
+        envFrom=[{"secretRef": {"name": "keys"}}],
+        env=[{"name": "W", "value": "word"}],
+        volumeMounts=[{"name": "settings", "mountPath": "/etc/settings", "readOnly": True}],
+    )
+    run = world.run(pod(found, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
+    await run.end()
+    assert await run.log() == "hush\nhush\nhush\nword\n"
+    assert "hush" not in (podman / "store/calls").read_text()
+    [call] = calls(podman, "create")
+    [mount] = [part for part in call if "/etc/settings" in part]
+    assert mount.endswith(",target=/etc/settings,readonly")
+    assert not list((world.data / "pods").rglob("env-*"))
+
+
+async def test_the_next_agent_goes_on_with_containers_that_run(podman: Path, tmp_path: Path) -> None:
+    async with running_cluster() as cluster:
+        found = pod(container(command=["sleep", "1000"]))
+        created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
+        found["metadata"] = created["metadata"]
+        async with running(cluster, tmp_path / "data") as world:
+            await world.run(found).started()
+            world.runs.clear()
+        async with running(cluster, tmp_path / "data") as world:
+            run = world.run(found)
+            await run.started()
+            assert len(calls(podman, "create")) == 1
+            run.running.stop(30)
+            assert (await run.end()).exit_code == 143
+
+
+async def test_an_engine_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    async with running_cluster() as cluster:
+        with pytest.raises(RuntimeSetupError, match=r"^podman is not installed: install it, or choose another runtime"):
+            async with running(cluster, tmp_path):
+                pass
+
+
+async def test_an_engine_that_does_not_work_says_why(podman: Path, tmp_path: Path) -> None:
+    (podman / "podman").write_text("#!/bin/sh\necho 'Cannot connect to the daemon' >&2; exit 1\n")
+    async with running_cluster() as cluster:
+        with pytest.raises(RuntimeSetupError, match=r"^podman does not work: Cannot connect to the daemon$"):
+            async with running(cluster, tmp_path):
+                pass
+
+
+# The command line
+
+
+def making(found: Object, **more: object) -> Making:
+    view = read_pod(pod(found))
+    fields: dict[str, object] = {"env": {}, "env_file": "/env", **more}
+    return Making(view, view.spec.containers[0], 0, "/data", **fields)  # type: ignore[arg-type]
+
+
+def test_limits_users_and_devices_are_options() -> None:
+    found = container(
+        command=["train", "$(WHAT)"],
+        args=["$$(x)"],
+        workingDir="/work",
+        resources={"limits": {"memory": "1Gi", "cpu": "1500m"}},
+        securityContext={"runAsUser": 1000, "runAsGroup": 100, "fsGroup": 7},
+    )
+    made = making(found, env={"WHAT": "it"}, share={"main": {"nvidia.com/gpu": (0, 2)}}, processes=99)
+    text = " ".join(made.arguments("podman"))
+    assert "--memory 1073741824 --cpus 1.5 --pids-limit 99 --user 1000:100 --group-add 7" in text
+    assert "--device nvidia.com/gpu=0 --device nvidia.com/gpu=2 --workdir /work" in text
+    assert text.endswith("--entrypoint train busybox:1 it $(x)")
+    assert '--gpus "device=0,2"' in " ".join(made.arguments("docker"))
+
+
+def test_without_a_command_the_image_s_own_is_used() -> None:
+    assert making(container(args=["serve"])).arguments("podman")[-2:] == ["busybox:1", "serve"]
+
+
+def test_a_pod_can_t_steer_the_engine_with_its_variables() -> None:
+    with pytest.raises(NotYetError, match="LD_PRELOAD can't have several lines"):
+        making(container(), env={"LD_PRELOAD": "a\nb"}).arguments("podman")
