@@ -10,10 +10,7 @@ from kohort.embedded.auth.certificates import new_key
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.collector.collector import collecting
-from kohort.embedded.controllers.cronjobs.controller import CronJobController
-from kohort.embedded.controllers.jobs.controller import JobController
-from kohort.embedded.controllers.pod_cleanup import PodCleanup
-from kohort.embedded.controllers.ttl import ExpiredJobs
+from kohort.embedded.controllers.running import running_controllers
 from kohort.embedded.nodes.registration import Registration
 from kohort.embedded.nodes.running import running_nodes
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
@@ -24,7 +21,6 @@ from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
-from kohort.kube.informer import Informers
 
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
 NODES = tuple(simulated(f"node-{number}") for number in range(3))
@@ -58,26 +54,10 @@ async def embedded_plane() -> AsyncIterator[Client]:
         stack.push_async_callback(store.close)
         stack.push_async_callback(core.close)
         await stack.enter_async_context(collecting(client))
-        await stack.enter_async_context(_controllers(client))
+        await stack.enter_async_context(running_controllers(client))
         await stack.enter_async_context(scheduling(client))
         await stack.enter_async_context(running_nodes(client, Registration(NODES), SimulatedRuntime(clock)))
         yield client
-
-
-@asynccontextmanager
-async def _controllers(client: Client) -> AsyncIterator[None]:
-    informers = Informers(client)
-    controllers = [make(client, informers) for make in (JobController, CronJobController, ExpiredJobs, PodCleanup)]
-    informers.start()
-    await informers.wait_live()
-    for controller in controllers:
-        controller.start()
-    try:
-        yield
-    finally:
-        for controller in controllers:
-            await controller.stop()
-        await informers.stop()
 
 
 PLANES: dict[str, Plane] = {"kubernetes": real_plane, "kohort": embedded_plane}

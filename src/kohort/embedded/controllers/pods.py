@@ -4,14 +4,15 @@ Pods are made from the JSON of a template, so that nothing a user wrote is lost;
 cache that lags never costs somebody else's pod.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from kohort.api.codec import Json
 from kohort.api.core.objects import ObjectView
 from kohort.api.names import check_subdomain
+from kohort.embedded.controllers.batches import in_batches
 from kohort.embedded.controllers.seen import SeenPod, reference_to
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -20,10 +21,7 @@ from kohort.kube.options import Deletion
 from kohort.kube.patches import StrategicPatch
 from kohort.kube.transport import Request
 
-FIRST_BATCH = 1
 _JSON = {"Content-Type": "application/json"}
-_SLOWEST = 64
-"""Requests at once, however many batches went well."""
 
 
 def controller_reference(owner: ObjectView) -> dict[str, Json]:
@@ -83,12 +81,12 @@ class PodHands:
 
     async def create_all(self, owner: ObjectView, pods: Sequence[dict[str, Json]]) -> Batch:
         """Make pods in batches that double while all goes well, so that a refusal for all is heard soon."""
-        batch, start, size = Batch(), 0, FIRST_BATCH
-        while start < len(pods) and batch.refusal is None:
-            part = pods[start : start + size]
-            answers = await asyncio.gather(*(self.create(owner, pod) for pod in part), return_exceptions=True)
-            _sort_out(batch, answers)
-            start, size = start + size, min(2 * size, _SLOWEST)
+        batch = Batch()
+
+        async def make(pod: dict[str, Json]) -> None:
+            batch.made.append(await self.create(owner, pod))
+
+        batch.refusal = await in_batches([partial(make, pod) for pod in pods])
         return batch
 
     async def delete(self, owner: ObjectView, pod: SeenPod) -> None:
@@ -113,16 +111,6 @@ class PodHands:
 
     def _tell(self, owner: ObjectView, note: Note) -> None:
         self.recorder.record(reference_to(owner), note)
-
-
-def _sort_out(batch: Batch, answers: Sequence[SeenPod | BaseException]) -> None:
-    for answer in answers:
-        if isinstance(answer, SeenPod):
-            batch.made.append(answer)
-        elif isinstance(answer, KubeError):
-            batch.refusal = batch.refusal or answer
-        else:
-            raise answer
 
 
 def _is_ending_namespace(error: StatusError) -> bool:

@@ -33,6 +33,9 @@ T = TypeVar("T")
 
 GATHERING = 0.25
 """Seconds between a change of a pod and the look at its Job."""
+GATHERING_MANY = 1.0
+"""The same for a Job of many pods, each look at which takes longer."""
+MANY = 100
 _ROUNDS = 8
 """Plans in one go; a Job that still has something to do waits for its next turn."""
 _ABREAST = 64
@@ -108,7 +111,7 @@ class JobController(BuiltIn[ObjectKey]):
 
     def _look_at(self, uid: str) -> None:
         for job in self._jobs.cache.find(_BY_UID, uid):
-            self._queue.add_after(job.key, GATHERING)
+            self._queue.add_after(job.key, GATHERING if job.spec.parallelism <= MANY else GATHERING_MANY)
 
     def _offer(self, pod: SeenPod) -> None:
         """Have the Jobs looked at that might adopt a stray."""

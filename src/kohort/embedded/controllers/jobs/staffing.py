@@ -94,8 +94,8 @@ def _failures(job: SeenJob, predecessor: SeenPod | None) -> IndexFailures:
 def _surplus(job: SeenJob, census: Census) -> list[SeenPod]:
     """Pods without a place of their own, and then as many as are too many, the least advanced first."""
     misplaced, placed = _misplaced(job, census.active)
-    excess = len(census.active) - _wanted(job, census) - len(misplaced)
-    return misplaced + sorted(placed, key=_advance)[: max(0, excess)]
+    excess = len(placed) - _wanted(job, census)
+    return misplaced + sorted(placed, key=_advance)[:excess] if excess > 0 else misplaced
 
 
 def _misplaced(job: SeenJob, active: Sequence[SeenPod]) -> tuple[list[SeenPod], list[SeenPod]]:
