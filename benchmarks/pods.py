@@ -91,8 +91,8 @@ def compared(ours: list[Part], theirs: list[Part]) -> Iterator[Figure]:
         yield _beside(f"events stored some seconds later, {part}", mine.late_events, peer.late_events)
         yield _beside(f"CPU per pod, {part}", mine.cpu * 1e3, peer.cpu * 1e3, "ms")
         yield _beside(f"memory, {part}", mine.memory, peer.memory, "MB")
-    growth = (side[0].rate / side[-1].rate for side in (ours, theirs))
-    yield _beside("time per pod, largest / smallest", *growth)
+    mine_grown, peer_grown = (side[0].rate / side[-1].rate for side in (ours, theirs))
+    yield _beside("time per pod, largest / smallest", mine_grown, peer_grown)
 
 
 def _times(mine: Part, peer: Part) -> tuple[float, float]:

@@ -178,6 +178,12 @@ def test_spreading_keeps_zones_even() -> None:
     )
 
 
+def test_a_spread_that_selects_everything_counts_nothing() -> None:
+    site = Site(zoned("a", "1"), zoned("b", "2", cpu="0"))
+    even = pod("x", cpu="1", topologySpreadConstraints=spread(ZONE))
+    assert [site.place(even) for _ in range(3)] == ["a", "a", "a"]
+
+
 def test_spreading_needs_the_label() -> None:
     site = Site(node("a"))
     even = pod("x", topologySpreadConstraints=spread(ZONE, app="w"))

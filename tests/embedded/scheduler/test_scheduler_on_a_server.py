@@ -134,6 +134,27 @@ async def test_without_nodes_there_is_nothing_to_push_out(world: World) -> None:
     assert await world.node_of("a") == "n"
 
 
+async def test_an_old_reason_is_never_written_to_a_pod_that_has_its_node(world: World) -> None:
+    world.meddler.refuse("PATCH", "/pods/a/status", *[500] * 8)
+    await world.create(node("n", cpu="1"), pod("a", cpu="2"))
+    await world.settle()
+    await world.create(node("m", cpu="2"))
+    assert await world.node_of("a") == "m"
+    await world.cluster.clock.advance(60)
+    assert (await world.condition("a"))["status"] == "True"
+
+
+async def test_a_condition_is_written_though_the_pod_changes_meanwhile(world: World) -> None:
+    async def meddle() -> None:
+        await world.cluster.merge("/api/v1/namespaces/default/pods/a", {"metadata": {"labels": {"x": "y"}}})
+
+    world.meddler.before("PATCH", "/pods/a/status", meddle)
+    await world.create(node("n", cpu="1"), pod("a", cpu="2"))
+    await world.settle()
+    await world.cluster.clock.advance(5)
+    assert await world.why("a") == f"{NOWHERE} {NO_HELP}"
+
+
 async def test_a_node_that_becomes_fit_gets_the_pod(world: World) -> None:
     await world.create(node("n", cpu="1"), pod("a", cpu="2"), pod("b", nodeSelector={"disk": "ssd"}))
     assert [await world.node_of("a"), await world.node_of("b")] == ["", ""]

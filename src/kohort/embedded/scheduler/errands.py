@@ -28,6 +28,10 @@ class Errands:
         self._wanted[about] = errand
         self._queue.add(about)
 
+    def cancel(self, about: str) -> None:
+        """Have something not written after all, if there is time."""
+        self._wanted.pop(about, None)
+
     def start(self) -> None:
         """Begin to work."""
         self._controller.start(WORKERS)
@@ -43,8 +47,7 @@ class Errands:
         try:
             await errand()
         except StatusError as error:
-            # Gone, or another object of the same name by now: nobody is left to write to.
-            if not (error.is_not_found or error.is_conflict):
+            if not error.is_not_found:
                 raise
         if self._wanted.get(about) is errand:
             del self._wanted[about]

@@ -18,7 +18,7 @@ from kohort.embedded.scheduler.queue import Queue, Waiting
 from kohort.embedded.scheduler.refusals import Cause, Nowhere
 from kohort.embedded.scheduler.seen import SeenCondition
 from kohort.embedded.scheduler.signs import Signs
-from kohort.embedded.scheduler.watching import Watching
+from kohort.embedded.scheduler.watching import Watching, watched_pods
 from kohort.embedded.scheduler.writes import NAME, SCHEDULED, Writes
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -47,7 +47,7 @@ class Scheduler:
         self.cluster = Cluster()
         self.queue = Queue()
         self._signs = Signs(self.cluster, self.queue)
-        self._writes = Writes(client, self._recorder)
+        self._writes = Writes(client, self._recorder, watched_pods(self._informers).cache)
         self._watching = Watching(self._informers, self.cluster, self.queue, self._signs, self._writes)
         self._placer = Placer(self.cluster, self._watching.storage)
         self._preemptor = Preemptor(self.cluster, self._placer, self._watching.budgets)
@@ -136,6 +136,7 @@ class Scheduler:
         answer = self._placer.place(waiting.pod)
         if isinstance(answer, Found):
             self.cluster.place(waiting.pod, answer.node)
+            self._writes.placed(waiting.pod)
             self._binder.bind(waiting, answer.node)
             self._signs.everywhere(Cause.PEERS)
             # There may be room for another of the same kind.
@@ -168,12 +169,8 @@ class Scheduler:
                 self._writes.evict(victim, pod, node)
 
     def _tell(self, waiting: Waiting, reason: str, message: str) -> None:
-        pod = waiting.pod
-        seen = self._watching.pods.cache.get(pod.key)
-        if seen is None or seen.metadata.uid != pod.uid:
-            return
         condition = SeenCondition(type=SCHEDULED, status="False", reason=reason, message=message)
-        self._writes.failed(seen, pod, condition, self.cluster.nominated_to(pod.uid))
+        self._writes.failed(waiting.pod, condition, self.cluster.nominated_to(waiting.pod.uid))
 
     # Bindings
 

@@ -152,8 +152,10 @@ def _term(namespace: str, labels: Labels, term: PodAffinityTerm) -> Term:
 def _spread(namespace: str, labels: Labels, constraint: SpreadConstraint) -> Spread:
     alike = exactly({key: labels[key] for key in constraint.match_label_keys if key in labels})
     selector = _narrowed(_compiled(constraint.label_selector), tuple(alike))
+    # A selector that asks for nothing counts nobody here, as Kubernetes has it, though it selects all.
+    counted = selector if selector.requirements else NOTHING
     return Spread(
-        Crowd((Peers(frozenset((namespace,)), selector),), with_leaving=False),
+        Crowd((Peers(frozenset((namespace,)), counted),), with_leaving=False),
         constraint.topology_key,
         constraint.max_skew,
         constraint.min_domains or 1,

@@ -21,7 +21,7 @@ from kohort.embedded.scheduler.seen import (
 from kohort.embedded.scheduler.signs import Signs
 from kohort.embedded.scheduler.storage import Storage
 from kohort.embedded.scheduler.writes import NAME, Writes
-from kohort.kube.informer import Informers
+from kohort.kube.informer import Informer, Informers
 from kohort.kube.options import Scope
 
 UNFINISHED: Final = Scope(fields="status.phase!=Succeeded,status.phase!=Failed")
@@ -39,7 +39,7 @@ class Watching:
         self._demands = Demands()
         self.doomed: set[str] = set()
         """Pods that are to go and may not look like it yet."""
-        self.pods = informers.of(SeenPod, UNFINISHED)
+        self.pods = watched_pods(informers)
         self._budgets = informers.of(SeenBudget)
         self._budgets.index(_BY_NAMESPACE, _namespace)
         self._nodes = informers.of(SeenNode)
@@ -145,6 +145,11 @@ class Watching:
             pod.is_leaving or pod.metadata.uid in self.doomed,
             started.timestamp() if started is not None else 0.0,
         )
+
+
+def watched_pods(informers: Informers) -> Informer[SeenPod]:
+    """The pods that hold or want something."""
+    return informers.of(SeenPod, UNFINISHED)
 
 
 def _is_same_node(old: SeenNode, new: SeenNode) -> bool:

@@ -2,14 +2,16 @@
 
 from typing import Final
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, to_json
 from kohort.api.core.objects import ObjectReference
 from kohort.api.core.pods import Pod
 from kohort.api.times import format_time
 from kohort.embedded.scheduler.cluster import PodRecord
 from kohort.embedded.scheduler.errands import Errands
 from kohort.embedded.scheduler.seen import SeenCondition, SeenPod
+from kohort.kube.cache import Cache
 from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
 from kohort.kube.events import EventRecorder, Note
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.objects import Objects
@@ -28,7 +30,8 @@ _CUT: Final = " ..."
 class Writes:
     """Tells pods what became of them; writes only what is not there already."""
 
-    def __init__(self, client: Client, recorder: EventRecorder) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder, seen: Cache[SeenPod]) -> None:
+        self._seen = seen
         self._clock = client.clock
         self._pods: Objects[dict[str, Json]] = client.of(Pod.resource)
         self._recorder = recorder
@@ -42,53 +45,70 @@ class Writes:
         """Finish what has begun."""
         await self._errands.stop()
 
+    def placed(self, pod: PodRecord) -> None:
+        """A pod has found its node: why it had none is no longer of interest."""
+        self._errands.cancel(f"status/{pod.uid}")
+
     def scheduled(self, pod: PodRecord, node: str) -> None:
         """Tell that a pod has its node."""
         message = f"Successfully assigned {pod.key} to {node}"
         self._recorder.record(reference(pod), Note("Normal", "Scheduled", message, "Binding"))
 
-    def failed(self, pod: SeenPod, record: PodRecord, condition: SeenCondition, nominated: str) -> None:
+    def failed(self, pod: PodRecord, condition: SeenCondition, nominated: str) -> None:
         """Tell why a pod has no node, and which one it waits for."""
         note = Note("Warning", "FailedScheduling", _cut(condition.message), "Scheduling")
-        self._recorder.record(reference(record), note)
-        self._show(pod, condition, nominated)
+        self._recorder.record(reference(pod), note)
+        self._show(pod.key, pod.uid, condition, nominated)
 
     def gated(self, pod: SeenPod) -> None:
         """Tell that a pod is not to be placed yet, where the API server has not said so."""
         condition = SeenCondition(type=SCHEDULED, status="False", reason=GATED, message=GATED_MESSAGE)
-        self._show(pod, condition, pod.status.nominated_node_name)
+        self._show(pod.key, pod.metadata.uid, condition, pod.status.nominated_node_name)
 
     def evict(self, victim: PodRecord, preemptor: PodRecord, node: str) -> None:
         """End a pod that makes room for another."""
 
         async def errand() -> None:
-            await self._patch(victim.key, victim.uid, {"conditions": [self._disrupted()]})
-            await self._pods.delete(victim.key, Deletion(uid=victim.uid))
+            patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [self._disrupted()]}}
+            try:
+                await self._pods.patch(victim.key, StrategicPatch(patch), subresource="status")
+                await self._pods.delete(victim.key, Deletion(uid=victim.uid))
+            except StatusError as error:
+                if error.is_conflict:
+                    return  # another pod has the name by now
+                raise
             message = f"Preempted by pod {preemptor.uid} on node {node}"
             self._recorder.record(reference(victim), Note("Normal", "Preempted", message, "Preempting"))
 
         self._errands.send(f"evict/{victim.uid}", errand)
 
-    def _show(self, pod: SeenPod, condition: SeenCondition, nominated: str) -> None:
+    def _show(self, key: ObjectKey, uid: str, condition: SeenCondition, nominated: str) -> None:
+        """Have a condition written, unless it is there, or the pod gets its node before."""
+        if self._change(key, uid, condition, nominated) is None:
+            return
+
+        async def errand() -> None:
+            patch = self._change(key, uid, condition, nominated)
+            if patch is not None:
+                await self._pods.patch(key, StrategicPatch(patch), subresource="status")
+
+        self._errands.send(f"status/{uid}", errand)
+
+    def _change(self, key: ObjectKey, uid: str, condition: SeenCondition, nominated: str) -> dict[str, Json] | None:
+        """What has to be written to the pod as it is now; a pod that changes meanwhile is looked at again."""
+        pod = self._seen.get(key)
+        if pod is None or pod.metadata.uid != uid or pod.spec.node_name:
+            return None
         present = next((each for each in pod.status.conditions if each.type == condition.type), None)
         if present == condition and pod.status.nominated_node_name == nominated:
-            return
-        shown = {
-            "type": condition.type,
-            "status": condition.status,
-            "reason": condition.reason,
-            "message": condition.message,
-        }
+            return None
+        shown: dict[str, Json] = to_json(condition)
         if present is None or present.status != condition.status:
             shown["lastTransitionTime"] = format_time(self._clock.wall())
         status: dict[str, Json] = {"conditions": [shown]}
         if pod.status.nominated_node_name != nominated:
             status["nominatedNodeName"] = nominated or None
-
-        async def errand() -> None:
-            await self._patch(pod.key, pod.metadata.uid, status)
-
-        self._errands.send(f"status/{pod.metadata.uid}", errand)
+        return {"metadata": {"uid": uid, "resourceVersion": pod.metadata.resource_version}, "status": status}
 
     def _disrupted(self) -> dict[str, Json]:
         return {
@@ -98,10 +118,6 @@ class Writes:
             "message": PREEMPTING,
             "lastTransitionTime": format_time(self._clock.wall()),
         }
-
-    async def _patch(self, key: ObjectKey, uid: str, status: dict[str, Json]) -> None:
-        patch = StrategicPatch({"metadata": {"uid": uid}, "status": status})
-        await self._pods.patch(key, patch, subresource="status")
 
 
 def reference(pod: PodRecord) -> ObjectReference:
