@@ -102,6 +102,7 @@ class Served:
         self.kubeconfig = server.kubeconfig
         client = Client(server.core.transport(User("admin", (MASTERS, AUTHENTICATED))))
         self.nodes, self.pods = client.of(Node), client.of(Pod.resource)
+        self._processes: list[asyncio.subprocess.Process] = []
 
     async def attach(self, *arguments: str) -> asyncio.subprocess.Process:
         """Start `kohort node`; returns when it says that the nodes are there."""
@@ -116,9 +117,17 @@ class Served:
             stdout=asyncio.subprocess.PIPE,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
+        self._processes.append(process)
         assert process.stdout is not None
         assert b"Ctrl-C stops" in await process.stdout.readline()
         return process
+
+    async def end(self) -> None:
+        """Leave no process behind, whatever came of the test."""
+        for process in self._processes:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
 
     async def names(self) -> dict[str, str]:
         """The nodes, and whether each is ready."""
@@ -131,7 +140,9 @@ class Served:
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     async with running(Settings(data=tmp_path)) as server:
-        yield Served(server)
+        found = Served(server)
+        yield found
+        await found.end()
 
 
 async def test_nodes_come_run_pods_and_go(served: Served) -> None:

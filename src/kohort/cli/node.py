@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,20 +10,17 @@ import click
 
 from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
-from kohort.embedded.nodes.addresses import HostAddress
+from kohort.cli.runtimes import RuntimeChoice, RuntimeName
+from kohort.cli.stopping import stop_asked
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
 from kohort.embedded.nodes.endpoint import Place
 from kohort.embedded.nodes.files import read_nodes
-from kohort.embedded.nodes.machine import GPU, this_machine
+from kohort.embedded.nodes.machine import this_machine
 from kohort.embedded.nodes.registration import Leaving, Registration
 from kohort.embedded.nodes.running import AgentSettings, running_nodes
-from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.nodes.simulated.plans import Defaults
-from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.embedded.runtimes.downward import Facts
 from kohort.embedded.runtimes.errors import RuntimeSetupError
-from kohort.embedded.runtimes.process.runtime import ProcessRuntime
-from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
+from kohort.embedded.runtimes.settings import AtStop
 from kohort.kube.client import Client
 from kohort.kube.config import Access, Choice, find_access
 from kohort.kube.errors import KubeError, StatusError
@@ -45,12 +41,13 @@ class Wish:
 
     access: Access
     nodes: tuple[DeclaredNode, ...]
-    """None are declared where the machine itself is meant."""
-    runtime: str
-    defaults: Defaults
+    """None where this machine is to be the node."""
+    runtime: RuntimeName
+    simulated: Defaults
     data: Path
     leaving: Leaving
-    settings: AgentSettings
+    address: str
+    logs: Place | None
 
 
 @click.command(epilog=EXAMPLES)
@@ -58,10 +55,10 @@ class Wish:
 @click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
 @click.option(
     "--runtime",
-    type=click.Choice(["simulated", "process"]),
-    default="simulated",
+    type=click.Choice([each.value for each in RuntimeName]),
+    default=RuntimeName.SIMULATED.value,
     show_default=True,
-    help="Pods in name only, or as processes of this machine.",
+    help="Pods in name only, or on this machine: as processes or in containers.",
 )
 @click.option("--count", type=int, metavar="N", help="How many nodes; 1 if nothing else is said.")
 @click.option("--file", "file", metavar="FILE|-", help="Node manifests (YAML or JSON) in place of --count.")
@@ -83,7 +80,7 @@ class Wish:
     default=Path("~/.local/state/kohort/node"),
     show_default=True,
     metavar="DIR",
-    help="Scratch directories and logs of processes.",
+    help="Scratch directories and logs of pods that really run.",
 )
 @click.option(
     "--keep",
@@ -123,22 +120,23 @@ def node(
     """Attach nodes to an API server and run their pods, until Ctrl-C.
 
     Simulated pods start, run and end by the clock, as their annotations say (kohort.dev/run-seconds,
-    kohort.dev/exit-code and others); a laptop holds thousands of such nodes. With --runtime process, this machine is
-    the node, and pods run on it as processes.
+    kohort.dev/exit-code and others); a laptop holds thousands of such nodes. With any other runtime this machine is
+    the node, and pods run on it.
     """
     if file is not None and count is not None:
         raise click.UsageError("give --count or --file, not both")
-    if runtime == "process" and (file is not None or count is not None):
-        raise click.UsageError("with --runtime process this machine is the node: leave --count and --file out")
+    chosen = RuntimeName(runtime)
+    is_machine = chosen is not RuntimeName.SIMULATED
+    if is_machine and (file is not None or count is not None):
+        raise click.UsageError(f"with --runtime {runtime} this machine is the node: leave --count and --file out")
     fleet = Fleet(1 if count is None else count, capacity, labels, name, taints)
-    nodes = () if runtime == "process" else read_nodes(file) if file is not None else fleet.nodes()
+    nodes = () if is_machine else read_nodes(file) if file is not None else fleet.nodes()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
+    simulated = Defaults(start_seconds, run_seconds)
     try:
         access = find_access(Choice(kubeconfig, context))
         logs = _logs(access, client_ca, address, port)
-        settings = _RUNTIMES[runtime].settings(address, logs)
-        wish = Wish(access, nodes, runtime, Defaults(start_seconds, run_seconds), data.expanduser(), leaving, settings)
-        asyncio.run(_run(wish))
+        asyncio.run(_run(Wish(access, nodes, chosen, simulated, data.expanduser(), leaving, address, logs)))
     except (KubeError, RuntimeSetupError) as error:
         raise ApiError(str(error)) from None
 
@@ -152,17 +150,7 @@ def _logs(access: Access, client_ca: Path | None, address: str, port: int) -> Pl
 
 
 async def _run(wish: Wish) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        """The first signal asks for an orderly end; the next one does what it always does."""
-        stopped.set()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+    stopped = stop_asked()
     client = Client(HttpTransport(wish.access))
     try:
         await _look(client, wish.access)
@@ -180,9 +168,13 @@ async def _look(client: Client, access: Access) -> None:
 
 
 async def _serve(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
-    nodes, runtime = await _RUNTIMES[wish.runtime].make(wish, client)
+    nodes = wish.nodes or (await this_machine(),)
+    # Pods that really run go with a node that is deleted; on one that is kept they wait for the next agent.
+    at_stop = AtStop.LEAVE if wish.leaving is Leaving.KEEP else AtStop.END
+    choice = RuntimeChoice(wish.runtime, wish.data, nodes[0].offered, wish.simulated, at_stop=at_stop)
+    settings = AgentSettings(wish.runtime, wish.address, wish.logs, choice.addresses())
     registration = Registration(nodes, leaving=wish.leaving)
-    async with running_nodes(client, registration, runtime, wish.settings):
+    async with running_nodes(client, registration, choice.make(client), settings):
         what = f"{len(nodes)} nodes" if len(nodes) > 1 else f"node {nodes[0].name}"
         click.echo(f"{what} on {wish.access.server}; Ctrl-C stops, and then {_FAREWELLS[wish.leaving]}")
         await stopped.wait()
@@ -191,39 +183,4 @@ async def _serve(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
 _FAREWELLS: Mapping[Leaving, str] = {
     Leaving.REMOVE: "deletes them (--keep leaves them)",
     Leaving.KEEP: "leaves them, not ready",
-}
-
-# Runtimes
-
-Made = tuple[tuple[DeclaredNode, ...], Runtime]
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """How nodes with one kind of runtime are made."""
-
-    make: Callable[[Wish, Client], Awaitable[Made]]
-    settings: Callable[[str, Place | None], AgentSettings]
-
-
-async def _simulated(wish: Wish, client: Client) -> Made:
-    return wish.nodes, SimulatedRuntime(client.clock, wish.defaults)
-
-
-async def _process(wish: Wish, client: Client) -> Made:
-    """This machine; processes end with their node, and run on where it is kept."""
-    here = await this_machine()
-    gpus = int(here.capacity.get(GPU, "0"))
-    settings = ProcessSettings(
-        wish.data,
-        devices={GPU: gpus} if gpus else {},
-        at_stop=AtStop.LEAVE if wish.leaving is Leaving.KEEP else AtStop.END,
-        facts=Facts(wish.settings.address, here.offered),
-    )
-    return (here,), ProcessRuntime(client, settings, SimulatedRuntime(client.clock, wish.defaults))
-
-
-_RUNTIMES: Mapping[str, _Kind] = {
-    "simulated": _Kind(_simulated, lambda address, logs: AgentSettings("simulated", address, logs)),
-    "process": _Kind(_process, lambda address, logs: AgentSettings("process", address, logs, HostAddress(address))),
 }
