@@ -10,6 +10,7 @@ from kohort.embedded.scheduler.queue import Queue
 from kohort.embedded.scheduler.refusals import Cause
 from kohort.embedded.scheduler.seen import (
     FINISHED,
+    PODS,
     SeenBudget,
     SeenClaim,
     SeenNamespace,
@@ -149,7 +150,7 @@ class Watching:
 
 def watched_pods(informers: Informers) -> Informer[SeenPod]:
     """The pods that hold or want something."""
-    return informers.of(SeenPod, UNFINISHED)
+    return informers.of(PODS, UNFINISHED)
 
 
 def _is_same_node(old: SeenNode, new: SeenNode) -> bool:
