@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from embedded.server.clusters import Cluster, Object, config_map, namespace, version, widget, widget_definition
+from embedded.server.clusters import Cluster, Object, config_map, namespace, pod, version, widget, widget_definition
 from kohort.embedded.auth.certificates import Authority
 
 GROUP = "admissionregistration.k8s.io/v1"
@@ -89,6 +89,19 @@ async def test_a_webhook_can_change_a_write(cluster: Cluster, hook: Hook) -> Non
     assert (asked["operation"], asked["namespace"], asked["userInfo"]["username"]) == ("CREATE", "default", "admin")
     assert asked["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
     assert asked["object"]["data"] == {"x": "1"}
+
+
+async def test_what_a_webhook_adds_gets_its_defaults_before_the_next_one_looks(cluster: Cluster, hook: Hook) -> None:
+    sidecar = {"name": "side", "image": "busybox:1"}
+    hook.answer = lambda _: patch({"op": "add", "path": "/spec/containers/-", "value": sidecar})
+    rule = {**RULE, "resources": ["pods"]}
+    found = hook.configuration("MutatingWebhookConfiguration", rules=[rule])
+    found["webhooks"].append({**found["webhooks"][0], "name": "second.example.com"})
+    await cluster.create(found)
+    reply = await cluster.try_create(pod("p"))
+    assert 'Duplicate value: "side"' in reply.message
+    seen = hook.asked[1]["object"]["spec"]["containers"][1]
+    assert (seen["imagePullPolicy"], seen["terminationMessagePath"]) == ("IfNotPresent", "/dev/termination-log")
 
 
 async def test_a_webhook_can_refuse_and_warn(cluster: Cluster, hook: Hook) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import uuid
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -24,6 +24,8 @@ from kohort.kube.errors import StatusError, forbidden, internal
 _GROUP = "admissionregistration.k8s.io"
 MUTATING, VALIDATING = f"mutatingwebhookconfigurations.{_GROUP}", f"validatingwebhookconfigurations.{_GROUP}"
 _DEFAULT_SECONDS = 10
+Default = Callable[[Resource, Object], Object]
+"""An object with the defaults of its kind."""
 
 
 class _Concerned(NamedTuple):
@@ -147,8 +149,9 @@ def _told(response: Mapping[str, Json], concerned: _Concerned, attributes: Attri
 class MutatingWebhooks(Silent):
     """Lets webhooks change a write, one after the other; some want to see it again when others changed it."""
 
-    def __init__(self, webhooks: Webhooks) -> None:
+    def __init__(self, webhooks: Webhooks, default: Default) -> None:
         self._webhooks = webhooks
+        self._default = default
 
     async def mutate(self, attributes: Attributes) -> Object | None:
         """The object after all of them."""
@@ -172,7 +175,8 @@ class MutatingWebhooks(Silent):
         if not response.get("patch") or attributes.object is None:
             return attributes
         patched = _patched(await self._webhooks.seen(concerned, attributes), response, concerned)
-        return attributes.changed(await self._webhooks.back(patched, attributes, concerned))
+        changed = await self._webhooks.back(patched, attributes, concerned)
+        return attributes.changed(self._default(attributes.resource, changed))
 
 
 def _patched(found: Object, response: Mapping[str, Json], concerned: _Concerned) -> Object:

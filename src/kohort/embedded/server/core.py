@@ -116,7 +116,7 @@ class Core:
             DefaultTolerationSeconds(),
             LimitRanger(store),
             *parts.plugins,
-            MutatingWebhooks(mutating),
+            MutatingWebhooks(mutating, self.semantics.default),
             ValidatingPolicies(store, here),
             ValidatingWebhooks(validating),
             self.quota,

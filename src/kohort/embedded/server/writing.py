@@ -215,9 +215,7 @@ class Writer:
 
     async def _mutated(self, operation: Operation, verb: Verb, new: Object, old: Object | None) -> Object:
         changed = await self._admission.mutate(self._attributes(operation, verb, new, old))
-        if changed is None or changed is new:
-            return new
-        return self._semantics.default(operation.resource, changed)
+        return new if changed is None else changed
 
     def _attributes(self, operation: Operation, verb: Verb, new: Object, old: Object | None) -> Attributes:
         return Attributes(
