@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from engine.play import CPU, Play, configured, group, quota
+from kohort.api.kueue.v1beta2.workload import WorkloadStatus
 from kohort.engine.decisions import Evict
 
 Json = Any
@@ -224,3 +226,42 @@ def test_who_began_to_wait_for_victims_competes_as_preemptor_in_the_same_turn() 
     assert play.turn().waiting["urgent"].message.endswith("Pending the preemption of 1 workload(s)")
     play.submit("back", 2, "owner")
     assert play.turn().waiting["back"].message.endswith("Pending the preemption of 1 workload(s)")
+
+
+class TestALocalQueueThatLeadsElsewhereByNow:
+    """SCH-261: what its running workloads give back is told there, too, and in the tree where they hold quota."""
+
+    @pytest.fixture
+    def play(self) -> Play:
+        """A workload runs in `old`, its LocalQueue leads to `new`, and in both trees somebody is parked."""
+        play = Play()
+        for name in ("old", "new"):
+            play.queue(name, 4, cohort=None)
+            play.submit(f"parked-{name}", 9, name)
+        play.running("mover", 4, "moved", cluster_queue="old", count=1)
+        self.lead(play, "new")
+        assert set(play.turn().waiting) == {"parked-old", "parked-new"}
+        return play
+
+    def lead(self, play: Play, queue: str) -> None:
+        place = {"name": "moved", "namespace": "ns"}
+        spec = {"clusterQueue": queue}
+        play.put({"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue", "metadata": place, "spec": spec})
+
+    def again(self, play: Play) -> set[str]:
+        """Who of the parked ones gets another look."""
+        return {name for name in play.turn().waiting if name.startswith("parked")}
+
+    def test_is_told_that_quota_came_back(self, play: Play) -> None:
+        mover = next(each for key, each in play.workloads.items() if key.name == "mover")
+        play.show(msgspec.structs.replace(mover, status=WorkloadStatus()))
+        assert self.again(play) == {"parked-old", "parked-new"}
+
+    def test_is_told_of_pods_that_are_done(self, play: Play) -> None:
+        play.reclaim({"workload": "ns/mover", "pods": {"main": 1}})
+        assert self.again(play) == {"parked-old", "parked-new"}
+
+    def test_is_told_of_another_priority(self, play: Play) -> None:
+        mover = next(each for key, each in play.workloads.items() if key.name == "mover")
+        play.show(msgspec.structs.replace(mover, spec=msgspec.structs.replace(mover.spec, priority=-1)))
+        assert self.again(play) == {"parked-old", "parked-new"}

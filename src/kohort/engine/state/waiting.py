@@ -70,7 +70,10 @@ class Waiting(Accounts):
             workload.queue = workload.progress = None
 
     def _stir_home_of(self, workload: Workload) -> None:
-        """Whoever leaves for good, holding or waiting, gives others of the tree another look (SCH-261)."""
+        """Give others another look in the tree to which the workload's LocalQueue leads by now (SCH-261).
+
+        Whoever ends, gives quota back or changes what it holds does so, wherever it holds or waits.
+        """
         local_queue = self.local_queues.get(workload.local_queue)
         if local_queue is None or local_queue.is_stopped:
             return

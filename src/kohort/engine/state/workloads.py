@@ -48,10 +48,11 @@ class Workloads(Holding):
                 self._note_reclaims(workload, before, thing)
             return
         self._taken_over.pop(key, None)
-        if intake.is_over(thing, conditions):
+        ends = intake.is_over(thing, conditions)
+        if ends:
             self._drop_penalty(workload)
-            if before is not None:
-                self._stir_home_of(workload)
+        if workload.has_quota or (ends and before is not None):
+            self._stir_home_of(workload)
         self._release(workload)
         self._evicting.discard(workload.uid)
         if not intake.is_admissible(thing, conditions, self.settings.gates):
@@ -66,6 +67,7 @@ class Workloads(Holding):
         """Pods that are done give others another look, whether or not that frees anything (SCH-261, SCH-1060)."""
         if before.status.reclaimable_pods != thing.status.reclaimable_pods and workload.queue is not None:
             self._stir_tree_of(workload.queue.node)
+            self._stir_home_of(workload)
 
     def _confirms(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
         """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
@@ -106,6 +108,7 @@ class Workloads(Holding):
         if priority != workload.priority and workload.has_quota and workload.queue is not None:
             workload.queue.recount(workload, priority)
             self._stir_tree_of(workload.queue.node)
+            self._stir_home_of(workload)
         self.variants.note(workload, intake.parent_of(thing, self.settings.gates))
 
     def describe(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
