@@ -226,6 +226,23 @@ async def test_a_pod_of_higher_priority_pushes_another_out(world: World) -> None
     assert [await world.node_of("high"), await world.node_of("sly")] == ["n", ""]
 
 
+async def test_a_new_pod_is_not_taken_for_a_victim_of_its_name(world: World) -> None:
+    async def replace_it() -> None:
+        await world.delete("low")
+        await world.create(pod("low", schedulerName="mine"))
+
+    await world.create(priority_class(10), node("n", cpu="1"), pod("low", cpu="1"))
+    assert await world.node_of("low") == "n"
+    world.meddler.before("PATCH", "/pods/low/status", replace_it)
+    await world.create(pod("high", cpu="1", **priority(10)))
+    assert await world.node_of("high") == "n"
+    tries = world.meddler.count("PATCH", "/pods/low/status")
+    await world.cluster.clock.advance(60)
+    assert world.meddler.count("PATCH", "/pods/low/status") == tries
+    assert "deletionTimestamp" not in (await world.pod("low"))["metadata"]
+    assert await world.condition("low", "DisruptionTarget") == {}
+
+
 async def test_a_promise_is_remembered_over_a_restart() -> None:
     async with running_cluster() as cluster:
         for each in (priority_class(10), node("n", cpu="1"), pod("high", cpu="1", **priority(10))):

@@ -74,8 +74,8 @@ class Writes:
                 await self._pods.patch(victim.key, StrategicPatch(patch), subresource="status")
                 await self._pods.delete(victim.key, Deletion(uid=victim.uid))
             except StatusError as error:
-                if error.is_conflict:
-                    return  # another pod has the name by now
+                if error.is_conflict or error.is_invalid:
+                    return  # another pod has the name by now, whose uid is not to be changed
                 raise
             message = f"Preempted by pod {preemptor.uid} on node {node}"
             self._recorder.record(reference(victim), Note("Normal", "Preempted", message, "Preempting"))
