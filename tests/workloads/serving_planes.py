@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cluster import components
 from cluster.binaries import built
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated, simulated_nodes
@@ -136,6 +137,44 @@ async def real_stage() -> AsyncIterator[Stage]:
     try:
         with tempfile.TemporaryDirectory(prefix="kohort-") as home:
             async with simulated_nodes(cluster, *_FLEET):
+                yield Stage(client, cluster.kubeconfig, Path(home))
+    finally:
+        await client.close()
+        await asyncio.to_thread(cluster.__exit__, None, None, None)
+
+
+_LEFT_TO_KUBERNETES = (
+    "garbage-collector-controller",
+    "namespace-controller",
+    "resourcequota-controller",
+    "root-ca-certificate-publisher-controller",
+    "serviceaccount-controller",
+)
+
+
+class _ApiServer(ControlPlane):
+    """etcd and kube-apiserver with the few controllers that ours do not replace, and no scheduler."""
+
+    def _start(self) -> None:
+        site = self._site
+        etcd = self._run("etcd", components.etcd(site))
+        etcd.wait_until(site.etcd_socket.exists, PATIENCE)
+        server = self._run("kube-apiserver", components.api_server(site))
+        server.wait_until(lambda: self._is_ready(site.ports.api_server), PATIENCE)
+        flags = {**components.controller_manager(site), "controllers": ",".join(_LEFT_TO_KUBERNETES)}
+        manager = self._run("kube-controller-manager", flags)
+        manager.wait_until(self._has_service_account, PATIENCE)
+
+
+@asynccontextmanager
+async def mixed_stage() -> AsyncIterator[Stage]:
+    """Our controllers and scheduler on kube-apiserver."""
+    cluster = _ApiServer()
+    await asyncio.to_thread(cluster.__enter__)
+    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    try:
+        with tempfile.TemporaryDirectory(prefix="kohort-") as home:
+            async with running_controllers(client), scheduling(client), simulated_nodes(cluster, *_FLEET):
                 yield Stage(client, cluster.kubeconfig, Path(home))
     finally:
         await client.close()

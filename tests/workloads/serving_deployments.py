@@ -1,0 +1,179 @@
+"""What happens to Deployments: each story does something and tells what can be observed of it."""
+
+from workloads.serving_builders import NEVER, Observed, conditions, counts, deployment, image, masked, rolled_out
+from workloads.serving_planes import DEPLOYMENTS, PODS, QUOTAS, REPLICA_SETS, Object, Stage
+
+
+async def at_rest(stage: Stage) -> Observed:
+    """What a Deployment looks like when it is done."""
+
+    async def is_done() -> bool:
+        found = await stage.get(DEPLOYMENTS, "web")
+        pods = await stage.items(PODS)
+        status = found["status"]
+        told = {c["type"]: c["reason"] for c in status.get("conditions", ())}
+        return (
+            status.get("observedGeneration") == found["metadata"]["generation"]
+            and len(pods) == found["spec"]["replicas"] == status.get("availableReplicas", 0)
+            and status.get("terminatingReplicas") == 0
+            and told.get("Progressing") in ("NewReplicaSetAvailable", None)
+        )
+
+    await stage.until("an end of the rollout", is_done)
+    found = await stage.get(DEPLOYMENTS, "web")
+    return {
+        "counts": counts(found),
+        "conditions": conditions(found),
+        "annotations": found["metadata"]["annotations"],
+        "generation": (found["metadata"]["generation"], found["status"]["observedGeneration"]),
+        "sets": sorted([set_of(each) for each in await stage.items(REPLICA_SETS)], key=str),
+        "images": sorted(pod["spec"]["containers"][0]["image"] for pod in await stage.items(PODS)),
+    }
+
+
+def set_of(found: Object) -> Observed:
+    labels = sorted(found["spec"]["selector"]["matchLabels"])
+    return {
+        "name": masked(found["metadata"]["name"]),
+        "annotations": found["metadata"].get("annotations"),
+        "labels": sorted(found["metadata"]["labels"]),
+        "selector": labels,
+        "wanted": found["spec"]["replicas"],
+        "counts": counts(found),
+    }
+
+
+async def scalings(stage: Stage) -> list[str]:
+    return sorted(masked(text) for _, _, text in await stage.events("ScalingReplicaSet"))
+
+
+async def a_deployment_comes_up(stage: Stage) -> Observed:
+    await stage.create(DEPLOYMENTS, deployment())
+    said = await rolled_out(stage)
+    rest = await at_rest(stage)
+    pod = (await stage.items(PODS))[0]
+    owner = pod["metadata"]["ownerReferences"][0]
+    return {
+        "said": said,
+        **rest,
+        "events": await scalings(stage),
+        "made": {masked(text) for _, _, text in await stage.events("SuccessfulCreate")},
+        "pod": (masked(pod["metadata"]["generateName"]), sorted(pod["metadata"]["labels"]), owner["kind"]),
+    }
+
+
+async def a_new_image_rolls_out_and_back(stage: Stage) -> Observed:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}}
+    await stage.create(DEPLOYMENTS, deployment(4, strategy=strategy))
+    await rolled_out(stage)
+    await stage.kubectl("set", "image", "deployment/web", "main=two")
+    await stage.kubectl("annotate", "deployment/web", "kubernetes.io/change-cause=two")
+    forth = {"said": await rolled_out(stage), **await at_rest(stage)}
+    history = masked((await stage.kubectl("rollout", "history", "deployment/web")).out)
+    undone = masked((await stage.kubectl("rollout", "undo", "deployment/web")).out)
+    back = {"said": await rolled_out(stage), **await at_rest(stage)}
+    after = masked((await stage.kubectl("rollout", "history", "deployment/web")).out)
+    return {"forth": forth, "history": history, "undone": undone, "back": back, "after": after}
+
+
+async def recreate_replaces_all_at_once(stage: Stage) -> Observed:
+    await stage.create(DEPLOYMENTS, deployment(2, strategy={"type": "Recreate"}))
+    await rolled_out(stage)
+    await stage.merge(DEPLOYMENTS, "web", image("two"))
+    return {"said": await rolled_out(stage), **await at_rest(stage), "events": await scalings(stage)}
+
+
+async def a_paused_deployment_waits(stage: Stage) -> Observed:
+    await stage.create(DEPLOYMENTS, deployment(2))
+    await rolled_out(stage)
+    await stage.kubectl("rollout", "pause", "deployment/web")
+    await stage.kubectl("set", "image", "deployment/web", "main=two")
+    await stage.kubectl("scale", "deployment/web", "--replicas=3")
+
+    async def is_scaled() -> bool:
+        status = (await stage.get(DEPLOYMENTS, "web"))["status"]
+        return bool(status.get("availableReplicas") == 3 and status["replicas"] == 3)
+
+    await stage.until("three pods", is_scaled)
+    found = await stage.get(DEPLOYMENTS, "web")
+    paused = {"counts": counts(found), "conditions": conditions(found), "sets": len(await stage.items(REPLICA_SETS))}
+    await stage.kubectl("rollout", "resume", "deployment/web")
+    return {"paused": paused, "said": await rolled_out(stage), **await at_rest(stage)}
+
+
+async def a_rollout_that_stands_still_is_told(stage: Stage) -> Observed:
+    body = deployment(2, NEVER, progressDeadlineSeconds=4)
+    await stage.create(DEPLOYMENTS, body)
+    said = await stage.kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+    found = await stage.get(DEPLOYMENTS, "web")
+    return {"said": (said.code, said.err), "counts": counts(found), "conditions": conditions(found)}
+
+
+async def a_quota_stands_in_the_way(stage: Stage) -> Observed:
+    await stage.create(QUOTAS, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}})
+
+    async def is_counted() -> bool:
+        return bool((await stage.get(QUOTAS, "few")).get("status", {}).get("hard"))
+
+    await stage.until("the quota's own count", is_counted)
+    await stage.create(DEPLOYMENTS, deployment(3))
+
+    async def has_failed() -> bool:
+        found = await stage.get(DEPLOYMENTS, "web")
+        return len(conditions(found)) == 3 and found["status"].get("availableReplicas") == 1
+
+    await stage.until("a failure", has_failed)
+    found = await stage.get(DEPLOYMENTS, "web")
+    return {"conditions": conditions(found), "counts": counts(found)}
+
+
+async def a_deployment_is_scaled(stage: Stage) -> Observed:
+    await stage.create(DEPLOYMENTS, deployment(1))
+    await rolled_out(stage)
+    told = []
+    for size in (4, 2, 0):
+        said = await stage.kubectl("scale", "deployment/web", f"--replicas={size}")
+        told.append((said.out, await rolled_out(stage), await at_rest(stage)))
+    return {"told": told, "events": await scalings(stage)}
+
+
+async def old_revisions_go(stage: Stage) -> Observed:
+    await stage.create(DEPLOYMENTS, deployment(1, revisionHistoryLimit=1))
+    for name in ("two", "three", "four"):
+        await rolled_out(stage)
+        await at_rest(stage)
+        await stage.merge(DEPLOYMENTS, "web", image(name))
+    await rolled_out(stage)
+
+    async def is_trimmed() -> bool:
+        return len(await stage.items(REPLICA_SETS)) == 2
+
+    await stage.until("two ReplicaSets", is_trimmed)
+    return await at_rest(stage)
+
+
+async def sets_and_pods_are_orphaned_and_adopted(stage: Stage) -> Observed:
+    await stage.create(DEPLOYMENTS, deployment(2))
+    await rolled_out(stage)
+    before = sorted(pod["metadata"]["uid"] for pod in await stage.items(PODS))
+    await stage.kubectl("delete", "deployment/web", "--cascade=orphan")
+    await stage.create(DEPLOYMENTS, deployment(2))
+    said = await rolled_out(stage)
+    rest = await at_rest(stage)
+    after = sorted(pod["metadata"]["uid"] for pod in await stage.items(PODS))
+    return {"said": said, **rest, "same": before == after}
+
+
+async def a_pod_is_released_by_its_labels(stage: Stage) -> Observed:
+    await stage.create(DEPLOYMENTS, deployment(2))
+    await rolled_out(stage)
+    name = (await stage.items(PODS))[0]["metadata"]["name"]
+    await stage.merge(PODS, name, {"metadata": {"labels": {"app": "else"}}})
+
+    async def is_released() -> bool:
+        pods = await stage.items(PODS)
+        free = [pod for pod in pods if not pod["metadata"].get("ownerReferences")]
+        return len(pods) == 3 and [pod["metadata"]["name"] for pod in free] == [name]
+
+    await stage.until("a pod of its own and another in its place", is_released)
+    return {"said": await rolled_out(stage)}
