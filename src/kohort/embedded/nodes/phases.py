@@ -34,8 +34,10 @@ def has_stopped(state: PodState) -> bool:
 
 
 def phase_of(shape: Shape, state: PodState, *, is_last: bool) -> str:
-    """The phase; `is_last` where nothing will be started any more."""
-    if is_last and has_stopped(state):
+    """The phase; `is_last` where nothing will be started any more. It is a last one only when nothing runs."""
+    if not has_stopped(state):
+        return "Running" if all(map(has_begun, state.containers)) else "Pending"
+    if is_last:
         return _last_phase(state)
     known = by_name(state)
     plain = [known[each.name] for each in shape.init if not each.is_sidecar]
@@ -44,9 +46,7 @@ def phase_of(shape: Shape, state: PodState, *, is_last: bool) -> str:
     begun = [has_begun(each) for each in state.containers]
     if not any(begun) and not _is_initialized(plain, [known[each.name] for each in shape.init if each.is_sidecar]):
         return "Pending"
-    if not all(begun):
-        return "Pending"
-    return _main_phase(shape, state.containers)
+    return _main_phase(shape, state.containers) if all(begun) else "Pending"
 
 
 def _main_phase(shape: Shape, containers: Iterable[ContainerStatus]) -> str:
