@@ -6,6 +6,7 @@ from typing import Any
 
 from kohort.api.core.batch import CronJob
 from kohort.api.resource import Resource
+from kohort.api.times import parse_time
 from workloads.stages import Object, Stage
 
 Play = Callable[[Stage], Awaitable[None]]
@@ -130,16 +131,19 @@ async def the_first_failure_is_the_last(stage: Stage) -> None:
 @case()
 async def a_failed_pod_is_replaced_after_a_while(stage: Stage) -> None:
     await stage.create(job(code=1, backoffLimit=1))
-    await stage.until("one failure", lambda: stage.status.get("failed") == 1)
-    await stage.see("after the first failure")
     await stage.until_finished()
+    await stage.until("two pods seen", lambda: len(stage.pods) == 2)
+    first, second = sorted(stage.pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+    ended = first["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"]
+    waited = parse_time(second["metadata"]["creationTimestamp"]) - parse_time(ended)
+    stage.seen.append(("waited", {"for ten seconds": waited.total_seconds() >= 9}))
 
 
 @case()
 async def one_failure_stops_the_other_pods(stage: Stage) -> None:
-    made = indexed(2, "forever", says={"fail-indexes": "1", "exit-code": "3"}, backoffLimit=0)
-    made["spec"]["template"]["metadata"]["annotations"]["kohort.dev/run-seconds"] = "2"
-    await stage.create(made)
+    await stage.create(job("forever", completions=2, parallelism=2, backoffLimit=0))
+    await stage.until_running(2)
+    await stage.delete_pod(stage.running[0])
     await stage.until_finished()
 
 
@@ -394,7 +398,7 @@ async def a_finished_job_goes_at_once(stage: Stage) -> None:
 
 @case()
 async def a_failed_job_goes_after_a_while(stage: Stage) -> None:
-    await stage.create(job(code=1, backoffLimit=0, ttlSecondsAfterFinished=3))
+    await stage.create(job(code=1, backoffLimit=0, ttlSecondsAfterFinished=8))
     await stage.until_finished()
     await stage.see("finished")
     await stage.until_gone()

@@ -1,16 +1,21 @@
-"""The two control planes that get the same work: Kubernetes' own, and the embedded one; both with simulated nodes."""
+"""The control planes that get the same work: Kubernetes' own, ours, and our controllers on Kubernetes' API server."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
+from cluster.components import Flags
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated, simulated_nodes
+from cluster.processes import Child
 from kohort.embedded.auth.certificates import new_key
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.collector.collector import collecting
+from kohort.embedded.controllers.cronjobs.controller import CronJobController
+from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.embedded.controllers.running import running_controllers
+from kohort.embedded.controllers.ttl import ExpiredJobs
 from kohort.embedded.nodes.registration import Registration
 from kohort.embedded.nodes.running import running_nodes
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
@@ -28,10 +33,21 @@ NODES = tuple(simulated(f"node-{number}") for number in range(3))
 Plane = Callable[[], AbstractAsyncContextManager[Client]]
 
 
+class _WithoutJobs(ControlPlane):
+    """A control plane whose controllers leave Jobs to others."""
+
+    def _run(self, name: str, flags: Flags) -> Child:
+        others = ",".join(("*", *(f"-{each}" for each in _OURS)))
+        return super()._run(name, {**flags, "controllers": others} if name == "kube-controller-manager" else flags)
+
+
+_OURS = ("job-controller", "cronjob-controller", "ttl-after-finished-controller")
+
+
 @asynccontextmanager
-async def real_plane() -> AsyncIterator[Client]:
+async def real_plane(cluster: ControlPlane | None = None) -> AsyncIterator[Client]:
     """etcd, kube-apiserver, kube-controller-manager and kube-scheduler."""
-    cluster = ControlPlane()
+    cluster = cluster or ControlPlane()
     await asyncio.to_thread(cluster.__enter__)
     client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
     try:
@@ -40,6 +56,14 @@ async def real_plane() -> AsyncIterator[Client]:
     finally:
         await client.close()
         await asyncio.to_thread(cluster.__exit__, None, None, None)
+
+
+@asynccontextmanager
+async def mixed_plane() -> AsyncIterator[Client]:
+    """Kubernetes' control plane, on which our controllers do what concerns Jobs."""
+    makes = (JobController, CronJobController, ExpiredJobs)
+    async with real_plane(_WithoutJobs()) as client, running_controllers(client, makes):
+        yield client
 
 
 @asynccontextmanager
@@ -60,4 +84,4 @@ async def embedded_plane() -> AsyncIterator[Client]:
         yield client
 
 
-PLANES: dict[str, Plane] = {"kubernetes": real_plane, "kohort": embedded_plane}
+PLANES: dict[str, Plane] = {"kubernetes": real_plane, "kohort": embedded_plane, "both": mixed_plane}

@@ -1,4 +1,4 @@
-"""Plays all cases on both control planes at once, and brings back what was seen of each."""
+"""Plays all cases on all control planes at once, and brings back what was seen of each."""
 
 import asyncio
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ class Seen:
     """What was seen of a case on one control plane."""
 
     states: list[tuple[str, Any]] = field(default_factory=list)
-    events: list[tuple[Any, ...]] = field(default_factory=list)
+    events: Sequence[tuple[Any, ...]] = ()
     failure: str = ""
 
 
@@ -45,11 +45,11 @@ async def _play_all(client: Client, cases: Sequence[Case]) -> dict[str, Seen]:
     stages = {case.name: Stage(theatre, f"case-{number}") for number, case in enumerate(cases)}
     try:
         seen = await asyncio.gather(*(_play(case, stages[case.name], places) for case in cases))
-        # Events are written behind the work, so they are read when all else is done.
-        for case, found in zip(cases, seen, strict=True):
-            found.events = await stages[case.name].events()
+        events = await theatre.events()
     finally:
         await theatre.close()
+    for case, found in zip(cases, seen, strict=True):
+        found.events = stages[case.name].told(events)
     return {case.name: found for case, found in zip(cases, seen, strict=True)}
 
 

@@ -6,7 +6,7 @@ Names that are given by chance are masked, and times are only said to be there; 
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from kohort.api.core.batch import CronJob, Job
@@ -25,6 +25,8 @@ ACCOUNTS = Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=Tr
 INDEX = "batch.kubernetes.io/job-completion-index"
 PATIENCE = 100.0
 LOOK = 0.1
+CALM = 3
+"""Looks, a second apart, without a new event."""
 _GIVEN = re.compile(r"\b(work(?:-\d+)?)-[a-z0-9]{5}\b")
 _MINUTES = re.compile(r"\btick-\d{8}\b")
 _GIVEN_BY_CLOCK = re.compile(r"\b(tick-<minutes>)-[a-z0-9]{5}\b")
@@ -52,6 +54,18 @@ class Theatre:
 
     async def close(self) -> None:
         await self.informers.stop()
+
+    async def events(self) -> tuple[Object, ...]:
+        """All events; they are written behind the work, so they are waited for until no more come."""
+        found: tuple[Object, ...] = ()
+        calm = 0
+        for _ in range(int(PATIENCE)):
+            before, found = found, (await self.client.of(Event.resource).list()).items
+            calm = calm + 1 if len(found) == len(before) else 0
+            if calm == CALM:
+                break
+            await asyncio.sleep(1)
+        return found
 
 
 class Stage:
@@ -165,15 +179,14 @@ class Stage:
         pods = (await self._client.of(Pod.resource).list(here)).items
         self.seen.append((when, {"job": _status(jobs.get("work")), "pods": _pods(list(pods))}))
 
-    async def events(self) -> list[tuple[str, str, str, str, int]]:
-        """What was told about Jobs and CronJobs, and how often."""
-        listed = await self._client.of(Event.resource).list(Scope(self.namespace))
+    def told(self, events: Iterable[Object]) -> list[tuple[str, str, str, str, int]]:
+        """What was told about Jobs and CronJobs here, and how often."""
         told = Counter[tuple[str, str, str, str]]()
-        for event in listed.items:
-            kind = event["regarding"]["kind"]
-            if kind in ("Job", "CronJob"):
+        for event in events:
+            about = event["regarding"]
+            if about["kind"] in ("Job", "CronJob") and about["namespace"] == self.namespace:
                 times = (event.get("series") or {}).get("count") or event.get("deprecatedCount") or 1
-                told[kind, event["type"], event["reason"], masked(event["note"])] += times
+                told[about["kind"], event["type"], event["reason"], masked(event["note"])] += times
         return sorted((*about, count) for about, count in told.items())
 
 
