@@ -88,77 +88,69 @@ def let_go(data: Path, found: Object) -> None:
     (data / "scratch" / found["metadata"]["uid"] / "containers/main/work/go").touch()
 
 
-async def test_after_a_crash_of_the_agent_the_next_one_goes_on_with_its_pods(cluster: Cluster, tmp_path: Path) -> None:
-    found = await stored(cluster, pod(container(script=WAITS)))
+async def gone(*pids: int) -> None:
+    async with asyncio.timeout(20):
+        while any(map(is_alive, pids)):
+            await asyncio.sleep(0.01)
+
+
+async def test_after_a_crash_every_pod_is_found_again_ended_or_told_lost(cluster: Cluster, tmp_path: Path) -> None:
+    """One agent has four pods when it is killed: each meets another fate before the next agent comes."""
+    runs_on, ends = [await stored(cluster, pod(container(script=WAITS))) for _ in range(2)]
+    unwanted = pod(container(command=["sleep", "1000"]))
+    daemon = "setsid sleep 1000 & echo $! > $HOME/daemon; exec sleep 1000"
+    lost = await stored(cluster, pod(container(script=daemon), restart="OnFailure"))
     with doomed_agent(tmp_path) as agent:
         assert agent.stdout is not None
         assert agent.stdout.readline() == "ready\n"
-        hand_over(agent, found)
+        for each in (runs_on, ends, unwanted, lost):
+            hand_over(agent, each)
         crash(agent)
-    before = pid_of(tmp_path, found)
+    before = pid_of(tmp_path, runs_on)
     assert is_alive(before)
+    let_go(tmp_path, ends)
+    await gone(shim_of(tmp_path, ends))
+    orphan, abandoned = pid_of(tmp_path, unwanted), pid_of(tmp_path, lost)
+    os.kill(shim_of(tmp_path, lost), signal.SIGKILL)
     async with successor(cluster, tmp_path) as world:
-        run = world.run(found)
-        await run.started()
-        assert pid_of(tmp_path, found) == before
-        assert await run.logged("one") == "one\n"
-        let_go(tmp_path, found)
-        assert (await run.end()).exit_code == 5
-        assert await run.log() == "one\ntwo\n"
+        await check_found_again(world, runs_on, before)
+        await check_told(world, ends)
+        await check_lost(world, lost, abandoned)
+        await gone(orphan)
+        async with asyncio.timeout(10):
+            while (tmp_path / "pods" / unwanted["metadata"]["uid"]).exists():
+                await asyncio.sleep(0.01)
+        assert not (tmp_path / "scratch" / unwanted["metadata"]["uid"]).exists()
 
 
-async def test_what_ended_while_there_was_no_agent_is_told_as_it_was(cluster: Cluster, tmp_path: Path) -> None:
-    found = await stored(cluster, pod(container(script=WAITS)))
-    with doomed_agent(tmp_path) as agent:
-        assert agent.stdout is not None
-        assert agent.stdout.readline() == "ready\n"
-        hand_over(agent, found)
-        crash(agent)
-    shim = shim_of(tmp_path, found)
-    let_go(tmp_path, found)
-    async with asyncio.timeout(10):
-        while is_alive(shim):
-            await asyncio.sleep(0.01)
-    async with successor(cluster, tmp_path) as world:
-        run = world.run(found)
-        assert (await run.end()).exit_code == 5
-        assert await run.log() == "one\ntwo\n"
-        assert (await run.end()).reason == "Error"
+async def check_found_again(world: World, found: Object, before: int) -> None:
+    run = world.run(found)
+    await run.started()
+    assert pid_of(world.data, found) == before
+    assert await run.logged("one") == "one\n"
+    let_go(world.data, found)
+    assert (await run.end()).exit_code == 5
+    assert await run.log() == "one\ntwo\n"
 
 
-async def test_pods_that_the_api_no_longer_has_are_ended_and_removed(cluster: Cluster, tmp_path: Path) -> None:
-    found = pod(container(command=["sleep", "1000"]))
-    with doomed_agent(tmp_path) as agent:
-        assert agent.stdout is not None
-        assert agent.stdout.readline() == "ready\n"
-        hand_over(agent, found)
-        crash(agent)
-    orphan = pid_of(tmp_path, found)
-    async with successor(cluster, tmp_path), asyncio.timeout(10):
-        while is_alive(orphan) or list((tmp_path / "pods").iterdir()) or list((tmp_path / "scratch").iterdir()):
-            await asyncio.sleep(0.01)
+async def check_told(world: World, found: Object) -> None:
+    """It ended while there was no agent."""
+    run = world.run(found)
+    end = await run.end()
+    assert (end.exit_code, end.reason) == (5, "Error")
+    assert await run.log() == "one\ntwo\n"
 
 
-async def test_after_a_crash_of_everything_what_is_left_is_killed_and_the_pod_told_lost(
-    cluster: Cluster, tmp_path: Path
-) -> None:
-    script = "setsid sleep 1000 & echo $! > $HOME/daemon; exec sleep 1000"
-    found = await stored(cluster, pod(container(script=script), restart="OnFailure"))
-    with doomed_agent(tmp_path) as agent:
-        assert agent.stdout is not None
-        assert agent.stdout.readline() == "ready\n"
-        hand_over(agent, found)
-        crash(agent)
-    first = pid_of(tmp_path, found)
-    os.kill(shim_of(tmp_path, found), signal.SIGKILL)
-    async with successor(cluster, tmp_path) as world:
-        run = world.run(found)
-        await run.started()
-        assert not is_alive(first)
-        last = run.status().last
-        assert last is not None
-        assert (last.exit_code, last.reason) == (137, "ContainerStatusUnknown")
-        assert run.status().restarts == 1
+async def check_lost(world: World, found: Object, abandoned: int) -> None:
+    """Its shim was killed too: what it left is ended, and the pod begins anew."""
+    daemon = int((world.data / "scratch" / found["metadata"]["uid"] / "containers/main/work/daemon").read_text())
+    run = world.run(found)
+    await run.started()
+    await gone(abandoned, daemon)
+    last = run.status().last
+    assert last is not None
+    assert (last.exit_code, last.reason) == (137, "ContainerStatusUnknown")
+    assert run.status().restarts == 1
 
 
 async def test_a_shim_that_dies_takes_its_containers_along_and_the_pod_goes_on(world: World) -> None:

@@ -32,6 +32,12 @@ class Groups:
                     (path / file).write_text(value)
         return path
 
+    def forget(self, pod: str) -> None:
+        """Remove the groups of a pod that has nothing running."""
+        for path in self.top.glob(f"{pod}-*"):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
     def close(self) -> None:
         """Give the group back, if nobody is in it."""
         with contextlib.suppress(OSError):

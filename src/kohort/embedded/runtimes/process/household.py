@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.runtimes.devices import Devices
 from kohort.embedded.runtimes.process.abilities import Abilities
+from kohort.embedded.runtimes.process.scratch import Places
 from kohort.embedded.runtimes.settings import ProcessSettings
 from kohort.kube.client import Client
 
@@ -24,6 +25,12 @@ class Household:
     """What plays the containers that name no command."""
     images: MutableMapping[str, None] = field(default_factory=dict)
     """Images of which it was said that they are not used."""
+
+    def remove(self, places: Places) -> None:
+        """Remove everything of a pod that has nothing running."""
+        places.remove()
+        if self.abilities.groups is not None:
+            self.abilities.groups.forget(places.pod)
 
     def is_news(self, image: str) -> bool:
         """Whether an image is seen for the first time."""

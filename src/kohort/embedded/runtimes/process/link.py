@@ -167,5 +167,5 @@ def reap_leftovers(directory: Path) -> dict[str, Facts]:
 def _kill_abandoned(facts: Facts) -> None:
     """Kill a container by session and mark; if its number has another process now, the session is somebody else's."""
     leader = int(facts["pid"])
-    is_ours = strays.start_ticks(leader) in (0, int(facts["ticks"]))
+    is_ours = leader > 0 and strays.start_ticks(leader) in (0, int(facts["ticks"]))
     strays.kill_abandoned(leader if is_ours else 0, str(facts["mark"]))

@@ -98,7 +98,7 @@ class ProcessPod:
         for imagined in self._imagined.values():
             await imagined.close()
         self._home.devices.release(self.pod.metadata.uid)
-        await asyncio.to_thread(self._places.remove)
+        await asyncio.to_thread(self._home.remove, self._places)
 
     async def leave(self) -> None:
         """Leave the pod to its shim and to the next agent."""

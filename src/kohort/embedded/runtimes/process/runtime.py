@@ -173,7 +173,7 @@ class ProcessRuntime:
         if found.link is not None:
             log.warning("ending pod %s, which the API no longer has", found.places.pod)
             await found.link.quit()
-        await asyncio.to_thread(found.places.remove)
+        await asyncio.to_thread(self._home.remove, found.places)
 
     async def _end_all(self) -> None:
         pods = {pod: pod.grace for pod in self._pods.values() if not pod.settled}

@@ -155,18 +155,23 @@ class Shim:
         if name in self._running or (before and before["attempt"] >= attempt):
             self._tell()
             return
-        facts: dict[str, Any] = {
+        self._book.containers[name] = {
             "attempt": attempt,
-            "last": _past(before),
             "ordered": time.time(),
+            "pid": 0,
+            "ticks": 0,
             "mark": _mark(order),
+            "cgroup": order.get("cgroup") or "",
+            "notes": order.get("notes"),
+            "last": _past(before),
         }
-        self._book.containers[name] = {**facts, "cgroup": order.get("cgroup") or "", "notes": order.get("notes")}
+        # Written down before anything runs: whoever comes after a crash knows what to look for.
+        self._book.save()
         try:
             child = self._begin(order)
         except OSError as error:
             end = {"code": 128, "at": time.time(), "oom": False, "error": f"can't be started: {error}"}
-            self._book.containers[name] |= {"pid": 0, "ticks": 0, "ended": end}
+            self._book.containers[name]["ended"] = end
             self._tell()
             return
         self._book.containers[name] |= {"pid": child.pid, "ticks": strays.start_ticks(child.pid)}
