@@ -198,7 +198,7 @@ def _greeting(wish: Wish, nodes: Sequence[DeclaredNode], server: ApiServer) -> I
 
 
 def _offer(offered: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in offered.items() if name != "ephemeral-storage")
+    return ", ".join(f"{name} {amount}" for name, amount in sorted(offered.items()) if name != "ephemeral-storage")
 
 
 _REAL = (RuntimeName.PROCESS, RuntimeName.PODMAN, RuntimeName.DOCKER)

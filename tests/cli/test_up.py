@@ -1,0 +1,182 @@
+"""`kohort up`: one command, and jobs run; what it is stopped and started over stays."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.api.core.batch import Job
+from kohort.api.core.nodes import Node
+from kohort.api.core.pods import Pod
+from kohort.cli.main import cli, main
+from kohort.cli.up import default_data
+from kohort.kube.client import Client
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+from kohort.kube.options import Scope
+
+PATIENCE = 60
+
+
+def test_the_help_has_examples() -> None:
+    result = CliRunner().invoke(cli, ["up", "--help"], prog_name="kohort")
+    assert result.exit_code == 0
+    assert "kohort up --nodes 640 --node-capacity" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--nodes", "0"), "0 nodes: give a number from 1 to"),
+        (("--nodes", "/no/such/file"), "/no/such/file: can't be read"),
+        (("--nodes", "2", "--node-capacity", "cpu=lots"), "capacity[cpu]: Invalid value"),
+        (("--runtime", "podman"), "podman is not installed"),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(
+    arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(SystemExit) as left:
+        main(["up", "--ephemeral", *arguments])
+    told = capsys.readouterr().err
+    assert (left.value.code, told.count("\n")) == (2, 1)
+    assert why in told
+
+
+def test_a_folder_and_no_folder_contradict_each_other() -> None:
+    result = CliRunner().invoke(cli, ["up", "--ephemeral", "--data", "somewhere"], prog_name="kohort")
+    assert (result.exit_code, "give --data or --ephemeral, not both" in result.output) == (2, True)
+
+
+def test_where_things_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KOHORT_DATA", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", "/home/anna/data")
+    assert default_data() == Path("/home/anna/data/kohort")
+    monkeypatch.setenv("KOHORT_DATA", "/srv/kohort")
+    assert default_data() == Path("/srv/kohort")
+
+
+# For real
+
+
+class Ups:
+    """Runs of the command, one after the other, on one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.said = ""
+        self._process: asyncio.subprocess.Process | None = None
+        self._client: Client | None = None
+
+    async def start(self, *arguments: str) -> Client:
+        """Start it; returns when it says that it is ready."""
+        code = "from kohort.cli.main import main; main()"
+        kubeconfig = self.folder / "kubeconfig"
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            code,
+            "up",
+            f"--kubeconfig={kubeconfig}",
+            *arguments,
+            stdout=asyncio.subprocess.PIPE,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+        assert self._process.stdout is not None
+        self.said = ""
+        while "Ctrl-C stops" not in self.said:
+            line = await self._process.stdout.readline()
+            assert line, f"ended early: {self.said}"
+            self.said += line.decode()
+        self._client = Client(HttpTransport(find_access(Choice(kubeconfig))))
+        return self._client
+
+    async def stop(self, number: int = signal.SIGINT) -> int:
+        """Stop it as a user would, or as a crash."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+        if self._process is None or self._process.returncode is not None:
+            return 0
+        self._process.send_signal(number)
+        return await self._process.wait()
+
+
+@pytest.fixture
+async def ups(tmp_path: Path) -> AsyncIterator[Ups]:
+    found = Ups(tmp_path)
+    yield found
+    await found.stop(signal.SIGKILL)
+
+
+def job(name: str, command: list[str] | None = None, **spec: Any) -> dict[str, Any]:
+    container: dict[str, Any] = {"name": "main", "image": "none"}
+    if command:
+        container["command"] = command
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": {"template": template, **spec}}
+
+
+async def until_done(client: Client, name: str) -> Job:
+    while True:
+        found = await client.of(Job).get(("default", name))
+        if any(each.type in ("Complete", "Failed") and each.status == "True" for each in found.status.conditions):
+            return found
+        await asyncio.sleep(0.05)
+
+
+async def output(client: Client, name: str) -> bytes:
+    pods = (await client.of(Pod).list(Scope("default", labels=f"job-name={name}"))).items
+    return b"".join([await client.of(Pod).log(("default", each.metadata.name)) for each in pods])
+
+
+async def test_a_job_runs_as_a_process(ups: Ups) -> None:
+    async with asyncio.timeout(PATIENCE):
+        client = await ups.start(f"--data={ups.folder / 'data'}")
+        await client.of(Job.resource).create(job("hello", ["sh", "-c", "echo hello"]))
+        done = await until_done(client, "hello")
+        assert (done.status.succeeded, done.status.failed) == (1, 0)
+        assert await output(client, "hello") == b"hello\n"
+        assert await ups.stop() == 0
+
+
+async def test_a_job_outlives_a_crash_of_the_control_plane(ups: Ups) -> None:
+    go = ups.folder / "go"
+    async with asyncio.timeout(PATIENCE):
+        client = await ups.start(f"--data={ups.folder / 'data'}")
+        waits = f"echo before; while ! test -e {go}; do sleep 0.05; done; echo after"
+        await client.of(Job.resource).create(job("long", ["sh", "-c", waits], backoffLimit=0))
+        while await client.of(Job).get(("default", "long")) and not (await output_or_nothing(client)):
+            await asyncio.sleep(0.05)
+        await ups.stop(signal.SIGKILL)
+        go.touch()
+        client = await ups.start(f"--data={ups.folder / 'data'}")
+        done = await until_done(client, "long")
+        assert (done.status.succeeded, done.status.failed) == (1, 0)
+        assert await output(client, "long") == b"before\nafter\n"
+        assert await ups.stop() == 0
+
+
+async def output_or_nothing(client: Client) -> bytes:
+    pods = (await client.of(Pod).list(Scope("default", labels="job-name=long"))).items
+    if not pods or pods[0].status.phase != "Running":
+        return b""
+    return await client.of(Pod).log(("default", pods[0].metadata.name))
+
+
+async def test_simulated_nodes_by_number(ups: Ups) -> None:
+    async with asyncio.timeout(PATIENCE):
+        client = await ups.start("--ephemeral", "--nodes=20", "--node-labels=rack=r{0..3}", "--run-seconds=0.1")
+        assert "20 nodes, each: cpu 8, memory 32Gi, pods 110; runtime simulated" in ups.said
+        nodes = (await client.of(Node).list()).items
+        assert sorted({each.metadata.labels["rack"] for each in nodes}) == ["r0", "r1", "r2", "r3"]
+        await client.of(Job.resource).create(job("wide", parallelism=40, completions=40))
+        assert (await until_done(client, "wide")).status.succeeded == 40
+        assert await ups.stop() == 0
