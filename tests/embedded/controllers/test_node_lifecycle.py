@@ -114,6 +114,15 @@ async def test_nodes_are_emptied_one_by_one(world: Workshop) -> None:
     assert all([(UNREACHABLE, "NoExecute") in taints_of(await world.get(host)) for host in hosts])
 
 
+async def test_a_lost_node_costs_nothing_more(world: Workshop) -> None:
+    await world.create(node("lost"))
+    await world.create(node("alive"))
+    await pass_time(world, 80, "alive")
+    before = world.meddler.count("PATCH")
+    await pass_time(world, 100, "alive")
+    assert world.meddler.count("PATCH") == before
+
+
 async def test_a_node_with_a_longer_lease_is_given_longer(world: Workshop) -> None:
     slow, _ = await world.create(node("slow")), await world.create(node("alive"))
     await renew(world, "slow", seconds=200)

@@ -109,8 +109,10 @@ class NodeLifecycle(BuiltIn[str]):
             return None  # the change itself brings the node back here
         if ready_status(node) == "Unknown":
             await self._mark_pods(node)
-        waits = not await self._taint(node)
-        return Requeue(LOOK_AGAIN if waits else max(left, LOOK_AGAIN))
+        is_settled = await self._taint(node)
+        if left > 0:
+            return Requeue(left if is_settled else min(left, LOOK_AGAIN))
+        return None if is_settled and ready_status(node) == "Unknown" else Requeue(LOOK_AGAIN)
 
     def _grace(self, node: Node) -> float:
         if not ready_status(node):

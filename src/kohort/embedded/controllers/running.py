@@ -13,6 +13,7 @@ from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.embedded.controllers.node_lifecycle import NodeLifecycle
 from kohort.embedded.controllers.pod_cleanup import PodCleanup
 from kohort.embedded.controllers.replicasets.controller import ReplicaSets
+from kohort.embedded.controllers.stale_disruptions import StaleDisruptions
 from kohort.embedded.controllers.statefulsets.controller import StatefulSets
 from kohort.embedded.controllers.taint_eviction import TaintEviction
 from kohort.embedded.controllers.ttl import ExpiredJobs
@@ -29,6 +30,7 @@ ALL: tuple[Make, ...] = (
     Deployments,
     StatefulSets,
     Budgets,
+    StaleDisruptions,
     NodeLifecycle,
     TaintEviction,
     PodCleanup,
