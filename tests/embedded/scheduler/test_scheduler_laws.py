@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from embedded.scheduler.things import HOST, ZONE, Object, Site, away, near, node, pod, spread
 from kohort.api.amounts import to_amount
+from kohort.api.codec import decode, encode
 from kohort.embedded.scheduler.cluster import NodeRecord, PodRecord
+from kohort.embedded.scheduler.demands import Demands
 from kohort.embedded.scheduler.placement import Found
+from kohort.embedded.scheduler.seen import SeenPod, lean
 
 TAINT = {"key": "k", "effect": "NoSchedule"}
 TOLERATION = {"key": "k", "operator": "Exists"}
@@ -211,6 +214,24 @@ def test_counts_kept_by_and_by_equal_a_fresh_count(steps: list[tuple[int, bool]]
                 fresh[f"n{key % 3}"] = fresh.get(f"n{key % 3}", 0) + 1
         assert counted == fresh
         assert sum(sum(each.values()) for each in site.cluster.tallies.repelling.values()) == len(there)
+
+
+def test_pods_of_one_shape_share_what_they_ask_for() -> None:
+    tokens = [[{"name": f"token-{name}", "projected": {}}] for name in "ab"]
+    first, second = (
+        lean(
+            decode(
+                encode(pod(f"p{index}", cpu="1", labels={"index": str(index)}, nodeName=f"n{index}", volumes=each)),
+                SeenPod,
+            )
+        )
+        for index, each in enumerate(tokens)
+    )
+    assert first.spec.containers is second.spec.containers
+    assert (first.spec.node_name, second.spec.node_name) == ("n0", "n1")
+    assert Demands().of(first).requests == (("cpu", 1000),)
+    demands = Demands()
+    assert demands.of(first) is demands.of(second), "neither labels nor volumes without a claim make another shape"
 
 
 def test_amounts_are_compared_exactly() -> None:

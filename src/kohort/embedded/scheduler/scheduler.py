@@ -53,6 +53,8 @@ class Scheduler:
         self._preemptor = Preemptor(self.cluster, self._placer, self._watching.budgets)
         self._binder = Binder(client, self._on_outcome)
         self._news = asyncio.Event()
+        self._looked = self._clock.now()
+        """When it was last seen to it that nobody rests for ever."""
         self._tasks: list[asyncio.Task[None]] = []
 
     # Its life
@@ -112,7 +114,9 @@ class Scheduler:
     def _turn(self) -> None:
         """Place some pods; says by `_news` whether there is more to do at once."""
         now = self._clock.now()
-        self.queue.wake_impatient(now)
+        if now - self._looked >= LONGEST_SLEEP:
+            self._looked = now
+            self.queue.wake_impatient(now)
         self._signs.wake(now)
         for _ in range(SLICE):
             if self._binder.is_busy:
