@@ -1,0 +1,93 @@
+"""What a pod costs: writes to the server, tasks, and memory of the agent."""
+
+import asyncio
+import tracemalloc
+from collections import Counter
+
+import msgspec
+
+from embedded.nodes.worlds import World, node, pod
+from embedded.server.clusters import ADMIN, running_cluster
+from kohort.embedded.nodes.agent import NodeAgent
+from kohort.embedded.nodes.manifests import Site
+from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.seen import SeenPods
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.nodes.work import Office, PodWork
+from kohort.kube.client import Client
+from kohort.kube.clock import VirtualClock
+from kohort.kube.transport import Request, Response, Transport
+
+PODS = 60
+
+
+class Counting:
+    """A transport that counts what goes through it."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner = inner
+        self.sent: Counter[tuple[str, str]] = Counter()
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        self.sent[request.method, request.path.split("/")[-1]] += 1
+        return await self.inner.send(request, timeout)
+
+    async def close(self) -> None:
+        await self.inner.close()
+
+
+async def test_a_pod_costs_two_writes_and_no_task() -> None:
+    async with running_cluster() as cluster:
+        network = Counting(cluster.core.transport(ADMIN))
+        client = Client(network, cluster.clock)
+        nodes = tuple(node(f"n{number}") for number in range(20))
+        agent = NodeAgent(client, Registration(nodes, leaving=Leaving.KEEP), SimulatedRuntime(cluster.clock))
+        await agent.start(Site())
+        world = World(cluster, agent, client)
+        network.sent.clear()
+        tasks = len(asyncio.all_tasks())
+        for number in range(PODS):
+            await cluster.create(pod(f"p{number}", on=f"n{number % 20}", says={"run_seconds": 5}))
+        await world.after(1)
+        assert len(asyncio.all_tasks()) <= tasks + 2
+        await world.after(9)
+        assert Counter(await phases(world)) == {"Succeeded": PODS}
+        assert network.sent["PATCH", "status"] == 2 * PODS
+        assert not [what for what in network.sent if what[0] == "GET"]
+        await agent.stop()
+
+
+async def phases(world: World) -> list[str]:
+    items = (await world.cluster.get("/api/v1/namespaces/default/pods"))["items"]
+    return [each["status"]["phase"] for each in items]
+
+
+async def test_a_pod_takes_less_than_three_kilobytes() -> None:
+    clock, count = VirtualClock(), 2000
+    kind, runtime = SeenPods(ours={"one"}), SimulatedRuntime(clock)
+    await runtime.start()
+    office = Office(lambda _: None, lambda _, __: None)
+    bodies = [msgspec.json.encode(_found(number)) for number in range(count)]
+    kept = []
+    tracemalloc.start()
+    for body in bodies:
+        seen = kind.read(body)
+        whole, _ = seen.whole()
+        assert seen.shape is not None
+        work = PodWork(seen, seen.shape, whole["status"], office)
+        work.running = runtime.run(whole, work)
+        work.knows(work.status(seen, "127.0.0.1", clock.wall()), "1")
+        seen.let_go()
+        kept.append((seen, work))
+    del whole
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert size / count < 3000
+    await runtime.stop()
+
+
+def _found(number: int) -> dict[str, object]:
+    """A pod as it comes from a server, with all that others have written on it."""
+    body = pod(f"job-{number}-x7k2p", says={"run_seconds": 3600})
+    more = {"uid": f"{number:036}", "resourceVersion": str(number), "managedFields": [{"manager": "x" * 2000}]}
+    return {**body, "metadata": {**body["metadata"], **more}, "status": {"phase": "Pending"}}
