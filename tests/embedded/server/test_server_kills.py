@@ -101,8 +101,8 @@ async def test_nothing_acknowledged_is_lost_and_watches_resume(tmp_path: Path) -
             since = await _load_and_kill(server, transport, ledger, since)
             await transport.close()
             transport = await server.start()
-        await _hear_the_rest(transport, ledger, since)
-        _check(ledger, await _listed(transport))
+            since = await _hear_the_rest(transport, ledger, since)
+            _check(ledger, await _listed(transport))
     finally:
         await transport.close()
         server.kill()
@@ -179,14 +179,17 @@ async def _changes(transport: HttpTransport, since: str) -> AsyncGenerator[Any, 
         await response.close()
 
 
-async def _hear_the_rest(transport: HttpTransport, ledger: Ledger, since: str) -> None:
+async def _hear_the_rest(transport: HttpTransport, ledger: Ledger, since: str) -> str:
+    """Resume the watch on the new server and hear what is left; where it stands then."""
     newest = max((int(item["metadata"]["resourceVersion"]) for item in await _listed(transport)), default=0)
     if newest <= int(since):
-        return
+        return since
     async with asyncio.timeout(PATIENCE), aclosing(_changes(transport, since)) as changes:
         async for change in changes:
-            if int(_note(ledger, change)) >= newest:
-                return
+            since = _note(ledger, change)
+            if int(since) >= newest:
+                break
+    return since
 
 
 async def _listed(transport: HttpTransport) -> list[Any]:

@@ -193,6 +193,18 @@ async def test_nonsense_gets_an_answer_without_a_traceback(wire: Wire, head: byt
     writer.close()
 
 
+async def test_a_question_for_the_head_gets_no_body(wire: Wire) -> None:
+    reader, writer = await connect(wire)
+    writer.write(b"HEAD /openapi/v3/api/v1 HTTP/1.1\r\nHost: x\r\n\r\n")
+    writer.write(b"HEAD %b?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n" % MAPS.encode())
+    writer.write(b"GET /version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    async with asyncio.timeout(10):
+        heads = (await reader.read()).split(b"\r\n\r\n")
+    assert [head.split()[1] for head in heads[:3]] == [b"200", b"405", b"200"]
+    assert b"gitVersion" in heads[3]
+    writer.close()
+
+
 async def test_watchers_hear_what_happens_and_leave_nothing_behind(wire: Wire) -> None:
     url = wire.url(f"{MAPS}?watch=1&fieldSelector=metadata.name=news")
     streams = [await wire.client.get(url, ssl=wire.with_certificate) for _ in range(20)]

@@ -111,7 +111,7 @@ class Listener:
         if len(body) >= COMPRESSED_FROM and _accepts_gzip(request):
             body = await _compressed(body)
             answer = replace(answer, body=body).with_headers(_IN_GZIP)
-        if len(body) > _PIECE:
+        if len(body) > _PIECE and request.method != "HEAD":
             return await self._send_in_pieces(request, answer, body)
         return _response(answer, close=self._stopping)
 

@@ -124,6 +124,8 @@ class Router:
             return text_answer("404 page not found\n", 404)
         if resource is None or target.rest:
             raise unknown_path()
+        if request.method == "HEAD":
+            raise _not_allowed()
         call = Call(request, target, resource, user, self._clock)
         if target.subresource:
             return await self._subresource_handler(call)(call)
