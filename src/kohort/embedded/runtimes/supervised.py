@@ -1,6 +1,7 @@
 """Supervision with hands and a clock: feeds the state machine, has its orders carried out, tells the agent."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
@@ -8,11 +9,13 @@ from typing import Any, Protocol
 from kohort.embedded.nodes.runtime import ContainerStatus, Failure, Note, Reports, Waiting
 from kohort.embedded.runtimes.orders import Event, Kill, Order, PreStop, Refused, Start, Term
 from kohort.embedded.runtimes.supervision import Crew, Past, Supervision
-from kohort.kube.clock import Clock
+from kohort.kube.clock import Clock, within
 
 log = logging.getLogger(__name__)
 
 RETRY = 10.0
+SLACK = 5.0
+"""Seconds beyond the grace that an end may take."""
 
 
 class Hands(Protocol):
@@ -50,7 +53,7 @@ class Supervised:
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at: float | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._told = False
+        self._over = asyncio.Event()
         self._preparing: dict[str, asyncio.Task[None]] = {}
 
     def begin(self) -> None:
@@ -101,6 +104,15 @@ class Supervised:
         """Whether nothing will run again."""
         return self._machine.settled
 
+    async def end(self, grace: float) -> None:
+        """End all containers and wait until they have, but not for ever."""
+        self.stop(grace)
+        with contextlib.suppress(TimeoutError):
+            await within(self._clock, grace + SLACK, self._wait())
+
+    async def _wait(self) -> None:
+        await self._over.wait()
+
     def status(self, name: str) -> ContainerStatus:
         """One container now."""
         state = self._machine.state
@@ -133,8 +145,8 @@ class Supervised:
         for order in orders:
             self._give(order)
         self._set_alarm()
-        if self._machine.settled and not self._told:
-            self._told = True
+        if self._machine.settled and not self._over.is_set():
+            self._over.set()
             self._hands.finished()
 
     def _give(self, order: Order) -> None:

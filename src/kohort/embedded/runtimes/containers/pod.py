@@ -102,6 +102,10 @@ class ContainerPod:
         self._yard.devices.release(self.pod.metadata.uid)
         await asyncio.to_thread(self._places.remove)
 
+    async def end(self) -> None:
+        """End all containers with the grace that the pod asks for, and wait for it."""
+        await self._supervised.end(crew_of(self.pod).grace)
+
     async def leave(self) -> None:
         """Leave the containers to the engine and to the next agent."""
         await self._supervised.close()

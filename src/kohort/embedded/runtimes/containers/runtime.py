@@ -26,7 +26,7 @@ from kohort.embedded.runtimes.containers.pod import ContainerPod, Yard, state_of
 from kohort.embedded.runtimes.devices import Devices, Share
 from kohort.embedded.runtimes.pods import read_pod
 from kohort.embedded.runtimes.process.scratch import make_data
-from kohort.embedded.runtimes.settings import ProcessSettings
+from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
 from kohort.embedded.runtimes.supervision import Past
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -50,7 +50,7 @@ class Left:
 
 
 class ContainersRuntime:
-    """Runs pods with a container engine; `stop` leaves them running for the next agent."""
+    """Runs pods with a container engine; `stop` leaves them running, or ends them, as the settings say."""
 
     def __init__(self, engine: str, client: Client, settings: ProcessSettings) -> None:
         self._name = engine
@@ -74,10 +74,12 @@ class ContainersRuntime:
         self._sweeper = asyncio.create_task(self._sweep(self._engine))
 
     async def stop(self) -> None:
-        """Leave all pods to the engine."""
+        """Leave all pods to the engine, or end them."""
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
+        if self._settings.at_stop is AtStop.END:
+            await asyncio.gather(*(pod.end() for pod in self._pods.values() if not pod.settled))
         for pod in self._pods.values():
             await pod.leave()
 

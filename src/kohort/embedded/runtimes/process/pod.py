@@ -1,7 +1,6 @@
 """One pod as processes: carries out the orders of its supervision through its shim, and tells what the shim says."""
 
 import asyncio
-import contextlib
 import json
 import signal
 from collections.abc import AsyncIterator, Mapping
@@ -29,7 +28,6 @@ from kohort.embedded.runtimes.sources import NotThereError
 from kohort.embedded.runtimes.supervised import Supervised
 from kohort.embedded.runtimes.supervision import Past
 from kohort.embedded.server.logs import LogOptions
-from kohort.kube.clock import within
 
 WHO = "pod.json"
 
@@ -53,7 +51,6 @@ class ProcessPod:
         self._told: set[tuple[str, int, str]] = {(name, each.attempt, "started") for name, each in past.items()}
         self._told |= {(name, each.attempt, "ended") for name, each in past.items() if name not in self._live}
         self._said: set[str] = set()
-        self._settled = asyncio.Event()
 
     def begin(self, share: Share | None, link: Link | None) -> None:
         """Take the pod over, with the devices and the shim that it has, or from the start."""
@@ -107,22 +104,13 @@ class ProcessPod:
             await self._link.close()
 
     @property
-    def grace(self) -> float:
-        """The seconds that its containers have to end."""
-        return crew_of(self.pod).grace
-
-    @property
     def settled(self) -> bool:
         """Whether nothing will run again."""
         return self._supervised.settled
 
-    async def wait_settled(self, seconds: float) -> None:
-        """Wait until nothing runs, but not for ever."""
-        with contextlib.suppress(TimeoutError):
-            await within(self._home.client.clock, seconds, self._wait())
-
-    async def _wait(self) -> None:
-        await self._settled.wait()
+    async def end(self) -> None:
+        """End all containers with the grace that the pod asks for, and wait for it."""
+        await self._supervised.end(crew_of(self.pod).grace)
 
     # Orders of the supervision
 
@@ -150,7 +138,6 @@ class ProcessPod:
 
     def finished(self) -> None:
         """Let devices and shim go; book and logs stay until the pod is gone."""
-        self._settled.set()
         self._home.devices.release(self.pod.metadata.uid)
         if self._link is not None:
             self._supervised.spawn(self._dismiss(self._link))

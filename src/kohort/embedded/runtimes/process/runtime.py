@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 ORPHANS_AGAIN = 10.0
 LONGEST_ORPHANS_AGAIN = 600.0
 """Seconds until the API is asked again about pods that nobody has claimed; doubling, up to the second."""
-SLACK = 5.0
 
 
 @dataclass(slots=True)
@@ -176,10 +175,7 @@ class ProcessRuntime:
         await asyncio.to_thread(self._home.remove, found.places)
 
     async def _end_all(self) -> None:
-        pods = {pod: pod.grace for pod in self._pods.values() if not pod.settled}
-        for pod, grace in pods.items():
-            pod.stop(grace)
-        await asyncio.gather(*(pod.wait_settled(grace + SLACK) for pod, grace in pods.items()))
+        await asyncio.gather(*(pod.end() for pod in self._pods.values() if not pod.settled))
 
 
 def _tell(abilities: Abilities) -> None:
