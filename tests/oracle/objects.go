@@ -77,7 +77,7 @@ func (w *world) put(manifest json.RawMessage) {
 			w.localQueues.Update(event.TypedUpdateEvent[*kueue.LocalQueue]{ObjectOld: &old, ObjectNew: &queue})
 		}
 	case "Workload":
-		w.putWorkload(read[kueue.Workload](manifest))
+		w.putWorkload(asStored(read[kueue.Workload](manifest)))
 	default:
 		panic("scenarios know no " + kind)
 	}

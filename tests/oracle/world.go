@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
 	"time"
 
@@ -181,6 +182,14 @@ func (w *world) get(
 	return nil
 }
 
+// asStored is a copy as a server would give it back: what was written as empty is absent, and equal things hash alike.
+func asStored[T any](value T) (stored T) {
+	raw, err := json.Marshal(value)
+	must(err)
+	must(json.Unmarshal(raw, &stored))
+	return stored
+}
+
 // patchStatus applies a workload's status on the server's behalf: one manager owns it all, so what is sent replaces what is
 // stored, but for the pods that the job reclaims.
 func (w *world) patchStatus(
@@ -200,7 +209,7 @@ func (w *world) patchStatus(
 		return apierrors.NewConflict(resource, sent.Name, nil)
 	}
 	reclaimable := stored.Status.ReclaimablePods
-	stored.Status = *sent.Status.DeepCopy()
+	stored.Status = asStored(sent.Status)
 	stored.Status.ReclaimablePods = reclaimable
 	if err := cl.SubResource(subresource).Update(ctx, &stored); err != nil {
 		return err
