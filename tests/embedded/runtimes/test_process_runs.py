@@ -77,17 +77,18 @@ async def test_containers_are_restarted_with_their_old_log_at_hand(world: World)
 
 
 async def test_init_containers_come_first_and_sidecars_stay(world: World) -> None:
-    order = "echo $0 >> $SHARED/order"
+    order = "echo $0 >> $KOHORT_ROOT/shared/order"
     shared = {
         "volumeMounts": [{"name": "shared", "mountPath": "/shared"}],
-        "env": [{"name": "SHARED", "value": "/shared"}],
     }
     helper = container("helper", script=f"{order}; sleep 1000", restartPolicy="Always", **shared)
     helper["command"].append("helper")
     first = container("first", script=order, **shared)
     first["command"].append("first")
     main = container(
-        "main", script="while ! grep helper /shared/order; do sleep 0.01; done; cat /shared/order", **shared
+        "main",
+        script="while ! grep helper $KOHORT_ROOT/shared/order; do sleep 0.01; done; cat $KOHORT_ROOT/shared/order",
+        **shared,
     )
     run = world.run(pod(main, init=(helper, first), volumes=[{"name": "shared", "emptyDir": {}}]))
     state = await run.over()
@@ -120,7 +121,7 @@ async def test_a_pod_whose_command_does_not_exist_can_be_stopped_while_it_waits(
 
 
 async def test_the_last_words_become_the_message(world: World) -> None:
-    end = await world.run(pod(container(script="printf 'bad luck' > /dev/termination-log; exit 1"))).end()
+    end = await world.run(pod(container(script="printf 'bad luck' > $KOHORT_ROOT/dev/termination-log; exit 1"))).end()
     assert end.message == "bad luck"
 
 

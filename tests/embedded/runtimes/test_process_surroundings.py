@@ -71,6 +71,7 @@ async def test_nothing_of_the_agent_s_environment_leaks(world: World, monkeypatc
 
 
 async def test_volumes_are_at_their_mount_paths(world: World) -> None:
+    world.needs_mount_paths()
     await world.cluster.create(config_map("settings", color="red", size="10"))
     await world.cluster.create(secret("keys", {"token": "hush"}))
     about = [{"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}]
@@ -106,6 +107,7 @@ async def test_volumes_are_at_their_mount_paths(world: World) -> None:
 
 
 async def test_a_volume_can_be_for_reading_only(world: World) -> None:
+    world.needs_mount_paths()
     mount = {"name": "scratch", "mountPath": "/kohort-test", "readOnly": True}
     found = container(script="touch /kohort-test/x 2>/dev/null || echo no", volumeMounts=[mount])
     assert await output(world, pod(found, volumes=[{"name": "scratch", "emptyDir": {}}])) == "no\n"
@@ -113,12 +115,14 @@ async def test_a_volume_can_be_for_reading_only(world: World) -> None:
 
 async def test_containers_share_volumes_and_survive_restarts_with_them(world: World) -> None:
     mounts: Object = {"volumeMounts": [{"name": "shared", "mountPath": "/kohort-test"}]}
-    writer = container("writer", script="echo word > /kohort-test/new; mv /kohort-test/new /kohort-test/word", **mounts)
-    reader = container(script="while ! test -e /kohort-test/word; do sleep 0.01; done; cat /kohort-test/word", **mounts)
+    writer = container("writer", script="cd $KOHORT_ROOT/kohort-test; echo word > new; mv new word", **mounts)
+    script = "cd $KOHORT_ROOT/kohort-test; while ! test -e word; do sleep 0.01; done; cat word"
+    reader = container(script=script, **mounts)
     assert await output(world, pod(reader, writer, volumes=[{"name": "shared", "emptyDir": {}}])) == "word\n"
 
 
 async def test_a_working_directory_that_is_not_there_is_made(world: World) -> None:
+    world.needs_mount_paths()
     assert await output(world, pod(container(script="pwd", workingDir="/kohort-test/deep"))) == "/kohort-test/deep\n"
     assert await output(world, pod(container(script="pwd", workingDir="/usr"))) == "/usr\n"
 
@@ -188,7 +192,7 @@ async def test_a_config_map_that_comes_late_lets_the_container_start(world: Worl
 
 
 async def test_a_volume_that_is_missing_is_waited_for_too(world: World) -> None:
-    found = container(script="cat /kohort-test/color", volumeMounts=[{"name": "late", "mountPath": "/kohort-test"}])
+    found = container(script="cat $KOHORT_ROOT/late/color", volumeMounts=[{"name": "late", "mountPath": "/late"}])
     run = world.run(pod(found, volumes=[{"name": "late", "configMap": {"name": "late"}}]))
     await run.until(lambda: run.told.messages("FailedMount"))
     assert run.told.messages("FailedMount") == [
@@ -216,7 +220,7 @@ async def test_paths_of_the_machine_are_for_those_whom_the_node_allows(tmp_path:
     (allowed / "file").write_text("here")
     (allowed / "way-out").symlink_to("/etc")
     async with running_world(tmp_path / "data", host_paths=(str(allowed),)) as world:
-        found = container(script="cat /kohort-test/file", volumeMounts=[{"name": "host", "mountPath": "/kohort-test"}])
+        found = container(script="cat $KOHORT_ROOT/host/file", volumeMounts=[{"name": "host", "mountPath": "/host"}])
         for path, fine in ((allowed, True), (Path("/etc"), False), (allowed / "way-out", False)):
             run = world.run(pod(found, volumes=[{"name": "host", "hostPath": {"path": str(path)}}]))
             state = await run.over()
@@ -263,11 +267,11 @@ async def test_who_asks_for_no_device_sees_none(tmp_path: Path) -> None:
 @as_root
 async def test_a_container_can_run_as_another_user() -> None:
     found = container(
-        script="id -u; id -g; touch mine && stat -c %u mine; stat -c %u /kohort-test/x",
+        script="id -u; id -g; touch mine && stat -c %u mine; stat -c %u $KOHORT_ROOT/kohort-test/x",
         securityContext={"runAsUser": 61234},
     )
     found["volumeMounts"] = [{"name": "shared", "mountPath": "/kohort-test"}]
-    first = container("first", script="touch /kohort-test/x", volumeMounts=found["volumeMounts"])
+    first = container("first", script="touch $KOHORT_ROOT/kohort-test/x", volumeMounts=found["volumeMounts"])
     body = pod(found, init=(first,), volumes=[{"name": "shared", "emptyDir": {}}])
     body["spec"]["securityContext"] = {"runAsUser": 61000, "runAsGroup": 61001}
     with TemporaryDirectory(prefix="kohort-test-") as place:

@@ -11,6 +11,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
 from kohort.embedded.nodes.runtime import ContainerStatus, Note, PodState, Running, RunningPod, Runtime, Terminated
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
@@ -122,6 +124,12 @@ class World:
     data: Path
     runtime: Runtime
     runs: list[Run] = field(default_factory=list)
+
+    def needs_mount_paths(self) -> None:
+        """Skip a test where containers can't see volumes at their mount paths."""
+        abilities = self.runtime.abilities  # type: ignore[attr-defined]
+        if not abilities.own_roots:
+            pytest.skip(f"this machine permits no mount namespaces: {abilities.why_not}")
 
     def run(self, found: Object) -> Run:
         told = Told()

@@ -66,7 +66,7 @@ class Shelf:
         fresh.mkdir(parents=True)
         fresh.chmod(0o777 if kind == "emptyDir" else 0o755)
         for file in files:
-            _write(fresh, file)
+            write_file(fresh, file)
         fresh.rename(directory)
         return directory
 
@@ -169,7 +169,8 @@ def _kind(volume: Mapping[str, Any]) -> str:
     )
 
 
-def _write(directory: Path, file: File) -> None:
+def write_file(directory: Path, file: File) -> None:
+    """Write a file of a volume, with its mode from the start; raises NotThereError for one that lies outside."""
     parts = file.path.split("/")
     if file.path.startswith("/") or ".." in parts or not file.path:
         raise NotThereError(f"invalid path {file.path!r} in a volume: it must stay inside")

@@ -9,6 +9,7 @@ import fcntl
 import json
 import logging
 import os
+import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -83,6 +84,8 @@ class ProcessRuntime:
 
     async def start(self) -> None:
         """Find out what is permitted, and what a former agent has left."""
+        if platform.system() != "Linux":
+            raise RuntimeSetupError("the process runtime needs Linux: choose another one (simulated, podman, docker)")
         make_data(self._settings.data)
         self._take_lock()
         abilities = await find_abilities(self._settings)
