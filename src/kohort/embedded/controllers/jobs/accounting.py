@@ -11,7 +11,7 @@ import msgspec
 
 from kohort.api.core.batch import UncountedTerminatedPods
 from kohort.embedded.controllers.jobs.census import Census, has_place, held_pods
-from kohort.embedded.controllers.jobs.endings import Ending
+from kohort.embedded.controllers.jobs.endings import COMPLETED, Ending
 from kohort.embedded.controllers.jobs.failures import has_failed, judge
 from kohort.embedded.controllers.jobs.indexes import Indexes
 from kohort.embedded.controllers.jobs.views import SeenJob, SeenJobStatus, index_of
@@ -93,8 +93,8 @@ def _note(job: SeenJob, census: Census, ledger: _Ledger, pod: SeenPod, ending: E
 
 
 def _has_ended_badly(job: SeenJob, pod: SeenPod, ending: Ending | None) -> bool:
-    """When a Job fails, so has every pod that had not ended; when it succeeds, none that was stopped for it has."""
-    if ending is None:
+    """When a Job fails, so has every pod that had not ended; none has that was stopped because others were enough."""
+    if ending is None or ending == COMPLETED:
         return has_failed(job, pod)
     return pod.status.phase == "Failed" or not ending.is_success
 

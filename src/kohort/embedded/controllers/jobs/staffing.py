@@ -9,7 +9,7 @@ from datetime import datetime
 
 from kohort.embedded.controllers.jobs.census import Census, has_place, held_pods, indexes_of
 from kohort.embedded.controllers.jobs.failures import FailureRecord, IndexFailures, failures_with, index_wait
-from kohort.embedded.controllers.jobs.views import SeenJob, index_of
+from kohort.embedded.controllers.jobs.views import SeenJob, index_of, is_tracked
 from kohort.embedded.controllers.seen import SeenPod
 
 MOST_AT_ONCE = 500
@@ -111,14 +111,17 @@ def _misplaced(job: SeenJob, active: Sequence[SeenPod]) -> tuple[list[SeenPod], 
     return [pod for pod in active if pod.metadata.uid not in chosen], list(best.values())
 
 
-def _advance(pod: SeenPod) -> tuple[bool, int, bool, float, int, float]:
-    """How far a pod has come: placed, running, ready, ready for long, seldom restarted, old."""
+def _advance(pod: SeenPod) -> tuple[bool | int | float, ...]:
+    """How far a pod has come: placed, running, ready, ready for long, seldom restarted, old.
+
+    Before all that it is tracked: one that is not was let go by a controller that did not live to delete it.
+    """
     created = pod.metadata.creation_timestamp
     since = pod.ready_since()
     restarts = max(_restarts(pod), default=0)
     age = -created.timestamp() if created else float("-inf")
-    ready = since is not None
-    return bool(pod.spec.node_name), _PHASES.get(pod.status.phase, 0), ready, -(since or 0.0), -restarts, age
+    placed, phase = bool(pod.spec.node_name), _PHASES.get(pod.status.phase, 0)
+    return is_tracked(pod), placed, phase, since is not None, -(since or 0.0), -restarts, age
 
 
 def _restarts(pod: SeenPod) -> Iterable[int]:

@@ -1,0 +1,123 @@
+"""Controllers that die at any request, one after the other, carry a Job to the end that one alone would reach."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from embedded.collector.worlds import Meddler
+from embedded.controllers.jobs.job_worlds import JobWorld, job
+from embedded.server.clusters import ADMIN, Cluster, Object, running_cluster
+from kohort.embedded.controllers.jobs.controller import JobController
+from kohort.kube.client import Client
+from kohort.kube.errors import LostAnswerError, UnreachableError
+from kohort.kube.informer import Informers
+from kohort.kube.transport import Request, Response, Transport
+
+COMPLETIONS = 5
+
+
+class Mortal:
+    """A transport that dies after so many writes; the last one arrives, and its answer is lost."""
+
+    def __init__(self, inner: Transport, writes: int) -> None:
+        self._inner = inner
+        self._left = writes
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        if request.method == "GET" and self._left > 0:
+            return await self._inner.send(request, timeout)
+        self._left -= 1
+        if self._left < 0:
+            raise UnreachableError("dead")
+        response = await self._inner.send(request, timeout)
+        if self._left == 0:
+            await response.close()
+            raise LostAnswerError("dead")
+        return response
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+@asynccontextmanager
+async def _controller(cluster: Cluster, writes: int) -> AsyncIterator[None]:
+    """A controller that lives for so many writes."""
+    client = Client(Mortal(cluster.core.transport(ADMIN), writes), cluster.clock)
+    informers = Informers(client)
+    controller = JobController(client, informers)
+    informers.start()
+    await asyncio.wait_for(informers.wait_live(), 10)
+    controller.start()
+    try:
+        yield
+    finally:
+        stopping = asyncio.gather(controller.stop(), informers.stop())
+        while not stopping.done():
+            await cluster.clock.advance(5)
+        await stopping
+
+
+class Fate:
+    """What befell the pods of a Job."""
+
+    def __init__(self, world: JobWorld, random: Random) -> None:
+        self._world = world
+        self._random = random
+        self.succeeded: set[str] = set()
+        self.failed: set[str] = set()
+
+    async def strike(self) -> None:
+        """Let one active pod succeed, fail, or be deleted."""
+        active = await self._world.active()
+        if not active:
+            return
+        pod = self._random.choice(active)
+        how = self._random.choice(("succeed", "succeed", "fail", "delete"))
+        if pod["metadata"].get("finalizers"):
+            # One without was let go before it ended, and counts for nothing whatever it does.
+            (self.succeeded if how == "succeed" else self.failed).add(pod["metadata"]["uid"])
+        if how == "delete":
+            await self._world.run(pod)
+            await self._world.delete(pod)
+        else:
+            await self._world.end(pod, code=int(how == "fail"))
+
+    async def let_go(self) -> None:
+        """Let pods end that were asked to."""
+        for pod in await self._world.pods():
+            if "deletionTimestamp" in pod["metadata"] and pod["status"]["phase"] == "Running":
+                await self._world.delete(pod, gracePeriodSeconds=0)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 14, 21])
+async def test_however_often_controllers_die_every_pod_is_counted_once(seed: int) -> None:
+    random = Random(seed)  # noqa: S311
+    async with running_cluster() as cluster:
+        world = JobWorld(cluster, Meddler(cluster.core.transport(ADMIN)))
+        fate = Fate(world, random)
+        made = await world.create(job(completions=COMPLETIONS, parallelism=2, backoffLimit=1000))
+        for _ in range(60):
+            async with _controller(cluster, random.randint(1, 12)):
+                await _live(world, fate, random)
+            if "Complete" in await world.conditions(made):
+                break
+        await _check(world, made, fate)
+
+
+async def _live(world: JobWorld, fate: Fate, random: Random) -> None:
+    for _ in range(random.randint(1, 3)):
+        await world.clock.advance(2)
+        await fate.strike()
+        await world.clock.advance(random.choice((1, 700)))
+        await fate.let_go()
+
+
+async def _check(world: JobWorld, made: Object, fate: Fate) -> None:
+    status = await world.status(made)
+    assert "Complete" in await world.conditions(made)
+    assert (status["succeeded"], len(fate.succeeded)) == (COMPLETIONS, COMPLETIONS)
+    assert status.get("failed", 0) == len(fate.failed)
+    assert status["uncountedTerminatedPods"] == {}
