@@ -5,6 +5,7 @@ in a user namespace of their own; where neither can be had, these tests say so a
 """
 
 import asyncio
+import json
 import os
 import resource
 import time
@@ -16,9 +17,11 @@ import pytest
 
 from embedded.runtimes.worlds import World, container, pod, running_world
 from kohort.embedded.runtimes.process.preparing import tasks_of
+from kohort.embedded.runtimes.process.shim.output import BURST
 
 NOBODY_ELSE = 61235
 LIMIT = 40
+RATE = 8 << 20
 
 
 NO_GROUP = Path("/no/control/group")
@@ -27,7 +30,7 @@ NO_GROUP = Path("/no/control/group")
 @pytest.fixture(params=[None, NO_GROUP], ids=["as the machine permits", "without control groups"])
 async def narrow(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     """A runtime whose containers may have few processes."""
-    settings = {"processes": LIMIT, "log_size": 1 << 20, "log_rate": 8 << 20, "cgroup": request.param}
+    settings = {"processes": LIMIT, "log_size": 1 << 20, "log_rate": RATE, "cgroup": request.param}
     with TemporaryDirectory(prefix="kohort-test-") as place:
         Path(place).chmod(0o711)
         async with running_world(Path(place) / "data", **settings) as world:
@@ -72,6 +75,12 @@ async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: World) -> N
             await asyncio.sleep(0.01)
 
 
+def written_by_shim(world: World, pod_uid: str) -> int:
+    book = json.loads((world.data / "pods" / pod_uid / "state.json").read_text())
+    lines = Path(f"/proc/{book['shim']['pid']}/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["wchar"])
+
+
 async def test_a_program_that_prints_without_end_is_slowed_down(narrow: World) -> None:
     run = narrow.run(pod(container(command=["yes", "x" * 1000])))
     await run.started()
@@ -87,6 +96,8 @@ async def test_a_program_that_prints_without_end_is_slowed_down(narrow: World) -
     assert sum(path.stat().st_size for path in logs.iterdir()) <= 2 * (1 << 20)
     assert after.ru_utime - before.ru_utime < 0.5, "the agent itself does none of the copying"
     assert longest < 0.5
+    allowed = RATE * (time.monotonic() - began + BURST) + (4 << 20)
+    assert written_by_shim(narrow, run.pod["metadata"]["uid"]) < allowed
     run.running.stop(0)
     await run.over()
     assert len(await run.log(tail_lines=3)) == 3 * 1001

@@ -9,8 +9,10 @@ import time
 
 CHUNK = 65536
 LONGEST_PIECE = 16384
-CPU_REST = 3.0
-"""So many times as long as the copying took is rested: at most a quarter of one core is ever spent on it."""
+CPU_SHARE = 0.25
+"""The most of one core that copying a stream may take in the long run."""
+BURST = 0.5
+"""Seconds of copying that a stream may be ahead of its rate before it has to rest."""
 KEPT_ATTEMPTS = 2
 
 
@@ -58,10 +60,12 @@ class Pipe:
         self._log = log
         self._rate = rate
         self._rest = b""
+        self._paid_until = 0.0
+        """When what was copied so far would be done at the pace that is allowed."""
 
     def copy(self) -> float | None:
         """Copy what is there; the seconds to rest before the next time, or None when the stream has ended."""
-        began = time.perf_counter()
+        began = time.monotonic()
         try:
             data = os.read(self.fd, CHUNK)
         except BlockingIOError:
@@ -69,9 +73,9 @@ class Pipe:
         if not data:
             return None
         written = self._feed(data)
-        if len(data) < CHUNK:
-            return 0.0
-        return max((time.perf_counter() - began) * CPU_REST, written / self._rate)
+        now = time.monotonic()
+        self._paid_until = max(self._paid_until, began) + max((now - began) / CPU_SHARE, written / self._rate)
+        return max(0.0, self._paid_until - now - BURST)
 
     def finish(self) -> None:
         """Copy what is left in the pipe of a container that has ended, and close it."""
