@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from embedded.nodes.scripted import ScriptedRuntime
-from embedded.nodes.worlds import PODS, World, pod, running_agent
+from embedded.nodes.worlds import PODS, World, container, pod, running_agent
 from embedded.server.clusters import running_cluster
 from kohort.embedded.nodes.runtime import (
     ContainerStatus,
@@ -168,20 +168,20 @@ async def test_a_pod_that_others_ended_is_stopped(world: World, runtime: Scripte
 
 
 async def test_a_time_of_transition_is_that_of_the_last_turn(world: World, runtime: ScriptedRuntime) -> None:
-    await world.run(pod())
-    runtime.pods["a"].becomes(Waiting("ContainerCreating"))
+    await world.run(pod(containers=[container("one"), container("two")]))
+    waits = ContainerStatus("two", Waiting("ContainerCreating"))
     await world.after(30)
-    runtime.pods["a"].becomes(Waiting("CreateContainerConfigError"))
+    runtime.pods["a"].reports.state(PodState((ContainerStatus("one", Running(START), ready=True), waits)))
     await world.after(0)
-    conditions = {each["type"]: each for each in (await world.status("a"))["conditions"]}
-    assert conditions["Ready"]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+    ready = next(each for each in (await world.status("a"))["conditions"] if each["type"] == "Ready")
+    assert ready["message"] == "containers with unready status: [two]"
+    assert ready["lastTransitionTime"] == "2026-01-01T00:00:00Z"
 
 
 async def test_a_pod_with_a_gate_is_ready_when_it_opens(world: World, runtime: ScriptedRuntime) -> None:
     gate = "example.com/warm"
     await world.run(pod(readinessGates=[{"conditionType": gate}]))
-    container = runtime.pods["a"]
-    container.reports.state(_ready_state())
+    runtime.pods["a"].reports.state(_ready_state())
     await world.after(0)
     closed = f'corresponding condition of pod readiness gate "{gate}" does not exist.'
     assert await world.condition("a", "Ready") == ("False", "ReadinessGatesNotReady", closed)

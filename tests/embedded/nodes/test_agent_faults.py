@@ -1,5 +1,7 @@
 """An agent whose way to the server is bad: nothing is lost, nothing happens twice."""
 
+from collections.abc import Awaitable, Callable
+
 from embedded.nodes.worlds import PODS, World, node, pod
 from embedded.server.clusters import ADMIN, running_cluster
 from kohort.embedded.nodes.agent import NodeAgent
@@ -17,6 +19,8 @@ class Refusing:
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
         self.refusals: list[tuple[str, int]] = []
+        self.answers: list[tuple[str, int]] = []
+        self.before_patch: Callable[[], Awaitable[None]] | None = None
 
     def refuse(self, method: str, *codes: int) -> None:
         self.refusals += [(method, code) for code in codes]
@@ -26,7 +30,12 @@ class Refusing:
             if refusal[0] == request.method and request.path.startswith(PODS):
                 self.refusals.remove(refusal)
                 return Refusal(refusal[1]).answer()
-        return await self.inner.send(request, timeout)
+        if request.method == "PATCH" and request.path.startswith(PODS) and self.before_patch is not None:
+            action, self.before_patch = self.before_patch, None
+            await action()
+        response = await self.inner.send(request, timeout)
+        self.answers.append((request.method, response.status))
+        return response
 
     async def close(self) -> None:
         await self.inner.close()
@@ -65,4 +74,25 @@ async def test_a_refusal_is_told_even_if_the_first_try_fails() -> None:
         await world.run(pod(nodeSelector={"speed": "high"}))
         await world.after(5)
         assert (await world.status("a"))["reason"] == "NodeAffinity"
+        await agent.stop()
+
+
+async def test_what_is_told_of_a_pod_never_goes_to_another_of_its_name() -> None:
+    async with running_cluster() as cluster:
+        network = Refusing(cluster.core.transport(ADMIN))
+        client = Client(network, cluster.clock)
+        agent = NodeAgent(client, Registration((node(),), leaving=Leaving.KEEP), SimulatedRuntime(cluster.clock))
+        await agent.start(Site())
+        world = World(cluster, agent, client)
+
+        async def replace() -> None:
+            await cluster.ask("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
+            await cluster.create(pod(says={"start_seconds": 60}))
+
+        network.before_patch = replace
+        network.answers.clear()
+        await world.run(pod())
+        refused, taken = [code for method, code in network.answers if method == "PATCH"]
+        assert (refused in (409, 422), taken) == (True, 200)
+        assert await world.phase("a") == "Pending"
         await agent.stop()

@@ -265,7 +265,7 @@ class NodeAgent:
         try:
             written = await self._pods.patch(key, body, subresource="status")
         except StatusError as error:
-            if error.is_not_found or error.is_conflict:
+            if _is_gone(error):
                 log.debug("pod %s is gone: %s", key, error)
                 return None
             raise
@@ -290,7 +290,7 @@ class NodeAgent:
         try:
             await self._pods.delete(seen.key, Deletion(grace_seconds=0, uid=seen.uid))
         except StatusError as error:
-            if not (error.is_not_found or error.is_conflict):
+            if not _is_gone(error):
                 raise
 
     async def _forget(self, work: PodWork) -> None:
@@ -338,3 +338,9 @@ class NodeAgent:
             why = work.why_waiting(options.container)
             raise bad_request(f'container "{options.container}" in pod "{name}" is waiting to start: {why}')
         return work.running.logs(options)
+
+
+def _is_gone(error: StatusError) -> bool:
+    """Whether a write found no pod of that name, or another one; servers differ in how they say the latter."""
+    causes = error.details.get("causes") or ()
+    return error.is_not_found or error.is_conflict or any(each.get("field") == "metadata.uid" for each in causes)
