@@ -188,5 +188,9 @@ def _tell(abilities: Abilities) -> None:
             "no control group to divide: memory limits hold per process (RLIMIT_DATA), cpu limits not at all; "
             "run under a delegated cgroup v2 for real ones"
         )
+    if abilities.is_root and "pids" not in held:
+        log.warning(
+            "containers that run as root may have any number of processes: give them runAsUser, or a control group"
+        )
     if not abilities.own_roots:
         log.warning("containers see volumes below $KOHORT_ROOT only: %s", abilities.why_not)
