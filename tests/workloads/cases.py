@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from kohort.api.core.batch import CronJob
@@ -215,6 +216,18 @@ async def more_indexes_fail_than_may(stage: Stage) -> None:
 async def certain_indexes_are_enough(stage: Stage) -> None:
     made = indexed(3, "1", successPolicy={"rules": [{"succeededIndexes": "0"}]}, parallelism=1)
     await stage.create(made)
+    await stage.until_finished()
+
+
+@case()
+async def the_others_are_stopped_when_one_index_is_enough(stage: Stage) -> None:
+    policy = {"rules": [{"succeededIndexes": "0"}]}
+    await stage.create(indexed(3, "16", successPolicy=policy, parallelism=1))
+    await stage.until_running(1)
+    started = parse_time(stage.running[0]["status"]["startTime"])
+    await stage.until("half its time is over", lambda: (datetime.now(UTC) - started).total_seconds() > 8)
+    await stage.edit({"spec": {"parallelism": 3}})
+    await stage.until_running(3)
     await stage.until_finished()
 
 
