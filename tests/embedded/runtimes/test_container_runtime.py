@@ -1,5 +1,6 @@
 """Pods as containers, with a fake podman that records its calls: no real engine takes part in these tests."""
 
+import asyncio
 import json
 import os
 import shutil
@@ -87,6 +88,21 @@ async def test_stop_signals_and_memory_that_ran_out_is_told(world: World, podman
     end = await run.end()
     assert (end.exit_code, end.reason) == (42, "OOMKilled")
     assert [call[:2] for call in calls(podman, "kill")] == [["--signal", "TERM"]]
+
+
+async def test_the_log_can_stand_in_for_the_last_words(world: World) -> None:
+    found = container(script="echo one; exit 1", terminationMessagePolicy="FallbackToLogsOnError")
+    assert (await world.run(pod(found)).end()).message == "one\n"
+
+
+async def test_containers_of_pods_that_the_api_no_longer_has_are_removed(podman: Path, tmp_path: Path) -> None:
+    async with running_cluster() as cluster:
+        async with running(cluster, tmp_path / "data") as world:
+            await world.run(pod(container(command=["sleep", "1000"]))).started()
+            world.runs.clear()
+        async with running(cluster, tmp_path / "data"), asyncio.timeout(20):
+            while not calls(podman, "rm"):
+                await asyncio.sleep(0.02)
 
 
 async def test_a_program_that_is_not_in_the_image_is_named(world: World) -> None:

@@ -38,11 +38,19 @@ def lost(started: datetime, at: datetime) -> Terminated:
 
 def termination_message(container: Container, file: Path, log: Path, code: int) -> str:
     """What a container said about its end: in its file, or with its last lines if it wants that."""
+    text = written_message(file)
+    return last_words(log, LOG_LINES, LOG_BYTES) if not text and wants_log(container, code) else text
+
+
+def written_message(file: Path) -> str:
+    """What a container wrote into the file for its termination message."""
     try:
         with file.open("rb") as stream:
-            text = stream.read(MESSAGE_BYTES).decode(errors="replace")
+            return stream.read(MESSAGE_BYTES).decode(errors="replace")
     except OSError:
-        text = ""
-    if not text and code != 0 and container.termination_message_policy == "FallbackToLogsOnError":
-        return last_words(log, LOG_LINES, LOG_BYTES)
-    return text
+        return ""
+
+
+def wants_log(container: Container, code: int) -> bool:
+    """Whether the end of the log stands in for a message that was not written."""
+    return code != 0 and container.termination_message_policy == "FallbackToLogsOnError"

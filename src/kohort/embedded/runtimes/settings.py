@@ -8,6 +8,9 @@ from pathlib import Path
 from kohort.embedded.runtimes.downward import Facts
 
 MIB = 1 << 20
+ORPHANS_AGAIN = 10.0
+LONGEST_ORPHANS_AGAIN = 600.0
+"""Seconds until the API is asked again about pods that nobody has claimed; doubling, up to the second."""
 
 
 class AtStop(Enum):

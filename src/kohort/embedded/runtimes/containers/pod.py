@@ -14,7 +14,17 @@ from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated,
 from kohort.embedded.runtimes.containers.arguments import Making
 from kohort.embedded.runtimes.containers.engine import PULL_SECONDS, Engine, EngineError
 from kohort.embedded.runtimes.devices import Devices, NoDevicesError, Share
-from kohort.embedded.runtimes.endings import LOST, NEVER, lost, not_started, reason_of
+from kohort.embedded.runtimes.endings import (
+    LOG_BYTES,
+    LOG_LINES,
+    LOST,
+    NEVER,
+    lost,
+    not_started,
+    reason_of,
+    wants_log,
+    written_message,
+)
 from kohort.embedded.runtimes.environment import NotYetError, environment
 from kohort.embedded.runtimes.log_questions import which_start
 from kohort.embedded.runtimes.orders import Ended, PreStopped, Refused, Started
@@ -30,8 +40,6 @@ from kohort.embedded.server.logs import LogOptions
 from kohort.kube.client import Client
 
 log = logging.getLogger(__name__)
-
-MESSAGE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +235,8 @@ class ContainerPod:
         """Wait for the end of a container."""
         try:
             await self._yard.engine.wait(made)
-            end = end_of(await self._yard.engine.state(made), self._message(name))
+            state = await self._yard.engine.state(made)
+            end = end_of(state, await self._message(name, made, int(state.get("ExitCode") or 0)))
         except (EngineError, ValueError):
             end = lost(NEVER, self._yard.client.clock.wall())
             self._supervised.note("Warning", "Failed", LOST)
@@ -287,12 +296,12 @@ class ContainerPod:
             settings.processes,
         )
 
-    def _message(self, name: str) -> str:
-        try:
-            with self._places.message(name).open("rb") as file:
-                return file.read(MESSAGE_BYTES).decode(errors="replace")
-        except OSError:
-            return ""
+    async def _message(self, name: str, made: str, code: int) -> str:
+        text = written_message(self._places.message(name))
+        if text or not wants_log(self.pod.container(name), code):
+            return text
+        lines = [piece async for piece in self._yard.engine.output("logs", "--tail", str(LOG_LINES), made)]
+        return b"".join(lines)[-LOG_BYTES:].decode(errors="replace")
 
 
 def end_of(state: Mapping[str, Any], message: str = "") -> Terminated:

@@ -26,7 +26,7 @@ from kohort.embedded.runtimes.containers.pod import ContainerPod, Yard, state_of
 from kohort.embedded.runtimes.devices import Devices, Share
 from kohort.embedded.runtimes.pods import read_pod
 from kohort.embedded.runtimes.process.scratch import make_data
-from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
+from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
 from kohort.embedded.runtimes.supervision import Past
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -108,15 +108,14 @@ class ContainersRuntime:
         return left
 
     async def _sweep(self, engine: Engine) -> None:
-        """Remove containers of pods that the API no longer has."""
-        for uid, left in list(self._left.items()):
-            if await self._is_gone(uid, left.pod) and self._left.pop(uid, None) is not None:
-                log.warning("removing containers of pod %s, which the API no longer has", left.pod)
-                for found in left.all:
-                    try:
-                        await engine.call("rm", "--force", found)
-                    except EngineError as error:
-                        log.warning("container %s can't be removed: %s", found, error)
+        """Remove containers of pods that the API no longer has; those that it has are claimed by `run`."""
+        wait = ORPHANS_AGAIN
+        while self._left:
+            for uid, left in list(self._left.items()):
+                if await self._is_gone(uid, left.pod) and self._left.pop(uid, None) is not None:
+                    await _remove(engine, left)
+            await self._client.clock.sleep(wait)
+            wait = min(wait * 2, LONGEST_ORPHANS_AGAIN)
 
     async def _is_gone(self, uid: str, pod: str) -> bool:
         namespace, _, name = pod.partition("/")
@@ -126,6 +125,15 @@ class ContainersRuntime:
             return error.is_not_found
         except (KubeError, json.JSONDecodeError):
             return False
+
+
+async def _remove(engine: Engine, left: Left) -> None:
+    log.warning("removing containers of pod %s, which the API no longer has", left.pod)
+    for found in left.all:
+        try:
+            await engine.call("rm", "--force", found)
+        except EngineError as error:
+            log.warning("container %s can't be removed: %s", found, error)
 
 
 def _share(text: str) -> Share:

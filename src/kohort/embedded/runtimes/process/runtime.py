@@ -27,15 +27,11 @@ from kohort.embedded.runtimes.process.link import Link, reap_leftovers
 from kohort.embedded.runtimes.process.pod import WHO, ProcessPod
 from kohort.embedded.runtimes.process.scratch import Places, make_data
 from kohort.embedded.runtimes.process.shim.book import Facts, read
-from kohort.embedded.runtimes.settings import AtStop, ProcessSettings
+from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 
 log = logging.getLogger(__name__)
-
-ORPHANS_AGAIN = 10.0
-LONGEST_ORPHANS_AGAIN = 600.0
-"""Seconds until the API is asked again about pods that nobody has claimed; doubling, up to the second."""
 
 
 @dataclass(slots=True)
