@@ -61,13 +61,13 @@ class Claim:
 
 def decide(owner: ObjectMeta, selector: Selector, own: Iterable[SeenPod], strays: Iterable[SeenPod]) -> Claim:
     """Keep what matches, release what no longer does, adopt strays that do; an owner on its way out changes nothing."""
-    own = tuple(own)
-    kept = tuple(pod for pod in own if selector.matches(pod.metadata.labels))
+    kept, released = list[SeenPod](), list[SeenPod]()
+    for pod in own:
+        (kept if selector.matches(pod.metadata.labels) else released).append(pod)
     if owner.deletion_timestamp is not None:
-        return Claim(kept)
+        return Claim(tuple(kept))
     wanted = (pod for pod in strays if not pod.is_leaving and selector.matches(pod.metadata.labels))
-    released = () if len(kept) == len(own) else tuple(pod for pod in own if pod not in kept)
-    return Claim(kept, tuple(wanted), released)
+    return Claim(tuple(kept), tuple(wanted), tuple(released))
 
 
 @dataclass(frozen=True, slots=True)
