@@ -1,10 +1,10 @@
-"""Who gives way, and who does not: what the golden scenarios leave open (SCH-612 to SCH-640)."""
+"""Who gives way, and who does not: what the golden scenarios leave open (SCH-612 to SCH-640, SCH-722)."""
 
 from typing import Any
 
 import pytest
 
-from engine.play import Play, configured
+from engine.play import FAIR, Play, configured
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.records import Key
 
@@ -113,3 +113,18 @@ class TestBoost:
             manifest["metadata"]["annotations"] = {BOOST: boost}
             play.put(manifest)
         assert play.turn().reserved == ["boosted"]
+
+
+@pytest.mark.parametrize("cohorts", ["LM", "ML"])
+def test_of_two_cohorts_with_equal_shares_the_first_by_name_gives(cohorts: str) -> None:
+    """SCH-722, where Kueue leaves it open: neither who came first decides, nor priority or age of the victims"""
+    play = Play(configured(FAIR))
+    play.queue("a", 4, preemption={"reclaimWithinCohort": "Any"})
+    for cohort in cohorts:
+        play.cohort(cohort, parent="R")
+        play.queue(f"of-{cohort}", 0, cohort=cohort)
+    play.running("old", 2, "of-L", priority=9)
+    play.running("new", 2, "of-M", priority=0)
+    play.submit("a1", 2, "a")
+    assert play.turn().evicted == {"old": "InCohortReclamation"}
+    assert play.turn().evicted == {}, "and nobody else in the next turn"

@@ -12,22 +12,30 @@ from oracle.generator import Json
 from oracle.generator import scenario as generate
 from oracle.kueue import Kueue, NoAnswerError, build
 from oracle.standings import our_answer
+from oracle.ties import is_tied
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of one scenario: `same`, `different`, or why there was no answer."""
+    """What came of one scenario: `same`, `tied`, `different`, or why there was no answer."""
 
     seed: str
     outcome: str
 
 
 def compare(kueue: Kueue, scenario: Json) -> list[Difference]:
-    """Where the two differ after the first step that shows it."""
+    """Where the two differ after the first step that shows it, unless that is a matter of lots."""
+    answer = _answer(kueue, scenario)
+    found = differences(our_answer(scenario), answer)
+    return [] if found and is_tied(scenario, answer) else found
+
+
+def _answer(kueue: Kueue, scenario: Json) -> list[Json]:
     answer = kueue.ask(scenario)
     if "error" in answer:
         raise NoAnswerError(answer["error"])
-    return differences(our_answer(scenario), answer["steps"])
+    steps: list[Json] = answer["steps"]
+    return steps
 
 
 @contextmanager
@@ -56,10 +64,16 @@ class _Desk:
 
 def _play(seed: str) -> Played:
     try:
-        found = compare(_Desk.kueue, generate(seed))
+        return Played(seed, _outcome(_Desk.kueue, generate(seed)))
     except NoAnswerError as error:
         return Played(seed, f"no answer: {error}")
     except Exception as error:
         error.add_note(f"while playing seed {seed}")
         raise
-    return Played(seed, "different" if found else "same")
+
+
+def _outcome(kueue: Kueue, scenario: Json) -> str:
+    answer = _answer(kueue, scenario)
+    if not differences(our_answer(scenario), answer):
+        return "same"
+    return "tied" if is_tied(scenario, answer) else "different"

@@ -1,5 +1,6 @@
 """How workloads stand after the steps of a scenario by our engine, in the words of the program beside the real one."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from engine.play import configured
@@ -19,10 +20,15 @@ TURNS = frozenset({"cycle", "schedule"})
 
 def our_answer(scenario: Json) -> list[Standings | None]:
     """One entry per step; None where the step decides nothing."""
-    stage = Stage(configured(scenario.get("configuration"), **scenario.get("gates", {})))
+    return list(step_by_step(scenario))
+
+
+def step_by_step(scenario: Json, kind: type[Stage] = Stage) -> Iterator[Standings | None]:
+    """The same on a kind of stage, as far as it is asked for."""
+    stage = kind(configured(scenario.get("configuration"), **scenario.get("gates", {})))
     for manifest in scenario.get("objects", ()):
         stage.put(manifest)
-    return [_after(stage, step) for step in scenario.get("steps", ())]
+    return (_after(stage, step) for step in scenario.get("steps", ()))
 
 
 def _after(stage: Stage, step: Json) -> Standings | None:

@@ -191,6 +191,11 @@ class _FairSearch:
         return own, others
 
 
+def first_of_equals(cohorts: list[CohortNode]) -> CohortNode:
+    """SCH-722 leaves it open; always the same one, lest a waiting preemptor evicts from all of them in turn."""
+    return min(cohorts, key=lambda each: each.name)
+
+
 class _Picker:
     """Picks the queue to take from next, from the root down (SCH-722)."""
 
@@ -238,17 +243,19 @@ class _Picker:
         return place[first[queue.name][0].uid] < place[first[best.name][0].uid]
 
     def _best_cohort(self, cohort: CohortNode) -> tuple[CohortNode | None, Share]:
-        best: CohortNode | None = None
+        best: list[CohortNode] = []
         best_share = NO_SHARE
-        for child in sorted(cohort.children.values(), key=lambda each: each.name):
+        for child in cohort.children.values():
             if id(child) in self.pruned:
                 continue
             share = self.search.shares.of(child)
             if not share.borrowed and id(child) not in self.search.own_path:
                 self.pruned.add(id(child))
-            elif best is None or share.rank > best_share.rank:
-                best, best_share = child, share
-        return best, best_share
+            elif not best or share.rank > best_share.rank:
+                best, best_share = [child], share
+            elif share.rank == best_share.rank:
+                best.append(child)
+        return first_of_equals(best) if best else None, best_share
 
     def _has_candidates(self, name: str) -> bool:
         return bool(self.search.candidates.get(name))
