@@ -6,8 +6,9 @@ Says what kube-apiserver says, since people and tools know those texts; it speak
 import binascii
 import re
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from kohort.api.codec import Json
@@ -19,6 +20,7 @@ from kohort.kube.errors import StatusError, bad_request
 
 _QUANTITY_LIKE = re.compile(r"[+-]?[0-9.]+[eEinumkKMGTP]*[-+]?[0-9]*")
 _QUANTITY_RULE = r"quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_NOTHING: Mapping[str, Json] = MappingProxyType({})
 _RANGES = {"int32": 2**31, "int64": 2**63}
 
 Trail = tuple[Any, ...]
@@ -38,16 +40,22 @@ class _Mismatch(Exception):  # noqa: N818 - never leaves this module
     """A value of a type that its field does not take."""
 
 
-def read_object(resource: Resource, obj: dict[str, Json]) -> ReadObject:
-    """The object without unknown fields and nulls, quantities and times in canonical form; raises on wrong types."""
+def read_object(resource: Resource, obj: dict[str, Json], former: Mapping[str, Json] = _NOTHING) -> ReadObject:
+    """The object without unknown fields and nulls, quantities and times in canonical form; raises on wrong types.
+
+    What it shares with its former state was read when that was written, and is not read again.
+    """
     if resource.schema is None:
         return ReadObject(obj)
     shape = shape_of(resource.schema.raw)
     unknown: list[str] = []
+    given = {name: value for name, value in obj.items() if value is None or value is not former.get(name)}
     try:
-        known = _object(obj, shape, shape, (), unknown)
+        known = _object(given, shape, shape, (), unknown)
     except _Mismatch as problem:
         raise unreadable(resource, str(problem)) from None
+    if len(given) < len(obj):
+        known = {name: known.get(name, value) for name, value in obj.items() if name in known or name not in given}
     return ReadObject(known, tuple(unknown))
 
 

@@ -82,15 +82,15 @@ class Objects:
         patch = read_value(call.request)
 
         async def patched(old: Object) -> Object:
-            return self._read_patched(operation, apply_patch(kind, old, patch, call.resource.schema))
+            return self._read_patched(operation, apply_patch(kind, old, patch, call.resource.schema), old)
 
         written = await self.writer.update(operation, patched)
         return call.shown(written.shown)
 
-    def _read_patched(self, operation: Operation, found: Object) -> Object:
+    def _read_patched(self, operation: Operation, found: Object, former: Object) -> Object:
         """The patched object, read by its kind; what it does not take is the patch's fault, not the body's."""
         try:
-            return self._semantics.read(operation, found)
+            return self._semantics.read(operation, found, former)
         except StatusError as error:
             if error.reason != "BadRequest":
                 raise
@@ -156,4 +156,4 @@ class Objects:
         found = read_body(call.request, call.resource.kind)
         if call.resource.is_custom:
             check_head(call.request, call.resource, found)
-        return self._semantics.read(operation, found, duplicates)
+        return self._semantics.read(operation, found, duplicates=duplicates)

@@ -37,13 +37,15 @@ class Semantics:
         """Have objects of a resource completed so."""
         self._completions[resource] = completion
 
-    def read(self, operation: Operation, found: Object, duplicates: Sequence[str] = ()) -> Object:
+    def read(
+        self, operation: Operation, found: Object, former: Object | None = None, duplicates: Sequence[str] = ()
+    ) -> Object:
         """The object as its kind understands it; what it does not know is dropped, told of or refused."""
         headed = _with_head(operation.resource, found)
         if operation.resource.is_custom:
             known, unknown = read_custom(operation.resource, headed)
         else:
-            read = read_object(operation.resource, headed)
+            read = read_object(operation.resource, headed, former or {})
             known, unknown = read.object, read.unknown
         self._tell_unknown(operation, (*duplicates, *unknown))
         return known
