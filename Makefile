@@ -33,22 +33,23 @@ test: $(STAMP)  ## run every test that needs only Python, in random order; ARGS=
 # How many random scenarios both engines get, and from where they start.
 N    ?= 2000
 SEED ?= 1
+JOBS ?= 2
 
 test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random scenarios from SEED=1; needs Go
 	PYTHONPATH=tests $(BIN)/python -m oracle.golden
-	PYTHONPATH=tests $(BIN)/python -m oracle.compare --number $(N) --seed $(SEED) --save
+	PYTHONPATH=tests $(BIN)/python -m oracle.compare --number $(N) --seed $(SEED) --jobs $(JOBS) --save
 
 # Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
 PEER_SCENARIOS ?= 500
 
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
-	$(BIN)/python -m pytest tests/cluster tests/wire $(ARGS)
+	$(BIN)/python -m pytest tests/cluster tests/wire tests/workloads $(ARGS)
 
 cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl into .cache, once; needs Go
 	@PYTHONPATH=tests $(BIN)/python -m cluster.binaries
 
-cluster-up: cluster-binaries  ## start that control plane with hollow nodes, until Ctrl-C
+cluster-up: cluster-binaries  ## start that control plane with simulated nodes, until Ctrl-C
 	@PYTHONPATH=tests $(BIN)/python -m cluster.up
 
 lint: $(STAMP)  ## check format, style, types (mypy strict) and the layers of the house

@@ -15,8 +15,11 @@ from kohort.api.errors import ApiError
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.cli.stopping import stop_asked
 from kohort.embedded.auth.certificates import CertificateFileError
+from kohort.embedded.loops import loop_factory
+from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
 from kohort.embedded.nodes.files import read_nodes
+from kohort.embedded.nodes.leases import PATIENT
 from kohort.embedded.nodes.machine import this_machine
 from kohort.embedded.nodes.registration import Leaving, Registration
 from kohort.embedded.nodes.running import AgentSettings
@@ -149,8 +152,10 @@ def up(
         AtStop.END if ephemeral or end_pods else AtStop.LEAVE,
     )
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
+    give_memory_back()
     try:
-        asyncio.run(_run(wish))
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_run(wish))
     except (CertificateFileError, KubeError, RuntimeSetupError, StoreError) as error:
         raise ApiError(str(error)) from None
 
@@ -169,9 +174,10 @@ async def _run(wish: Wish) -> None:
     with _scratch(wish.settings) as scratch:
         choice = RuntimeChoice(wish.runtime, scratch, nodes[0].offered, wish.simulated, wish.host_paths, wish.at_stop)
         # Nodes stay for the next start, which takes them over with the pods that are still on them.
-        registration = Registration(nodes, leaving=Leaving.KEEP)
+        registration = Registration(nodes, PATIENT, Leaving.KEEP)
         crew = Crew(registration, choice.make, AgentSettings(wish.runtime, addresses=choice.addresses()))
         async with control_plane(wish.settings, crew) as plane:
+            settle_in()
             for line in _greeting(wish, nodes, plane.server):
                 click.echo(line)
             await stopped.wait()

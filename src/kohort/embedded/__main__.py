@@ -2,17 +2,15 @@
 
 import argparse
 import asyncio
-import importlib
-import importlib.util
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 from kohort.api.errors import ApiError
 from kohort.embedded.auth.certificates import CertificateFileError
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.collector.collector import collecting
+from kohort.embedded.loops import loop_factory
 from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings
@@ -53,20 +51,12 @@ async def serve(settings: Settings) -> None:
         await stop.wait()
 
 
-def _loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed: a quarter faster; asyncio's own loop does just as well otherwise."""
-    if importlib.util.find_spec("uvloop") is None:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = importlib.import_module("uvloop").new_event_loop
-    return factory
-
-
 def main(arguments: list[str]) -> int:
     """Run the server; a start that fails is told in one line."""
     settings = _settings(arguments)
     give_memory_back()
     try:
-        with asyncio.Runner(loop_factory=_loop()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(serve(settings))
     except (ApiError, CertificateFileError, StoreError) as error:
         problem = str(error)

@@ -43,6 +43,36 @@ async def test_a_binding_puts_a_pod_on_a_node(cluster: Cluster, path: str) -> No
     assert 'pod p is already assigned to node "n1"' in again.message
 
 
+async def test_a_binding_reaches_only_the_pod_that_it_means(cluster: Cluster) -> None:
+    await cluster.create(pod("p"))
+    binding = {"metadata": {"name": "p", "uid": "another"}, "target": {"kind": "Node", "name": "n1"}}
+    refused = await cluster.ask("POST", f"{PODS}/p/binding", binding)
+    assert refused.reason == "Conflict"
+    assert "Precondition failed: UID in precondition: another" in refused.message
+    assert "nodeName" not in (await cluster.get(f"{PODS}/p"))["spec"]
+
+
+async def test_a_pod_that_has_its_node_waits_for_no_other(cluster: Cluster) -> None:
+    await cluster.create(pod("p"))
+    await cluster.merge(f"{PODS}/p/status", {"status": {"nominatedNodeName": "n2"}})
+    binding = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n1"}}
+    assert (await cluster.ask("POST", f"{PODS}/p/binding", binding)).status == 201
+    assert "nominatedNodeName" not in (await cluster.get(f"{PODS}/p"))["status"]
+
+
+async def test_a_pod_with_gates_says_so_from_the_first(cluster: Cluster) -> None:
+    created = await cluster.create(pod("p", schedulingGates=[{"name": "kohort.dev/wait"}]))
+    (condition,) = created["status"]["conditions"]
+    assert condition == {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+        "lastProbeTime": None,
+        "lastTransitionTime": created["metadata"]["creationTimestamp"],
+    }
+
+
 async def budget(cluster: Cluster, allowed: int) -> None:
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}
     head = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}

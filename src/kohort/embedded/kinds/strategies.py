@@ -74,6 +74,16 @@ def prepare_create(resource: Resource, obj: Object) -> Object:
     return finish(prepared) if finish and not resource.is_custom else prepared
 
 
+_GATED = {
+    "type": "PodScheduled",
+    "status": "False",
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+    "lastProbeTime": None,
+}
+"""How a pod with gates waits, from its first moment."""
+
+
 def _counts(resource: Resource) -> bool:
     return resource.is_custom or resource.key in _COUNTED
 
@@ -86,7 +96,11 @@ def _new_namespace(obj: Object) -> Object:
 
 
 def _new_pod(obj: Object) -> Object:
-    return {**obj, "status": {**obj["status"], "qosClass": quality_of_service(obj.get("spec") or {})}}
+    spec = obj.get("spec") or {}
+    status = {**obj["status"], "qosClass": quality_of_service(spec)}
+    if spec.get("schedulingGates"):
+        status["conditions"] = [{**_GATED, "lastTransitionTime": obj["metadata"].get("creationTimestamp")}]
+    return {**obj, "status": status}
 
 
 def _new_job(obj: Object) -> Object:

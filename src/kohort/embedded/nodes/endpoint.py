@@ -7,7 +7,6 @@ a certificate alone, which every user may have, opens nobody's logs.
 import ssl
 import tempfile
 from collections import OrderedDict
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
@@ -19,7 +18,7 @@ from kohort.embedded.auth.users import User
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.server.answers import TEXT, Answer, text_answer
 from kohort.embedded.server.listener import Listener, Patience, server_context
-from kohort.embedded.server.logs import log_options
+from kohort.embedded.server.logs import begun, log_options
 from kohort.embedded.server.requests import Inbound
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -91,7 +90,7 @@ class LogEndpoint:
         asked = replace(request, query=(*request.query, ("container", container)))
         pod = {"metadata": {"name": name}, "spec": {"containers": [{"name": container}]}}
         output = self._agent.logs(namespace, name, log_options(asked, pod))
-        return Answer(200, await _begun(output), TEXT)
+        return Answer(200, await begun(output), TEXT)
 
     async def _may_read(self, user: User | None, node: str) -> bool:
         if user is None:
@@ -107,22 +106,3 @@ class LogEndpoint:
             while len(self._allowed) > _REMEMBERED:
                 self._allowed.popitem(last=False)
         return review.status.allowed
-
-
-async def _begun(output: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """The output from its first piece on: what can't be read at all is found out before the answer is 200."""
-    first = await anext(output, b"")
-
-    async def rest() -> AsyncIterator[bytes]:
-        try:
-            if first:
-                yield first
-            async for piece in output:
-                if piece:
-                    yield piece
-        finally:
-            close = getattr(output, "aclose", None)
-            if close is not None:
-                await close()
-
-    return rest()

@@ -31,6 +31,25 @@ class LogSource(Protocol):
         """The output, ending at once or, when followed, with the container; raises `StatusError` when there is none."""
 
 
+async def begun(output: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The output from its first piece on: what can't be read at all is found out before the answer is 200."""
+    first = await anext(output, b"")
+
+    async def rest() -> AsyncIterator[bytes]:
+        try:
+            if first:
+                yield first
+            async for piece in output:
+                if piece:
+                    yield piece
+        finally:
+            close = getattr(output, "aclose", None)
+            if close is not None:
+                await close()
+
+    return rest()
+
+
 def log_options(request: Inbound, pod: Mapping[str, Any]) -> LogOptions:
     """The options of a log request; the container may be left out when there is but one."""
     if request.parameter("sinceSeconds") and request.parameter("sinceTime"):

@@ -24,9 +24,11 @@ def bound(operation: Operation, binding: Object) -> Transform:
     node = target.get("name")
     if target.get("kind") not in (None, "", "Node") or not node:
         raise bad_request("Binding: target must name a Node")
-    annotations = (binding.get("metadata") or {}).get("annotations") or {}
+    meant = binding.get("metadata") or {}
+    annotations = meant.get("annotations") or {}
 
     async def change(pod: Object) -> Object:
+        _check_same(operation, pod, meant.get("uid"))
         _check_unbound(operation, pod)
         metadata = pod["metadata"]
         if annotations:
@@ -35,6 +37,13 @@ def bound(operation: Operation, binding: Object) -> Transform:
         return {**pod, "metadata": metadata, "spec": {**pod["spec"], "nodeName": node}, "status": status}
 
     return change
+
+
+def _check_same(operation: Operation, pod: Object, uid: str | None) -> None:
+    """A binding that names the pod's uid must not reach another pod of the same name."""
+    if uid and uid != pod["metadata"]["uid"]:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
+        raise conflict(Named("pods/binding", "", operation.name), why)
 
 
 def _check_unbound(operation: Operation, pod: Object) -> None:
@@ -50,7 +59,9 @@ def _check_unbound(operation: Operation, pod: Object) -> None:
 def _scheduled(status: Object, now: str) -> Object:
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     others = [each for each in status.get("conditions") or () if each["type"] != "PodScheduled"]
-    return {**status, "conditions": [*others, condition]}
+    # A pod that has its node waits for no other.
+    kept = {name: value for name, value in status.items() if name != "nominatedNodeName"}
+    return {**kept, "conditions": [*others, condition]}
 
 
 class Evictions:

@@ -13,7 +13,7 @@ from kohort.embedded.patches import PatchKind, apply_patch
 from kohort.embedded.server.answers import TEXT, Answer
 from kohort.embedded.server.calls import Call
 from kohort.embedded.server.decoding import read_value
-from kohort.embedded.server.logs import LogSource, log_options
+from kohort.embedded.server.logs import LogSource, begun, log_options
 from kohort.embedded.server.objects import Objects, success, write_defaults
 from kohort.embedded.server.options import delete_options
 from kohort.embedded.server.pods import Evictions, bound
@@ -129,7 +129,7 @@ class Subresources:
         options = log_options(call.request, pod)
         if self._logs is None:
             raise StatusError(503, "ServiceUnavailable", "no node runs pods here, so there are no logs")
-        return Answer(200, self._logs.open(pod, options), TEXT)
+        return Answer(200, await begun(self._logs.open(pod, options)), TEXT)
 
     # serviceaccounts
 
