@@ -1,5 +1,6 @@
 """A server with some built-in controllers at work on it, in virtual time, and hands that play kubelet."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,6 +10,7 @@ from embedded.server.clusters import ADMIN, Cluster, Object, Reply, running_clus
 from kohort.api.times import format_time
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.kube.client import Client
+from kohort.kube.clock import VirtualClock
 from kohort.kube.informer import Informers
 
 ROUNDS = 400
@@ -121,6 +123,22 @@ class Workshop:
 
 
 @asynccontextmanager
+async def time_passing(clock: VirtualClock) -> AsyncIterator[None]:
+    """Time that passes by itself: whoever stops may have to wait for an answer to come before he can."""
+
+    async def passing() -> None:
+        while True:
+            await clock.advance(1.0)
+
+    task = asyncio.create_task(passing())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
 async def workshop(*makes: Make) -> AsyncIterator[Workshop]:
     """A fresh cluster with these controllers."""
     async with running_cluster() as cluster:
@@ -135,8 +153,9 @@ async def workshop(*makes: Make) -> AsyncIterator[Workshop]:
         try:
             yield Workshop(cluster, meddler)
         finally:
-            for controller in controllers:
-                await controller.stop()
+            async with time_passing(cluster.clock):
+                for controller in controllers:
+                    await controller.stop()
             await informers.stop()
 
 
