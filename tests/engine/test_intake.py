@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine.lifecycle.workloads import admitted, at, with_status
+from engine.lifecycle.sample_workloads import admitted, at, with_status
 from engine.play import Play, configured
 from kohort.api.meta import Condition
 from kohort.engine.intake import conditions_of, queue_timestamp

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.lifecycle.workloads import at
+from engine.lifecycle.sample_workloads import at
 from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, ResourceFlavor
 from kohort.api.kueue.v1beta2.checks import AdmissionCheckSpec, AdmissionCheckStatus
 from kohort.api.kueue.v1beta2.flavors import ResourceFlavorSpec

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.lifecycle.queues import PLAIN, answering, queue, topological
-from engine.lifecycle.workloads import at, rule
+from engine.lifecycle.sample_workloads import at, rule
 from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, LocalQueue
 from kohort.api.kueue.v1beta2.queues import LocalQueueSpec
 from kohort.api.meta import ObjectMeta

@@ -1,6 +1,6 @@
 import pytest
 
-from engine.lifecycle.workloads import (
+from engine.lifecycle.sample_workloads import (
     EXPLICIT,
     LEGACY,
     admission,

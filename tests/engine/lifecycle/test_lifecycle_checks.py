@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.lifecycle.workloads import (
+from engine.lifecycle.sample_workloads import (
     admission,
     admitted,
     at,

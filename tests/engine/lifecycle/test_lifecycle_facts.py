@@ -3,7 +3,7 @@ from datetime import timedelta
 from msgspec.structs import replace
 
 from engine.lifecycle.queues import queue
-from engine.lifecycle.workloads import at, having, rule
+from engine.lifecycle.sample_workloads import at, having, rule
 from kohort.api.config.common import ObjectRetentionPolicies, RequeuingStrategy, WorkloadRetention
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, Gate

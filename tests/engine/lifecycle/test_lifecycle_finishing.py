@@ -2,7 +2,18 @@ from datetime import timedelta
 
 import pytest
 
-from engine.lifecycle.workloads import admitted, annotated, at, facts, found, judged, said, with_spec, without, workload
+from engine.lifecycle.sample_workloads import (
+    admitted,
+    annotated,
+    at,
+    facts,
+    found,
+    judged,
+    said,
+    with_spec,
+    without,
+    workload,
+)
 from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.events import Event

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from engine.lifecycle.workloads import (
+from engine.lifecycle.sample_workloads import (
     ADMITTING,
     admitted,
     at,

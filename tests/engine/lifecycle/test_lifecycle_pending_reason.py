@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from engine.lifecycle.workloads import (
+from engine.lifecycle.sample_workloads import (
     EXPLICIT,
     LEGACY,
     admitted,

@@ -3,7 +3,7 @@ from datetime import timedelta
 
 import pytest
 
-from engine.lifecycle.workloads import (
+from engine.lifecycle.sample_workloads import (
     READINESS,
     admitted,
     at,

@@ -1,6 +1,6 @@
 import pytest
 
-from engine.lifecycle.workloads import at, having, said, with_status, workload
+from engine.lifecycle.sample_workloads import at, having, said, with_status, workload
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2.workload import PreemptionGate, PreemptionGateState
 from kohort.engine.lifecycle.preemption_gates import block_on_gates, may_preempt, mirror_gates

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.lifecycle.workloads import (
+from engine.lifecycle.sample_workloads import (
     EXPLICIT,
     JOB,
     LEGACY,

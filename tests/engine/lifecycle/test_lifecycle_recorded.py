@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.lifecycle.workloads import START, facts
+from engine.lifecycle.sample_workloads import START, facts
 from golden.admission import load
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload

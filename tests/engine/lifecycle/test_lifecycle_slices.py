@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.lifecycle.workloads import annotated, at, reserved, said, with_status, workload
+from engine.lifecycle.sample_workloads import annotated, at, reserved, said, with_status, workload
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.events import Event
 from kohort.engine.lifecycle.eviction import Eviction, evict

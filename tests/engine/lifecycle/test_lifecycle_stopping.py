@@ -1,6 +1,6 @@
 import pytest
 
-from engine.lifecycle.workloads import LEGACY, admitted, at, facts, has, judged, reserved, said, workload
+from engine.lifecycle.sample_workloads import LEGACY, admitted, at, facts, has, judged, reserved, said, workload
 from kohort.engine.lifecycle.deactivation import target_deactivation
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.lifecycle.queues import queue
-from engine.lifecycle.workloads import (
+from engine.lifecycle.sample_workloads import (
     annotated,
     at,
     having,
