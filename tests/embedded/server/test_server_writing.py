@@ -110,6 +110,15 @@ async def test_patches_of_every_form(cluster: Cluster) -> None:
     assert (await cluster.ask("PATCH", path, {"spec": {}}, {"Content-Type": "text/plain"})).status == 415
 
 
+async def test_what_came_to_be_empty_in_metadata_is_gone(cluster: Cluster) -> None:
+    path = "/api/v1/namespaces/default/configmaps/a"
+    metadata = {"name": "a", "labels": {"x": "y"}, "finalizers": ["example.com/wait"], "annotations": {}}
+    created = await cluster.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    assert "annotations" not in created["metadata"]
+    changed = await cluster.merge(path, {"metadata": {"labels": {"x": None}, "finalizers": [], "ownerReferences": []}})
+    assert not {"labels", "finalizers", "ownerReferences", "annotations"} & set(changed.body["metadata"])
+
+
 async def test_generations_count_what_is_wanted(cluster: Cluster) -> None:
     created = await cluster.create(deployment("d"))
     assert created["metadata"]["generation"] == 1

@@ -126,6 +126,10 @@ _PATCHES = Chapter(
         Step("""patch deployment shop --type=json -p '{"op": "remove"}'"""),
         Step("""patch deployment shop --type=merge -p '{"spec": {"replicas": "many"}}'""", differs=(PRINTED_PATCH,)),
         Step("""patch deployment shop --type=merge -p '{"spec": {"replicas": -1}}'"""),
+        Step(
+            """patch deployment shop --type=merge -p '{"metadata": {"labels": {"new": null}, "finalizers": [], """
+            """"annotations": {"gone": null}, "ownerReferences": []}}' -o yaml --show-managed-fields"""
+        ),
         Step("""patch deployment shop -p '{"spec": {"unknown": 1}}'"""),
         Step("""patch deployment shop -p '{"spec": {"selector": {"matchLabels": {"app": "other"}}}}'"""),
         Step(

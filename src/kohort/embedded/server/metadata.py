@@ -15,6 +15,7 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX = 5
 _MAX_BASE = 63 - _SUFFIX
 _OF_THE_SERVER = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_NOTHING_WHEN_EMPTY = ("labels", "annotations", "finalizers", "ownerReferences")
 _FIXED = (*_OF_THE_SERVER, "resourceVersion", "generation", "name", "namespace", "generateName")
 
 
@@ -35,7 +36,7 @@ def stamp_new(operation: Operation, found: Object) -> Object:
         metadata["namespace"] = operation.namespace
     metadata["uid"] = str(uuid.uuid4())
     metadata["creationTimestamp"] = format_time(operation.now)
-    return {**found, "metadata": metadata}
+    return {**found, "metadata": _without_empties(metadata)}
 
 
 def check_place(operation: Operation, found: Mapping[str, Any]) -> None:
@@ -69,7 +70,15 @@ def carry_over(old: Object, new: Object) -> Object:
             given[name] = before[name]
         else:
             given.pop(name, None)
-    return {**new, "metadata": given}
+    return {**new, "metadata": _without_empties(given)}
+
+
+def _without_empties(metadata: Object) -> Object:
+    """Lists and maps that came to be empty are as good as absent, and are not stored."""
+    for name in _NOTHING_WHEN_EMPTY:
+        if name in metadata and not metadata[name]:
+            del metadata[name]
+    return metadata
 
 
 def same_content(old: Object, new: Object) -> bool:

@@ -1,0 +1,99 @@
+"""Whole lives of pods: Jobs on a thousand simulated nodes, from creation to completion, in one process of `kohort up`.
+
+Nothing is left out: API server, garbage collector, controllers, scheduler, node agent. Compared is the larger part with
+the smaller, per pod.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benchmarks.measure import Figure
+from benchmarks.pods import _cpu_seconds, _resident_mb
+from benchmarks.servers import Server
+from cluster.processes import Child
+from kohort.api.core.batch import Job
+from kohort.kube.client import Client
+
+NODES = 1_000
+SIZES = (5_000, 20_000)
+PODS_PER_JOB = 500
+PATIENCE = 600.0
+
+
+class Lives(NamedTuple):
+    """What so many pods took."""
+
+    rate: float
+    """Pods per second, from the first creation of a Job to the last completion."""
+    cpu: float
+    """Seconds per pod."""
+    memory: float
+    """Megabytes at the end."""
+
+
+def figures() -> Iterator[Figure]:
+    small, large = (_lived(size) for size in SIZES)
+    sizes = " / ".join(f"{size:,}" for size in reversed(SIZES))
+    yield _grown(f"pods run to completion per second, {sizes}", large.rate, small.rate)
+    yield _grown(f"CPU per pod, {sizes}", large.cpu * 1e3, small.cpu * 1e3, "ms", 1.5)
+    yield _grown(f"memory, {sizes}", large.memory, small.memory, "MB")
+
+
+def _grown(name: str, large: float, small: float, unit: str = "", goal: float | None = None) -> Figure:
+    return Figure(name, large, small, large / small, goal, unit)
+
+
+def _lived(size: int) -> Lives:
+    with tempfile.TemporaryDirectory(prefix="kohort-bench-") as name:
+        folder = Path(name)
+        code = "from kohort.cli.main import main; main()"
+        options = ["--ephemeral", f"--kubeconfig={folder / 'kubeconfig'}", f"--nodes={NODES}", "--run-seconds=1"]
+        child = Child.start("kohort", [sys.executable, "-c", code, "up", *options], folder / "log")
+        try:
+            return asyncio.run(_complete(Server(folder / "kubeconfig", (child,), time.monotonic()), size))
+        finally:
+            child.stop()
+
+
+async def _complete(server: Server, size: int) -> Lives:
+    await server.wait_until_ready()
+    client = Client(server.transport())
+    try:
+        await _all_nodes(client)
+        spent, begin = _cpu_seconds(server.children), time.monotonic()
+        jobs = client.of(Job.resource)
+        for number in range(size // PODS_PER_JOB):
+            await jobs.create(_job(number), "default")
+        async with asyncio.timeout(PATIENCE):
+            while not await _is_over(client):
+                await asyncio.sleep(0.5)
+        seconds, cpu = time.monotonic() - begin, _cpu_seconds(server.children) - spent
+        return Lives(size / seconds, cpu / size, _resident_mb(server.children))
+    finally:
+        await client.close()
+
+
+async def _all_nodes(client: Client) -> None:
+    while len((await client.get_json("/api/v1/nodes"))["items"]) < NODES:
+        await asyncio.sleep(0.2)
+
+
+async def _is_over(client: Client) -> bool:
+    jobs = (await client.of(Job).list()).items
+    failed = [job.metadata.name for job in jobs if job.status.failed]
+    if failed:
+        raise RuntimeError(f"pods of {failed[0]} failed")
+    return all(job.status.succeeded == PODS_PER_JOB for job in jobs)
+
+
+def _job(number: int) -> Any:
+    resources = {"requests": {"cpu": f"{100 + 50 * (number % 10)}m", "memory": "1Gi"}}
+    container = {"name": "main", "image": "registry.example/train:2.4.1", "resources": resources}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    spec = {"parallelism": PODS_PER_JOB, "completions": PODS_PER_JOB, "template": template}
+    return {"metadata": {"name": f"job-{number:03d}"}, "spec": spec}
