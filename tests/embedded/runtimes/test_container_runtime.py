@@ -7,13 +7,13 @@ import shutil
 import sys
 from base64 import b64encode
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
 from embedded.runtimes import fake_podman
-from embedded.runtimes.worlds import Object, World, close, container, pod
+from embedded.runtimes.worlds import Object, World, at_work, container, pod
 from embedded.server.clusters import ADMIN, Cluster, config_map, running_cluster
 from kohort.embedded.nodes.runtime import Waiting
 from kohort.embedded.runtimes.containers.arguments import Making
@@ -43,17 +43,10 @@ def calls(podman: Path, command: str) -> list[list[str]]:
     return [call[1:] for call in map(json.loads, lines) if call[0] == command]
 
 
-@asynccontextmanager
-async def running(cluster: Cluster, data: Path) -> AsyncIterator[World]:
+def running(cluster: Cluster, data: Path) -> AbstractAsyncContextManager[World]:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
-    runtime = ContainersRuntime("podman", client, ProcessSettings(data, devices={"nvidia.com/gpu": 2}))
-    await runtime.start()
-    world = World(cluster, data, runtime)
-    try:
-        yield world
-    finally:
-        await close(world.runs)
-        await runtime.stop()
+    settings = ProcessSettings(data, devices={"nvidia.com/gpu": 2})
+    return at_work(cluster, data, ContainersRuntime("podman", client, settings))
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
-from embedded.runtimes.worlds import Object, Run, Told, World, close, container, is_alive, pod, process_runtime
+from embedded.runtimes.worlds import Object, Run, Told, World, at_work, container, is_alive, pod, process_runtime
 from embedded.server.clusters import Cluster, running_cluster
 from kohort.embedded.nodes.runtime import Running, Terminated
 from kohort.embedded.runtimes.errors import RuntimeSetupError
@@ -48,16 +48,8 @@ def crash(agent: "subprocess.Popen[str]") -> None:
     agent.wait()
 
 
-@asynccontextmanager
-async def successor(cluster: Cluster, data: Path, **settings: object) -> AsyncIterator[World]:
-    runtime = process_runtime(cluster, data, settings)
-    await runtime.start()
-    world = World(cluster, data, runtime)
-    try:
-        yield world
-    finally:
-        await close(world.runs)
-        await runtime.stop()
+def successor(cluster: Cluster, data: Path, **settings: object) -> AbstractAsyncContextManager[World]:
+    return at_work(cluster, data, process_runtime(cluster, data, settings))
 
 
 async def stored(cluster: Cluster, found: Object) -> Object:

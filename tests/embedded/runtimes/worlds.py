@@ -160,14 +160,22 @@ def process_runtime(cluster: Cluster, data: Path, settings: Mapping[str, Any]) -
 
 
 @asynccontextmanager
+async def at_work(cluster: Cluster, data: Path, runtime: Runtime) -> AsyncIterator[World]:
+    """A runtime at work; everything of it is gone afterwards."""
+    await runtime.start()
+    world = World(cluster, data, runtime)
+    try:
+        yield world
+    finally:
+        await close(world.runs)
+        await runtime.stop()
+
+
+@asynccontextmanager
 async def running_world(data: Path, **settings: Any) -> AsyncIterator[World]:
-    """A process runtime at work; everything of it is gone afterwards."""
-    async with running_cluster() as cluster:
-        runtime = process_runtime(cluster, data, settings)
-        await runtime.start()
-        world = World(cluster, data, runtime)
-        try:
-            yield world
-        finally:
-            await close(world.runs)
-            await runtime.stop()
+    """A process runtime at work on a server of its own."""
+    async with (
+        running_cluster() as cluster,
+        at_work(cluster, data, process_runtime(cluster, data, settings)) as world,
+    ):
+        yield world
