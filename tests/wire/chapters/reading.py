@@ -111,6 +111,20 @@ lastTimestamp: "2026-01-01T00:00:00Z"
 count: 1
 """
 
+_NEWER_EVENT = """
+apiVersion: events.k8s.io/v1
+kind: Event
+metadata: {name: newer}
+regarding: {apiVersion: v1, kind: ConfigMap, name: a, namespace: wire-watching}
+type: Normal
+reason: Fine
+action: Look
+note: Nothing is odd
+eventTime: "2026-01-01T00:00:00.000000Z"
+reportingController: example.com/tester
+reportingInstance: tester-0
+"""
+
 _WATCHING = Chapter(
     "watching",
     (
@@ -143,6 +157,10 @@ _WATCHING = Chapter(
         Step("get events -o wide"),
         Step("get event told -o yaml", differs=(NULLS,)),
         Step("get events.events.k8s.io told -o yaml", differs=(NULLS,)),
+        Step("create -f -", _NEWER_EVENT),
+        Step("get event newer -o yaml"),
+        Step("get events.events.k8s.io newer -o yaml"),
+        Step("get events --sort-by=.lastTimestamp"),
         Step("get events --field-selector involvedObject.name=a,type=Warning -o name"),
         Step("describe configmap a"),
         Step("logs absent"),

@@ -18,6 +18,8 @@ _NEW_NAMES = {
     "count": "deprecatedCount",
     "reportingComponent": "reportingController",
 }
+_TIMES = {"firstTimestamp": None, "lastTimestamp": None}
+"""What the newer shape does not tell; `kubectl get events --sort-by=.lastTimestamp` fails where no event has the field."""
 _CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
 _GROUP = "events.k8s.io"
 
@@ -27,7 +29,7 @@ def to_stored(resource: Resource, obj: Mapping[str, Any]) -> dict[str, Json]:
     if resource.group != _GROUP:
         return dict(obj)
     stored = {_CORE_NAMES.get(name, name): value for name, value in obj.items()}
-    return {**stored, "apiVersion": "v1", "kind": "Event"}
+    return {**_TIMES, **stored, "apiVersion": "v1", "kind": "Event"}
 
 
 def from_stored(resource: Resource, obj: Mapping[str, Any]) -> dict[str, Json]:
