@@ -19,7 +19,7 @@ _NEW_NAMES = {
     "reportingComponent": "reportingController",
 }
 _TIMES = {"firstTimestamp": None, "lastTimestamp": None}
-"""What the newer shape does not tell; `kubectl get events --sort-by=.lastTimestamp` fails where no event has the field."""
+"""What the newer shape does not tell; `kubectl get events --sort-by=.lastTimestamp` finds no event without it."""
 _CORE_NAMES = {new: core for core, new in _NEW_NAMES.items()}
 _GROUP = "events.k8s.io"
 
