@@ -19,6 +19,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture(scope="session")
 def transcript(request: pytest.FixtureRequest) -> Transcript:
     """What was seen of the chosen cases; all are played at once, when the first is asked for."""
-    calls = (getattr(item, "callspec", None) for item in request.session.items)
-    chosen = {call.params.get("case") for call in calls if call is not None}
+    here = (item for item in request.session.items if item.path.parent == HERE)
+    calls = (getattr(item, "callspec", None) for item in here)
+    chosen = [call.params.get("case") for call in calls if call is not None]
     return asyncio.run(play_everywhere([case for case in CASES if case in chosen]))

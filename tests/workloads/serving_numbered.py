@@ -109,7 +109,11 @@ async def claims_come_with_their_pods(stage: Stage) -> Observed:
     async def is_owned() -> bool:
         return any(claim["metadata"].get("ownerReferences") for claim in await stage.items(CLAIMS))
 
+    async def is_told() -> bool:
+        return (await stage.get(STATEFUL_SETS, "db"))["status"].get("updatedReplicas") == 1
+
     await stage.until("a claim with its owner", is_owned)
+    await stage.until("a pod that is counted", is_told)
     (claim,), (pod,) = await stage.items(CLAIMS), await stage.items(PODS)
     (owner,) = claim["metadata"]["ownerReferences"]
     return {

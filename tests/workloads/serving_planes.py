@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cluster import components
 from cluster.binaries import built
@@ -35,6 +35,9 @@ from kohort.kube.patches import MergePatch
 Object = dict[str, Any]
 PATIENCE = 100.0
 LOOK = 0.2
+QUIET = 2.0
+"""Seconds without a change after which nothing more is expected."""
+T = TypeVar("T")
 
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 NODES = Resource("", "v1", "Node", "nodes", namespaced=False)
@@ -115,9 +118,24 @@ class Stage:
         return True
 
     async def events(self, *reasons: str) -> list[tuple[str, str, str]]:
-        """Type, reason and text of the namespace's events of some reasons, each once."""
-        found = (await self.client.of(Event).list(Scope(self.namespace))).items
-        return sorted({(each.type, each.reason, each.note) for each in found if each.reason in reasons})
+        """Type, reason and text of the namespace's events of some reasons, each once; they come after what they tell."""
+
+        async def told() -> list[tuple[str, str, str]]:
+            found = (await self.client.of(Event).list(Scope(self.namespace))).items
+            return sorted({(each.type, each.reason, each.note) for each in found if each.reason in reasons})
+
+        return await self.settled(told)
+
+    async def settled(self, look: Callable[[], Awaitable[T]]) -> T:
+        """What is seen once it has stayed the same for a while."""
+        seen, quiet = await look(), 0.0
+        for _ in range(int(PATIENCE / LOOK)):
+            await asyncio.sleep(LOOK)
+            before, seen = seen, await look()
+            quiet = quiet + LOOK if seen == before else 0.0
+            if quiet >= QUIET:
+                return seen
+        raise AssertionError(f"{self.namespace}: {seen} goes on changing")
 
     async def until(self, what: str, holds: Callable[[], Awaitable[object]]) -> None:
         """Wait for something, for a while."""
