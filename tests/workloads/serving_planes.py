@@ -118,7 +118,7 @@ class Stage:
         return True
 
     async def events(self, *reasons: str) -> list[tuple[str, str, str]]:
-        """Type, reason and text of the namespace's events of some reasons, each once; they come after what they tell."""
+        """Type, reason and text of the namespace's events of some reasons, each once; they may come late."""
 
         async def told() -> list[tuple[str, str, str]]:
             found = (await self.client.of(Event).list(Scope(self.namespace))).items
