@@ -110,7 +110,7 @@ async def claims_come_with_their_pods(stage: Stage) -> Observed:
         return any(claim["metadata"].get("ownerReferences") for claim in await stage.items(CLAIMS))
 
     async def is_told() -> bool:
-        return (await stage.get(STATEFUL_SETS, "db"))["status"].get("updatedReplicas") == 1
+        return bool((await stage.get(STATEFUL_SETS, "db"))["status"].get("updatedReplicas") == 1)
 
     await stage.until("a claim with its owner", is_owned)
     await stage.until("a pod that is counted", is_told)
