@@ -34,7 +34,7 @@ from kohort.kube.transport import Request
 NODES = 1_000
 SIZES = (5_000, 20_000)
 """Pods in the cluster after each part; fewer on a machine where the peer takes too long to store them."""
-CREATE_SECONDS = 20.0
+CREATE_SECONDS = 45.0
 MOST_SECONDS = 20.0
 """A part that takes longer is cut off, and what was bound by then counts."""
 EVENT_SECONDS = 5.0

@@ -1,7 +1,7 @@
 """A server that is killed under load: what it acknowledged is there, and who watched goes on without gap or duplicate.
 
 Two kills by default, as each costs a start; `KOHORT_KILLS=200` asks for more. The longest trial, in November 2026:
-200 kills in five runs side by side, over HTTPS, everything checked after each one; nothing was lost, gapped or doubled.
+200 kills of one store, over HTTPS, everything checked after each one; nothing was lost, gapped or doubled.
 """
 
 import asyncio
