@@ -23,13 +23,15 @@ from cluster.ports import HOST, reserve
 from cluster.processes import Child
 from cluster.site import ADMIN, ADMINS, Ports, Site
 
-_START_SECONDS = 120
+START_SECONDS = 120
 
 
 class ControlPlane:
     """Running from `with` to its end; the folder goes too, unless `keep_logs` was called."""
 
-    def __init__(self) -> None:
+    def __init__(self, *controllers: str) -> None:
+        """With these controllers of kube-controller-manager's, named as its flag names them; its usual ones if none."""
+        self._controllers = controllers or ("*",)
         self._programs = built()
         self._keeps_logs = False
         self._running = ExitStack()
@@ -81,15 +83,26 @@ class ControlPlane:
         self._keeps_logs = True
 
     def _start(self) -> None:
+        self._start_server()
+        scheduler = self._run("kube-scheduler", components.scheduler(self._site))
+        self._start_controllers()
+        scheduler.wait_until(lambda: self._is_ready(self._site.ports.scheduler), START_SECONDS)
+
+    def _start_server(self) -> None:
         site = self._site
         etcd = self._run("etcd", components.etcd(site))
-        etcd.wait_until(site.etcd_socket.exists, _START_SECONDS)
-        api_server = self._run("kube-apiserver", components.api_server(site))
-        api_server.wait_until(lambda: self._is_ready(site.ports.api_server), _START_SECONDS)
-        manager = self._run("kube-controller-manager", components.controller_manager(site))
-        scheduler = self._run("kube-scheduler", components.scheduler(site))
-        manager.wait_until(self._has_service_account, _START_SECONDS)
-        scheduler.wait_until(lambda: self._is_ready(site.ports.scheduler), _START_SECONDS)
+        etcd.wait_until(site.etcd_socket.exists, START_SECONDS)
+        self._serve()
+
+    def _serve(self) -> Child:
+        server = self._run("kube-apiserver", components.api_server(self._site))
+        server.wait_until(lambda: self._is_ready(self._site.ports.api_server), START_SECONDS)
+        return server
+
+    def _start_controllers(self) -> None:
+        flags = {**components.controller_manager(self._site), "controllers": ",".join(self._controllers)}
+        manager = self._run("kube-controller-manager", flags)
+        manager.wait_until(self._has_service_account, START_SECONDS)
 
     def _run(self, name: str, flags: Flags) -> Child:
         child = Child.start(name, components.command(self._programs / name, flags), self.logs / f"{name}.log")
@@ -122,3 +135,11 @@ class ControlPlane:
         shutil.rmtree(folder / "etcd", ignore_errors=True)
         for secret in folder.glob("*.*"):
             secret.unlink()
+
+
+class WithoutScheduler(ControlPlane):
+    """The same for tests in which nobody, or somebody else, places pods."""
+
+    def _start(self) -> None:
+        self._start_server()
+        self._start_controllers()

@@ -8,12 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from cluster import components
-from cluster.control_plane import ControlPlane
+from cluster.control_plane import START_SECONDS, ControlPlane
 from cluster.ports import HOST
 from cluster.processes import Child
-
-_START_SECONDS = 120
 
 
 class LoneServer(Protocol):
@@ -51,13 +48,14 @@ class RealServer(ControlPlane):
     server: Child
 
     def _start(self) -> None:
-        etcd = self._run("etcd", components.etcd(self._site))
-        etcd.wait_until(self._site.etcd_socket.exists, _START_SECONDS)
-        self.serve()
+        self._start_server()
+
+    def _serve(self) -> Child:
+        self.server = super()._serve()
+        return self.server
 
     def serve(self) -> None:
-        self.server = self._run("kube-apiserver", components.api_server(self._site))
-        self.server.wait_until(lambda: self._is_ready(self._site.ports.api_server), _START_SECONDS)
+        self._serve()
 
 
 class EmbeddedServer:
@@ -79,7 +77,7 @@ class EmbeddedServer:
         log = self._folder / "server.log"
         places = [f"--data={self._folder / 'data'}", f"--kubeconfig={self.kubeconfig}", f"--port={self._port}"]
         self.server = Child.start("kohort.embedded", [sys.executable, "-m", "kohort.embedded", *places], log)
-        self.server.wait_until(lambda: "KUBECONFIG=" in log.read_text(), _START_SECONDS)
+        self.server.wait_until(lambda: "KUBECONFIG=" in log.read_text(), START_SECONDS)
 
 
 @contextmanager

@@ -14,13 +14,11 @@ from pathlib import Path
 
 import yaml
 
-from cluster import components
 from cluster.access import write_secret
 from cluster.binaries import built
-from cluster.control_plane import ControlPlane
+from cluster.control_plane import START_SECONDS, WithoutScheduler
 from cluster.processes import Child
 
-_START_SECONDS = 120
 _COMMAND_SECONDS = 90
 _NO_END = -1
 _CONTROLLERS = (
@@ -66,24 +64,10 @@ class Peer:
             return subprocess.CompletedProcess(command, _NO_END, "", f"no end within {_COMMAND_SECONDS} s")
 
 
-class _QuietControlPlane(ControlPlane):
-    """etcd, the API server, and the few controllers that the embedded server has an answer to."""
-
-    def _start(self) -> None:
-        site = self._site
-        etcd = self._run("etcd", components.etcd(site))
-        etcd.wait_until(site.etcd_socket.exists, _START_SECONDS)
-        server = self._run("kube-apiserver", components.api_server(site))
-        server.wait_until(lambda: self._is_ready(site.ports.api_server), _START_SECONDS)
-        flags = {**components.controller_manager(site), "controllers": ",".join(_CONTROLLERS)}
-        manager = self._run("kube-controller-manager", flags)
-        manager.wait_until(self._has_service_account, _START_SECONDS)
-
-
 @contextmanager
 def real_peer(folder: Path) -> Iterator[Peer]:
-    """kube-apiserver on etcd."""
-    with _QuietControlPlane() as running:
+    """kube-apiserver on etcd, with the few controllers that the embedded server has an answer to."""
+    with WithoutScheduler(*_CONTROLLERS) as running:
         yield _peer("kube-apiserver", running.kubeconfig, folder)
 
 
@@ -94,7 +78,7 @@ def embedded_peer(folder: Path) -> Iterator[Peer]:
     command = [sys.executable, "-m", "kohort.embedded", "--ephemeral", f"--kubeconfig={kubeconfig}"]
     server = Child.start("kohort.embedded", command, log)
     try:
-        server.wait_until(lambda: "KUBECONFIG=" in log.read_text(), _START_SECONDS)
+        server.wait_until(lambda: "KUBECONFIG=" in log.read_text(), START_SECONDS)
         yield _peer("kohort", kubeconfig, folder)
     finally:
         server.stop()

@@ -4,10 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
-from cluster.components import Flags
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated, simulated_nodes
-from cluster.processes import Child
 from kohort.embedded.auth.certificates import new_key
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
@@ -33,15 +31,7 @@ NODES = tuple(simulated(f"node-{number}") for number in range(3))
 Plane = Callable[[], AbstractAsyncContextManager[Client]]
 
 
-class _WithoutJobs(ControlPlane):
-    """A control plane whose controllers leave Jobs to others."""
-
-    def _run(self, name: str, flags: Flags) -> Child:
-        others = ",".join(("*", *(f"-{each}" for each in _OURS)))
-        return super()._run(name, {**flags, "controllers": others} if name == "kube-controller-manager" else flags)
-
-
-_OURS = ("job-controller", "cronjob-controller", "ttl-after-finished-controller")
+_WITHOUT_JOBS = ("*", "-job-controller", "-cronjob-controller", "-ttl-after-finished-controller")
 
 
 @asynccontextmanager
@@ -62,7 +52,7 @@ async def real_plane(cluster: ControlPlane | None = None) -> AsyncIterator[Clien
 async def mixed_plane() -> AsyncIterator[Client]:
     """Kubernetes' control plane, on which our controllers do what concerns Jobs."""
     makes = (JobController, CronJobController, ExpiredJobs)
-    async with real_plane(_WithoutJobs()) as client, running_controllers(client, makes):
+    async with real_plane(ControlPlane(*_WITHOUT_JOBS)) as client, running_controllers(client, makes):
         yield client
 
 

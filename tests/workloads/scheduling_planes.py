@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from cluster import components
 from cluster.control_plane import ControlPlane
 from embedded.scheduler.things import Object
 from kohort.api.core.nodes import Node
@@ -29,7 +28,6 @@ from kohort.kube.patches import MergePatch
 from kohort.kube.transport import Request
 from workloads.scheduling_cases import Await, AwaitText, Case, Create, Delete, Patch, Step
 
-START_SECONDS = 120
 PATIENCE = 20.0
 CALM = 0.5
 """Seconds in which a scheduler says what it has to say."""
@@ -42,26 +40,10 @@ NOW = Deletion(grace_seconds=0)
 REASONS = ("FailedScheduling", "Preempted", "Scheduled")
 
 
-class _SchedulersControlPlane(ControlPlane):
-    """etcd, the API server, the scheduler, and who makes service accounts: nobody who looks after nodes."""
-
-    def _start(self) -> None:
-        site = self._site
-        etcd = self._run("etcd", components.etcd(site))
-        etcd.wait_until(site.etcd_socket.exists, START_SECONDS)
-        server = self._run("kube-apiserver", components.api_server(site))
-        server.wait_until(lambda: self._is_ready(site.ports.api_server), START_SECONDS)
-        flags = {**components.controller_manager(site), "controllers": "serviceaccount-controller"}
-        manager = self._run("kube-controller-manager", flags)
-        scheduler = self._run("kube-scheduler", components.scheduler(site))
-        manager.wait_until(self._has_service_account, START_SECONDS)
-        scheduler.wait_until(lambda: self._is_ready(site.ports.scheduler), START_SECONDS)
-
-
 @asynccontextmanager
 async def real() -> AsyncIterator[Client]:
-    """kube-scheduler."""
-    cluster = _SchedulersControlPlane()
+    """kube-scheduler, and who makes service accounts: nobody who looks after nodes."""
+    cluster = ControlPlane("serviceaccount-controller")
     await asyncio.to_thread(cluster.__enter__)
     client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
     try:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cluster import components
 from cluster.binaries import built
-from cluster.control_plane import ControlPlane
+from cluster.control_plane import ControlPlane, WithoutScheduler
 from cluster.nodes import simulated, simulated_nodes
 from kohort.api.core.events import Event
 from kohort.api.meta import Taint
@@ -170,24 +169,10 @@ _LEFT_TO_KUBERNETES = (
 )
 
 
-class _ApiServer(ControlPlane):
-    """etcd and kube-apiserver with the few controllers that ours do not replace, and no scheduler."""
-
-    def _start(self) -> None:
-        site = self._site
-        etcd = self._run("etcd", components.etcd(site))
-        etcd.wait_until(site.etcd_socket.exists, PATIENCE)
-        server = self._run("kube-apiserver", components.api_server(site))
-        server.wait_until(lambda: self._is_ready(site.ports.api_server), PATIENCE)
-        flags = {**components.controller_manager(site), "controllers": ",".join(_LEFT_TO_KUBERNETES)}
-        manager = self._run("kube-controller-manager", flags)
-        manager.wait_until(self._has_service_account, PATIENCE)
-
-
 @asynccontextmanager
 async def mixed_stage() -> AsyncIterator[Stage]:
-    """Our controllers and scheduler on kube-apiserver."""
-    cluster = _ApiServer()
+    """Our controllers and scheduler on kube-apiserver, with the few of its controllers that ours do not replace."""
+    cluster = WithoutScheduler(*_LEFT_TO_KUBERNETES)
     await asyncio.to_thread(cluster.__enter__)
     client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
     try:

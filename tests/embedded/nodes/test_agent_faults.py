@@ -1,14 +1,10 @@
 """An agent whose way to the server is bad: nothing is lost, nothing happens twice."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
-from embedded.nodes.worlds import PODS, World, node, pod
+from embedded.nodes.worlds import PODS, World, pod, running_agent
 from embedded.server.clusters import ADMIN, running_cluster
-from kohort.embedded.nodes.agent import NodeAgent
-from kohort.embedded.nodes.manifests import Site
-from kohort.embedded.nodes.registration import Leaving, Registration
-from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
-from kohort.kube.client import Client
 from kohort.kube.transport import Request, Response, Transport
 from kube.faults import Refusal
 
@@ -41,14 +37,16 @@ class Refusing:
         await self.inner.close()
 
 
-async def test_refused_writes_are_tried_again_until_the_pod_has_ended_and_gone() -> None:
+@asynccontextmanager
+async def badly_connected() -> AsyncIterator[tuple[World, Refusing]]:
     async with running_cluster() as cluster:
         network = Refusing(cluster.core.transport(ADMIN))
-        client = Client(network, cluster.clock)
-        runtime = SimulatedRuntime(cluster.clock)
-        agent = NodeAgent(client, Registration((node(),), leaving=Leaving.KEEP), runtime)
-        await agent.start(Site())
-        world = World(cluster, agent, client)
+        async with running_agent(cluster, transport=network) as world:
+            yield world, network
+
+
+async def test_refused_writes_are_tried_again_until_the_pod_has_ended_and_gone() -> None:
+    async with badly_connected() as (world, network):
         network.refuse("PATCH", 500, 409, 422)
         await world.run(pod(says={"run_seconds": 30}))
         await world.after(10)
@@ -60,34 +58,22 @@ async def test_refused_writes_are_tried_again_until_the_pod_has_ended_and_gone()
         await world.delete("a")
         await world.after(10)
         assert not await world.exists(f"{PODS}/a")
-        await agent.stop()
 
 
 async def test_a_refusal_is_told_even_if_the_first_try_fails() -> None:
-    async with running_cluster() as cluster:
-        network = Refusing(cluster.core.transport(ADMIN))
-        client = Client(network, cluster.clock)
-        agent = NodeAgent(client, Registration((node(),), leaving=Leaving.KEEP), SimulatedRuntime(cluster.clock))
-        await agent.start(Site())
-        world = World(cluster, agent, client)
+    async with badly_connected() as (world, network):
         network.refuse("PATCH", 403, 403)
         await world.run(pod(nodeSelector={"speed": "high"}))
         await world.after(5)
         assert (await world.status("a"))["reason"] == "NodeAffinity"
-        await agent.stop()
 
 
 async def test_what_is_told_of_a_pod_never_goes_to_another_of_its_name() -> None:
-    async with running_cluster() as cluster:
-        network = Refusing(cluster.core.transport(ADMIN))
-        client = Client(network, cluster.clock)
-        agent = NodeAgent(client, Registration((node(),), leaving=Leaving.KEEP), SimulatedRuntime(cluster.clock))
-        await agent.start(Site())
-        world = World(cluster, agent, client)
+    async with badly_connected() as (world, network):
 
         async def replace() -> None:
-            await cluster.ask("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
-            await cluster.create(pod(says={"start_seconds": 60}))
+            await world.cluster.ask("DELETE", f"{PODS}/a", {"gracePeriodSeconds": 0, "kind": "DeleteOptions"})
+            await world.cluster.create(pod(says={"start_seconds": 60}))
 
         network.before_patch = replace
         network.answers.clear()
@@ -95,4 +81,3 @@ async def test_what_is_told_of_a_pod_never_goes_to_another_of_its_name() -> None
         refused, taken = [code for method, code in network.answers if method == "PATCH"]
         assert (refused in (409, 422), taken) == (True, 200)
         assert await world.phase("a") == "Pending"
-        await agent.stop()

@@ -13,6 +13,7 @@ from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.kube.client import Client
 from kohort.kube.clock import settle
+from kohort.kube.transport import Transport
 
 Object = dict[str, Any]
 CAPACITY = {"cpu": "4", "memory": "8Gi", "pods": "10"}
@@ -92,9 +93,10 @@ async def running_agent(
     *nodes: DeclaredNode,
     runtime: Runtime | None = None,
     leaving: Leaving = Leaving.KEEP,
+    transport: Transport | None = None,
 ) -> AsyncIterator[World]:
     """An agent on a cluster; what it leaves behind stays there."""
-    client = Client(cluster.core.transport(ADMIN), cluster.clock)
+    client = Client(transport or cluster.core.transport(ADMIN), cluster.clock)
     registration = Registration(nodes or (node(),), leaving=leaving)
     agent = NodeAgent(client, registration, runtime or SimulatedRuntime(cluster.clock))
     await agent.start(Site())

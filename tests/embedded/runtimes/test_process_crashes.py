@@ -12,7 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from embedded.runtimes.worlds import Object, Run, Told, World, at_work, container, is_alive, pod, process_runtime
+from embedded.runtimes.worlds import (
+    Object,
+    Run,
+    Told,
+    World,
+    at_work,
+    container,
+    is_alive,
+    pod,
+    process_runtime,
+    work_file,
+)
 from embedded.server.clusters import Cluster, running_cluster
 from kohort.embedded.nodes.runtime import Running, Terminated
 from kohort.embedded.runtimes.errors import RuntimeSetupError
@@ -77,7 +88,7 @@ WAITS = "echo one; while ! test -e $HOME/go; do sleep 0.01; done; echo two; exit
 
 
 def let_go(data: Path, found: Object) -> None:
-    (data / "scratch" / found["metadata"]["uid"] / "containers/main/work/go").touch()
+    work_file(data, found, "go").touch()
 
 
 async def gone(*pids: int) -> None:
@@ -135,7 +146,7 @@ async def check_told(world: World, found: Object) -> None:
 
 async def check_lost(world: World, found: Object, abandoned: int) -> None:
     """Its shim was killed too: what it left is ended, and the pod begins anew."""
-    daemon = int((world.data / "scratch" / found["metadata"]["uid"] / "containers/main/work/daemon").read_text())
+    daemon = int(work_file(world.data, found, "daemon").read_text())
     run = world.run(found)
     await run.started()
     await gone(abandoned, daemon)

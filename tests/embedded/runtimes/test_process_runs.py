@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from embedded.runtimes.worlds import World, container, is_alive, pod
+from embedded.runtimes.worlds import World, container, is_alive, pod, work_file
 from kohort.embedded.nodes.runtime import Running, Waiting
 from kohort.kube.errors import StatusError
 
@@ -35,7 +35,7 @@ async def test_a_log_can_be_followed_while_it_grows(world: World) -> None:
     script = "echo ready; while ! test -e $HOME/go; do sleep 0.01; done; echo done"
     run = world.run(pod(container(script=script)))
     assert await run.logged("ready") == "ready\n"
-    (world.data / "scratch" / run.pod["metadata"]["uid"] / "containers/main/work/go").touch()
+    work_file(world.data, run.pod, "go").touch()
     assert await run.logged("done") == "ready\ndone\n"
     await run.over()
     assert await run.log(follow=True) == "ready\ndone\n"

@@ -138,6 +138,11 @@ class World:
         return run
 
 
+def work_file(data: Path, found: Object, name: str) -> Path:
+    """A file in the working directory of a pod's container."""
+    return data.joinpath("scratch", found["metadata"]["uid"], "containers", "main", "work", name)
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that is dead and not yet waited for does not."""
     try:
