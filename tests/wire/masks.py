@@ -37,7 +37,7 @@ ALWAYS = (
     Mask(r"-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----", "<certificate>"),
     Mask(r"(?<!\S)/(?:[\w.-]+/)*(LIVE|MERGED)-\d+", r"\1"),
     # Whether a client that gives up is faster than its own watch is a matter of luck.
-    Mask(r"^I\d{4} \S+ +\d+ reflector\.go:\d+\] .*very short watch.*\n", ""),
+    Mask(r"^[IWE]\d{4} \S+ +\d+ reflector\.go:\d+\] .*(?:very short watch|context deadline exceeded).*\n", ""),
     Mask(r"(?<=\S) {2,}", "  "),
 )
 
