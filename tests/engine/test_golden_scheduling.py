@@ -267,21 +267,47 @@ def test_g12_above_nominal_without_borrow_within_cohort() -> None:
     assert play.pending_reason("a1") == ("WaitingForQuota", short(CPU, "6"))
 
 
-@pytest.mark.parametrize(
-    ("size", "priority", "evicted"),
-    [(5, 300, {"be1": "InCohortReclaimWhileBorrowing"}), (7, 300, {}), (5, 40, {})],
-)
-def test_g13_borrow_within_cohort_with_a_threshold(size: int, priority: int, evicted: dict[str, str]) -> None:
-    """SCH-603, SCH-613, SCH-630."""
-    play = Play()
-    borrow = {"policy": "LowerPriority", "maxPriorityThreshold": 100}
-    play.queue("shared", 10)
-    play.queue("std", 0, bl=10, preemption={"reclaimWithinCohort": "LowerPriority", "borrowWithinCohort": borrow})
-    play.queue("be", 0, bl=10)
-    play.running("be1", 6, "be", priority=50)
-    play.running("be2", 4, "be", priority=150)
-    play.submit("std1", size, "std", priority=priority)
-    assert play.turn().evicted == evicted
+class TestG13:
+    """Borrowing within the cohort, with a threshold (SCH-603, SCH-613, SCH-630)."""
+
+    def play(self, shared: int) -> Play:
+        play = Play()
+        borrow = {"policy": "LowerPriority", "maxPriorityThreshold": 100}
+        play.queue("shared", shared)
+        play.queue("std", 0, bl=10, preemption={"reclaimWithinCohort": "LowerPriority", "borrowWithinCohort": borrow})
+        play.queue("be", 0, bl=10)
+        play.running("be1", 6, "be", priority=50)
+        play.running("be2", 4, "be", priority=150)
+        return play
+
+    @pytest.mark.parametrize(
+        ("size", "priority", "evicted"),
+        [(5, 300, {"be1": "InCohortReclaimWhileBorrowing"}), (7, 300, {}), (5, 40, {})],
+    )
+    def test_only_those_below_it_go(self, size: int, priority: int, evicted: dict[str, str]) -> None:
+        play = self.play(10)
+        play.submit("std1", size, "std", priority=priority)
+        assert play.turn().evicted == evicted
+
+    def test_whoever_waits_holds_what_it_would_borrow(self) -> None:
+        """For one cycle (SCH-340), although others could use it at once."""
+        play = self.play(13)
+        play.queue("late", 0)
+        play.submit("std1", 10, "std", priority=300)
+        play.submit("late1", 3, "late")
+        assert play.once().reserved == []
+        assert play.waiting["late1"].message == NO_LONGER_FITS
+        assert play.once().reserved == ["late1"]
+
+    @pytest.mark.parametrize(("size", "reserved"), [(4, ["late1"]), (5, [])])
+    def test_but_no_more_than_it_may_borrow(self, size: int, reserved: list[str]) -> None:
+        """Of 10 that are free it holds the 6 that its borrowing limit leaves (SCH-340)."""
+        play = self.play(24)
+        play.running("std0", 4, "std")
+        play.queue("late", 0)
+        play.submit("std1", 8, "std", priority=300)
+        play.submit("late1", size, "late")
+        assert play.once().reserved == reserved
 
 
 def test_g14_reclaim_and_own_queue_together() -> None:
