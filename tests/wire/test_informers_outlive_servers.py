@@ -18,6 +18,7 @@ from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config import Choice, find_access
+from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
 from kohort.kube.informer import Informer
 from kohort.kube.options import Scope
@@ -67,6 +68,36 @@ class Pair:
     async def says_so(self) -> None:
         """Wait until the informer says that it is cut off."""
         await until(lambda: not self.informer.synced)
+
+    @asynccontextmanager
+    async def behind(self) -> AsyncIterator["Behind"]:
+        """Cut the informer off and write something; it stays so after the block."""
+        self.network.go_down()
+        await self.says_so()
+        version = (await self.client.of(ConfigMap).list(HERE)).version
+        await self.write("unheard-")
+        yield Behind(version, self.lists)
+
+    async def _first_change_after(self, version: str) -> object:
+        async with asyncio.timeout(PATIENCE), self.client.of(ConfigMap).watch(version, HERE) as watch:
+            return await anext(aiter(watch))
+
+    async def is_told_to_list_anew(self, before: "Behind") -> None:
+        """Whoever asks for the time before is refused, and the informer finds its way."""
+        with pytest.raises(StatusError) as refused:
+            await self._first_change_after(before.version)
+        assert refused.value.is_expired
+        self.network.come_up()
+        await self.agrees()
+        assert self.lists > before.lists
+
+
+@dataclass(frozen=True)
+class Behind:
+    """What an informer knew when it was cut off."""
+
+    version: str
+    lists: int
 
 
 @asynccontextmanager
@@ -129,13 +160,19 @@ async def test_a_server_that_is_another_process_when_the_network_is_back(lone: L
 
 
 async def test_a_history_that_is_compacted_while_nobody_listens(tmp_path: Path) -> None:
-    """Ours is asked to forget; the real one forgets when it is started anew, see above."""
+    """Ours is asked to forget."""
     async with running(Settings(kubeconfig=tmp_path / "kubeconfig")) as server, pair(server.kubeconfig) as both:
-        both.network.go_down()
-        await both.says_so()
-        await both.write("unheard-")
-        await server.core.store.compact(server.core.store.revision)
-        lists = both.lists
-        both.network.come_up()
-        await both.agrees()
-        assert both.lists > lists
+        async with both.behind() as before:
+            await server.core.store.compact(server.core.store.revision)
+        await both.is_told_to_list_anew(before)
+
+
+async def test_a_history_that_the_real_server_lost_while_nobody_listened() -> None:
+    """Started anew, it has in memory what happens from then on."""
+    with real_server() as lone:
+        async with pair(lone.kubeconfig) as both:
+            async with both.behind() as before:
+                kill(lone)
+                lone.serve()
+                await both.list()
+            await both.is_told_to_list_anew(before)
