@@ -56,5 +56,5 @@ class RuntimeChoice:
         return ContainersRuntime(self.name.value, client, settings)
 
     def addresses(self) -> PodAddresses:
-        """How pods are reached: processes at the host's own address."""
-        return HostAddress() if self.name is RuntimeName.PROCESS else PodAddresses()
+        """How pods are reached: what really runs, at the host's own address, whose network it shares."""
+        return PodAddresses() if self.name is RuntimeName.SIMULATED else HostAddress()

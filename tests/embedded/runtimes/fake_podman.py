@@ -102,7 +102,11 @@ def logs(arguments: list[str]) -> None:
 
 
 def inspect(arguments: list[str]) -> None:
-    print(json.dumps(load(arguments[-1])["state"]))
+    *_, style = arguments[: arguments.index("--format") + 2]
+    for container in arguments[arguments.index("--format") + 2 :]:
+        facts = load(container)
+        state = json.dumps(facts["state"])
+        print(f"{json.dumps(facts['labels'])},{state}" if "Labels" in style else state)
 
 
 def rm(arguments: list[str]) -> None:
@@ -113,10 +117,8 @@ def rm(arguments: list[str]) -> None:
 
 
 def ps(_: list[str]) -> None:
-    names = ("pod-uid", "pod", "container", "attempt", "devices")
     for found in sorted(STORE.glob("*.json")):
-        labels = json.loads(found.read_text())["labels"]
-        print("\t".join([found.stem, *(labels[f"kohort.dev/{name}"] for name in names)]))
+        print(found.stem)
 
 
 def image(arguments: list[str]) -> None:

@@ -17,7 +17,7 @@ DATA_LABEL = "kohort.dev/data"
 DEVICES_LABEL = "kohort.dev/devices"
 
 Bind = tuple[str, str, bool]
-_ENGINE_S_OWN = ("LD_", "DOCKER_", "CONTAINER", "PODMAN", "XDG_", "GO", "PATH", "HOME", "TMPDIR")
+_ENGINE_S_OWN = ("LD_", "DOCKER_", "CONTAINER", "PODMAN", "REGISTRY_", "XDG_", "GO", "PATH", "HOME", "TMPDIR")
 """Variables by which a pod could steer the engine itself."""
 
 

@@ -18,12 +18,20 @@ KEPT = (
     "HOME",
     "XDG_RUNTIME_DIR",
     "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
     "DOCKER_HOST",
     "DOCKER_CONFIG",
+    "DOCKER_CONTEXT",
     "CONTAINER_HOST",
+    "CONTAINERS_CONF",
+    "CONTAINERS_STORAGE_CONF",
+    "REGISTRY_AUTH_FILE",
     "TMPDIR",
 )
 """Variables that the engine itself needs to find its store, its daemon and its logins."""
+
+_FACTS = "{{json .Config.Labels}},{{json .State}}"
+"""Of a container, in words that both engines have: podman's `ps` knows no single label."""
 
 
 class EngineError(Exception):
@@ -52,6 +60,15 @@ class Engine:
         """How a container fares: Running, ExitCode, OOMKilled, StartedAt, FinishedAt."""
         found = json.loads(await self.call("inspect", "--type", "container", "--format", "{{json .State}}", container))
         return dict(found)
+
+    async def labelled(self, label: str, value: str) -> list[tuple[str, dict[str, str], dict[str, Any]]]:
+        """All containers with a label, whether they run or not: id, labels and state of each."""
+        mine = ("--filter", f"label={label}={value}")
+        found = (await self.call("ps", "--all", "--quiet", "--no-trunc", *mine)).split()
+        if not found:
+            return []
+        lines = (await self.call("inspect", "--type", "container", "--format", _FACTS, *found)).splitlines()
+        return [(each, *json.loads(f"[{line}]")) for each, line in zip(found, lines, strict=True)]
 
     async def wait(self, container: str) -> None:
         """Return when a container has ended."""

@@ -308,7 +308,9 @@ def end_of(state: Mapping[str, Any], message: str = "") -> Terminated:
     """How a container ended, by the engine's word."""
     code = int(state.get("ExitCode") or 0)
     reason = reason_of(code, oom=bool(state.get("OOMKilled")))
-    return Terminated(code, reason, _moment(state, "StartedAt"), _moment(state, "FinishedAt"), message=message)
+    started, finished = _moment(state, "StartedAt"), _moment(state, "FinishedAt")
+    # podman reads the two from different clocks, so that a short container seems to end before it begins.
+    return Terminated(code, reason, started, max(started, finished), message=message)
 
 
 def state_of(state: Mapping[str, Any]) -> Running | Terminated:

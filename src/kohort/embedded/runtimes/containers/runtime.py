@@ -33,10 +33,6 @@ from kohort.kube.errors import KubeError, StatusError
 
 log = logging.getLogger(__name__)
 
-_LABELS = (UID_LABEL, POD_LABEL, NAME_LABEL, ATTEMPT_LABEL, DEVICES_LABEL)
-_COLUMNS = "\t".join(f'{{{{.Label "{label}"}}}}' for label in _LABELS)
-_FORMAT = "{{.ID}}\t" + _COLUMNS
-
 
 @dataclass(slots=True)
 class Left:
@@ -95,15 +91,14 @@ class ContainersRuntime:
         return Closing(running, lambda: self._pods.pop(uid, None))
 
     async def _find(self, engine: Engine) -> dict[str, Left]:
-        mine = f"label={DATA_LABEL}={self._settings.data}"
         left: dict[str, Left] = {}
-        for line in (await engine.call("ps", "--all", "--filter", mine, "--format", _FORMAT)).splitlines():
-            found, uid, pod, name, attempt, devices = line.split("\t")
-            entry = left.setdefault(uid, Left(pod, _share(devices)))
+        for found, labels, state in await engine.labelled(DATA_LABEL, str(self._settings.data)):
+            name, attempt = labels[NAME_LABEL], int(labels[ATTEMPT_LABEL])
+            entry = left.setdefault(labels[UID_LABEL], Left(labels[POD_LABEL], _share(labels[DEVICES_LABEL])))
             entry.all.append(found)
             known = entry.past.get(name)
-            if known is None or known.attempt < int(attempt):
-                entry.past[name] = Past(int(attempt), state_of(await engine.state(found)))
+            if known is None or known.attempt < attempt:
+                entry.past[name] = Past(attempt, state_of(state))
                 entry.names[name] = found
         return left
 
