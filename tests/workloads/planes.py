@@ -6,7 +6,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 
 from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated, simulated_nodes
-from kohort.embedded.auth.certificates import new_key
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.collector.collector import collecting
@@ -20,6 +19,7 @@ from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.scheduler.scheduler import scheduling
 from kohort.embedded.server.core import Core, Parts
 from kohort.embedded.store import Store
+from kohort.kube.certificates import new_key
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config import Choice, find_access

@@ -12,12 +12,12 @@ from embedded.scheduler.things import Object
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource
-from kohort.embedded.auth.certificates import new_key
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.scheduler.scheduler import scheduling
 from kohort.embedded.server.core import Core, Parts
 from kohort.embedded.store import Store
+from kohort.kube.certificates import new_key
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config import Choice, find_access

@@ -35,7 +35,7 @@ class TlsContexts:
         context = self._trusting()
         if key_pair is not None:
             try:
-                _load(context, key_pair)
+                load_key_pair(context, key_pair)
             except (ssl.SSLError, OSError, ValueError):
                 raise self._problem("the client certificate and key are no matching PEM pair: log in again") from None
         return context
@@ -57,7 +57,8 @@ class TlsContexts:
         return ConfigError(f"{self._origin}: {what}")
 
 
-def _load(context: ssl.SSLContext, key_pair: KeyPair) -> None:
+def load_key_pair(context: ssl.SSLContext, key_pair: KeyPair) -> None:
+    """Let a context show this key pair from its next connection on; raises SSLError, OSError or ValueError."""
     with tempfile.TemporaryDirectory(prefix="kohort-") as folder:
         file = Path(folder) / "pair.pem"
         file.touch(mode=0o600)

@@ -10,11 +10,12 @@ from cryptography.x509.verification import PolicyBuilder, Store
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.auth.certificates import Authority, CertificateFileError, certificate_user, new_key
+from kohort.embedded.auth.certificates import Authority, CertificateFileError, certificate_user
 from kohort.embedded.auth.jwt import Signer, TokenError
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.auth.kubeconfig import write_kubeconfig
 from kohort.embedded.auth.users import AUTHENTICATED, User
+from kohort.kube.certificates import new_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR = timedelta(days=365)

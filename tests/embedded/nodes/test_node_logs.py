@@ -11,7 +11,7 @@ import pytest
 from embedded.nodes.worlds import World, node, pod
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
-from kohort.embedded.auth.certificates import Authority, Pair
+from kohort.embedded.auth.certificates import Authority
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.nodes.endpoint import Place
 from kohort.embedded.nodes.log_source import AgentLogs, RemoteLogs
@@ -21,6 +21,7 @@ from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.server.logs import LogOptions
 from kohort.embedded.server.server import ApiServer, running
 from kohort.embedded.server.settings import Settings
+from kohort.kube.certificates import Pair
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config.secrets import KeyPair

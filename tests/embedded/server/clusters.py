@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
-from kohort.embedded.auth.certificates import new_key
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.core import Core, Parts
 from kohort.embedded.server.inprocess import InProcessResponse
 from kohort.embedded.store import Store
+from kohort.kube.certificates import new_key
 from kohort.kube.clock import VirtualClock
 from kohort.kube.transport import Request
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from embedded.server.clusters import Cluster, deployment, pod
-from kohort.embedded.auth.certificates import new_key
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import ANONYMOUS
 from kohort.embedded.server.core import Core, Parts
 from kohort.embedded.server.logs import LogOptions
 from kohort.embedded.store import Store
+from kohort.kube.certificates import new_key
 from kohort.kube.clock import VirtualClock
 
 PODS = "/api/v1/namespaces/default/pods"

@@ -4,12 +4,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 
-from cryptography import x509
-
-from kohort.embedded.auth.certificates import Authority, Pair, key_pem, new_key, read_key, read_pair
+from kohort.embedded.auth.certificates import Authority, read_key, read_pair
 from kohort.embedded.auth.files import write_private
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import User
+from kohort.kube.certificates import Pair, key_pem, new_key
 
 SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 
@@ -37,7 +36,7 @@ class Keyring:
         wanted = {*hosts, *SERVICE_NAMES}
         if self.certificate.exists() and self.key.exists():
             pair = read_pair(self.certificate, self.key)
-            if self._is_ours(pair) and pair.is_fresh(now) and wanted <= _names(pair.certificate):
+            if self._is_ours(pair) and pair.is_fresh(now) and wanted <= pair.hosts:
                 return
         pair = self.authority.server(sorted(wanted), now)
         write_private(self.key, pair.key_pem)
@@ -56,9 +55,3 @@ class Keyring:
     def client(self, user: User, now: datetime) -> Pair:
         """A client certificate for a user; not kept here."""
         return self.authority.client(user, now)
-
-
-def _names(certificate: x509.Certificate) -> set[str]:
-    extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    names = set(extension.get_values_for_type(x509.DNSName))
-    return names | {str(each) for each in extension.get_values_for_type(x509.IPAddress)}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import yaml
 
-from kohort.embedded.auth.certificates import Pair
 from kohort.embedded.auth.files import write_private
+from kohort.kube.certificates import Pair
 
 NAME = "kohort"
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kohort.embedded.auth.certificates import Pair
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.auth.kubeconfig import write_kubeconfig
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.kube.certificates import Pair
 from kohort.kube.clock import Clock
 
 ADMINISTRATOR = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
