@@ -1,0 +1,1 @@
+"""Jobs of any framework as Workloads: built, started, stopped and finished, all on one contract."""

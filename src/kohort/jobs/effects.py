@@ -1,0 +1,108 @@
+"""What a pass over a job wants done, as data: writes and events in the order in which they must happen.
+
+Whoever carries them out stops at the first that fails, so an event after a write tells of a write that was made.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from kohort.api.core.objects import ObjectReference
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.lifecycle.writes import Part
+from kohort.kube.events import EventType, Note
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.options import AS_USUAL, Deletion
+
+Object = dict[str, Any]
+"""An object of a framework: plain JSON. Nobody changes one that came from a cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class PatchObject:
+    """Change an object of a framework: only what differs is sent, with the resourceVersion of `before` (JOB-54)."""
+
+    before: Object
+    after: Object
+    part: Part = Part.OBJECT
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteObject:
+    """Delete an object of a framework."""
+
+    obj: Object
+    how: Deletion = AS_USUAL
+    expected_by: str = ""
+    """Key under which its UID is expected to go, so that nothing is deleted twice (JOB-27); empty for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreateWorkload:
+    """Create a Workload; one of that name that exists already ends the pass (JOB-36, DEV-7)."""
+
+    workload: Workload
+    owner: Object
+
+
+@dataclass(frozen=True, slots=True)
+class PatchWorkload:
+    """Change a Workload: its metadata and spec, or its status."""
+
+    before: Workload
+    after: Workload
+    manager: str
+    part: Part = Part.STATUS
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteWorkload:
+    """Delete a Workload."""
+
+    workload: Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Send an event."""
+
+    about: ObjectReference
+    note: Note
+
+
+Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWorkload | Tell
+
+
+def tell(obj: Object, reason: str, message: str, kind: EventType = "Normal") -> Tell:
+    """An event about an object of a framework (§14)."""
+    return Tell(reference(obj), Note(kind, reason, message))
+
+
+def reference(obj: Object) -> ObjectReference:
+    """The object as events name it."""
+    metadata = obj.get("metadata", {})
+    return ObjectReference(
+        api_version=obj.get("apiVersion", ""),
+        kind=obj.get("kind", ""),
+        namespace=metadata.get("namespace", ""),
+        name=metadata.get("name", ""),
+        uid=metadata.get("uid", ""),
+    )
+
+
+def workload_reference(workload: Workload) -> ObjectReference:
+    """The Workload as events name it."""
+    resource = Workload.info.resource
+    metadata = workload.metadata
+    return ObjectReference(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+    )
+
+
+def key_of(obj: Object) -> ObjectKey:
+    """Namespace and name of an object of a framework."""
+    metadata = obj.get("metadata", {})
+    return ObjectKey(metadata.get("namespace", ""), metadata.get("name", ""))

@@ -1,0 +1,25 @@
+"""What can go wrong with a job, told apart by what is to be done about it (JOB-219).
+
+JobError
+├── RetryError        transient: the pass is tried again, with growing pauses
+├── UnretryableError  nothing to be done before something changes: wait for the next event
+└── PermanentError    the job can't be started like this: its Workload is finished with FailedToStart
+"""
+
+from kohort.api.errors import ApiError
+
+
+class JobError(ApiError):
+    """A pass over a job that did not come to its end."""
+
+
+class RetryError(JobError):
+    """Something is missing that may come by itself."""
+
+
+class UnretryableError(JobError):
+    """Only an event can change this."""
+
+
+class PermanentError(JobError):
+    """No later try can succeed."""

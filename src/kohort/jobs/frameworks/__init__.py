@@ -1,0 +1,1 @@
+"""The built-in frameworks, one small module each."""
