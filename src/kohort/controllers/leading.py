@@ -1,0 +1,34 @@
+"""Only the leader writes: a transport that lets reads pass, and writes only while this process leads.
+
+It stands below the client's retries, so that no attempt goes out after the lease is lost, whoever asked for it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kohort.kube.errors import KubeError
+from kohort.kube.transport import Request, Response, Transport
+
+READS = frozenset({"GET", "HEAD"})
+
+
+class NotLeadingError(KubeError):
+    """A write was asked of a replica that does not lead, and was not sent."""
+
+
+@dataclass(frozen=True)
+class LeadersTransport:
+    """Another transport, shut for writes while somebody else leads."""
+
+    inner: Transport
+    leads: Callable[[], bool]
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        """Ask, unless it is not ours to ask for; raises NotLeadingError then."""
+        if request.method not in READS and not self.leads():
+            raise NotLeadingError(f"{request.method} {request.path} is left to the leader")
+        return await self.inner.send(request, timeout)
+
+    async def close(self) -> None:
+        """Release the connections below."""
+        await self.inner.close()

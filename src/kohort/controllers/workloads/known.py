@@ -1,0 +1,212 @@
+"""Workloads as known now: what the watch has shown, and ahead of it what we wrote ourselves.
+
+A controller that acts right after its own write must see it, or it would do the same again. Writes name the state that
+they start from, so whoever looked at an older one is refused, here already where we know better than to ask.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from kohort.api.codec import Json, to_json
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.merge import difference
+from kohort.kube.cache import Cache
+from kohort.kube.errors import MODIFIED, Named, StatusError, conflict
+from kohort.kube.informer import Informer
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.mirror import Handler
+from kohort.kube.options import Deletion, WriteOptions
+from kohort.kube.patches import MergePatch
+
+MOST_AHEAD: Final = 10_000
+"""Own writes that are remembered; the watch shows nearly all within a second."""
+LONGEST_AHEAD: Final = 60.0
+"""Seconds after which an own write that no watch has shown counts as gone: created and deleted between two lists."""
+
+OWNER = "owner"
+OWNER_UID = "owner uid"
+
+
+def key_of(workload: Workload) -> ObjectKey:
+    """The place of a Workload."""
+    return ObjectKey(workload.metadata.namespace, workload.metadata.name)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Whose write of a Workload is on its way, and how many there are with those that wait."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
+class KnownWorkloads:
+    """All Workloads, and the only way to write one."""
+
+    def __init__(self, informer: Informer[Workload]) -> None:
+        self._informer = informer
+        self._objects = informer.objects
+        self._clock = informer.objects.client.clock
+        self._ahead: Cache[Workload] = Cache()
+        self._since: dict[ObjectKey, float] = {}
+        """When each entry of `_ahead` was written, the oldest first."""
+        self._turns: dict[ObjectKey, _Turn] = {}
+        for cache in (informer.cache, self._ahead):
+            cache.index(OWNER, _owners)
+            cache.index(OWNER_UID, _owner_uids)
+        informer.subscribe(self._see)
+
+    # Reading
+
+    def get(self, key: tuple[str, str]) -> Workload | None:
+        """The newest state that is known of a Workload."""
+        self._forget_old()
+        return self._ahead.get(key) or self._informer.cache.get(key)
+
+    def __iter__(self) -> Iterator[Workload]:
+        """All Workloads; a walk over everything, so not for what happens often."""
+        self._forget_old()
+        keys = dict.fromkeys((*self._informer.cache.all_keys(), *self._ahead.all_keys()))
+        return (found for key in keys if (found := self.get(key)) is not None)
+
+    def owned_by(self, namespace: str, api_version: str, kind: str, name: str) -> list[Workload]:
+        """Those with any owner reference of this name, the oldest first (JOB-28)."""
+        return self._find(OWNER, (namespace, api_version, kind, name))
+
+    def owned_by_uid(self, uid: str) -> list[Workload]:
+        """Those with any owner reference to this life of an object, the oldest first."""
+        return self._find(OWNER_UID, uid)
+
+    def subscribe(self, handler: Handler[Workload]) -> None:
+        """Have a handler called with (old, new) for what the watch shows; own writes are known to their writer."""
+        self._informer.subscribe(handler)
+
+    # Writing
+
+    async def create(self, workload: Workload, manager: str = "") -> Workload:
+        """Create a Workload; raises a StatusError that `is_already_exists` where the name is taken."""
+        created = await self._objects.create(workload, options=WriteOptions(field_manager=manager))
+        self._put_ahead(created)
+        return created
+
+    async def write_status(self, before: Workload, after: Workload, manager: str) -> Workload:
+        """Write what differs in the status, if nobody wrote since; the Workload as it is then."""
+        if after.status is before.status:
+            return before
+        changed = difference(to_json(before.status), to_json(after.status))
+        return await self._write(before, {"status": changed} if changed else {}, manager, "status")
+
+    async def write_object(self, before: Workload, after: Workload, manager: str) -> Workload:
+        """Write what differs in metadata and spec, if nobody wrote since; the Workload as it is then."""
+        changed = difference(_writable(before), _writable(after))
+        return await self._write(before, changed, manager, "")
+
+    async def delete(self, workload: Workload, propagation: str = "Background") -> None:
+        """Delete this life of a Workload; one that is gone already is fine."""
+        try:
+            await self._objects.delete(key_of(workload), Deletion(propagation, uid=workload.metadata.uid))
+        except StatusError as error:
+            if not error.is_not_found:
+                raise
+
+    async def _write(self, before: Workload, changed: dict[str, Json], manager: str, subresource: str) -> Workload:
+        if not changed:
+            return before
+        version = {"resourceVersion": before.metadata.resource_version}
+        patch = MergePatch({**changed, "metadata": {**changed.get("metadata", {}), **version}})
+        async with self._turn(key_of(before)):
+            self._refuse_outdated(before)
+            written = await self._objects.patch(key_of(before), patch, WriteOptions(manager), subresource)
+            self._put_ahead(written)
+        return written
+
+    @asynccontextmanager
+    async def _turn(self, key: ObjectKey) -> AsyncIterator[None]:
+        """One write of a Workload at a time: of two at once the second could only be refused."""
+        turn = self._turns.setdefault(key, _Turn())
+        turn.users += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.users -= 1
+            if not turn.users:
+                del self._turns[key]
+
+    def _refuse_outdated(self, before: Workload) -> None:
+        known = self.get(key_of(before))
+        if known is not None and is_newer(known, before):
+            raise conflict(Named("workloads", "kueue.x-k8s.io", before.metadata.name), MODIFIED)
+
+    # What is ahead of the watch
+
+    def _see(self, old: Workload | None, new: Workload | None) -> None:
+        shown = new or old
+        ahead = self._ahead.get(key_of(shown)) if shown else None
+        if shown is None or ahead is None:
+            return
+        is_gone = new is None and shown.metadata.uid == ahead.metadata.uid
+        if is_gone or not is_newer(ahead, shown):
+            self._drop(key_of(shown))
+
+    def _put_ahead(self, written: Workload) -> None:
+        """An answer may come after the watch has shown it, or more; then it says nothing new."""
+        key = key_of(written)
+        shown = self._informer.cache.get(key)
+        if shown is not None and not is_newer(written, shown):
+            return
+        self._ahead.put(key, written)
+        self._since.pop(key, None)
+        self._since[key] = self._clock.now()
+        if len(self._since) > MOST_AHEAD:
+            self._drop(next(iter(self._since)))
+
+    def _forget_old(self) -> None:
+        latest = self._clock.now() - LONGEST_AHEAD
+        while self._since and self._informer.synced:
+            key, since = next(iter(self._since.items()))
+            if since > latest:
+                return
+            self._drop(key)
+
+    def _drop(self, key: ObjectKey) -> None:
+        self._ahead.remove(key)
+        del self._since[key]
+
+    def _find(self, index: str, value: Hashable) -> list[Workload]:
+        self._forget_old()
+        candidates = (*self._informer.cache.find(index, value), *self._ahead.find(index, value))
+        now = {key: self.get(key) for key in map(key_of, candidates)}
+        values = _owners if index == OWNER else _owner_uids
+        return sorted((each for each in now.values() if each and value in values(each)), key=_age)
+
+
+def is_newer(one: Workload, other: Workload) -> bool:
+    """Whether one state of a Workload is later than another; API servers number the states of a kind upwards."""
+    first, second = one.metadata.resource_version, other.metadata.resource_version
+    if first.isdecimal() and second.isdecimal():
+        return int(first) > int(second)
+    return first != second
+
+
+def _owners(workload: Workload) -> Iterable[Hashable]:
+    namespace = workload.metadata.namespace
+    return {(namespace, each.api_version, each.kind, each.name) for each in workload.metadata.owner_references}
+
+
+def _owner_uids(workload: Workload) -> Iterable[Hashable]:
+    return {each.uid for each in workload.metadata.owner_references}
+
+
+def _age(workload: Workload) -> tuple[datetime, str]:
+    return workload.metadata.creation_timestamp or datetime.max.replace(tzinfo=UTC), workload.metadata.name
+
+
+def _writable(workload: Workload) -> dict[str, Json]:
+    """Everything but the status and what the server decides."""
+    whole = to_json(workload)
+    return {"metadata": whole.get("metadata", {}), "spec": whole.get("spec", {})}

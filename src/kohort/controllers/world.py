@@ -1,0 +1,165 @@
+"""What every controller stands on: one client, one cache per kind, one engine, one clock, one set of metrics.
+
+It starts as a whole and is warm in every replica; controllers are added where, and as long as, this one leads.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.namespaces import LimitRange, Namespace
+from kohort.api.core.nodes import RuntimeClass
+from kohort.api.gates import DEFAULT_GATES, FeatureGates
+from kohort.api.kueue.v1beta2 import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    ResourceFlavor,
+    Topology,
+    Workload,
+    WorkloadPriorityClass,
+)
+from kohort.controllers.feeding import Feed
+from kohort.controllers.leading import LeadersTransport
+from kohort.controllers.workloads.known import KnownWorkloads
+from kohort.engine.engine import Engine
+from kohort.engine.settings import Settings
+from kohort.kube.client import Client
+from kohort.kube.clock import Clock
+from kohort.kube.events import EventRecorder
+from kohort.kube.informer import Informer, Informers
+from kohort.metrics.kueue import KueueMetrics
+
+
+def always() -> bool:
+    """For a process without rivals: it leads."""
+    return True
+
+
+@dataclass(frozen=True)
+class ManagerSettings:
+    """What the manager was told to do."""
+
+    configuration: Configuration = field(default_factory=Configuration)
+    gates: FeatureGates = DEFAULT_GATES
+    namespace: str = "kueue-system"
+    """Where the manager itself lives."""
+    identity: str = "kohort"
+    """The name of this replica, as events tell it."""
+
+
+class World:
+    """Everything that controllers share."""
+
+    def __init__(
+        self, client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always
+    ) -> None:
+        self.client = replace(client, transport=LeadersTransport(client.transport, leads))
+        """Writes nothing while another replica leads."""
+        self.clock: Clock = client.clock
+        self.settings = settings
+        self.metrics = metrics
+        self.leads = leads
+        self.informers = Informers(self.client)
+        self.engine = Engine(Settings.of(settings.configuration, settings.gates))
+        self.known = KnownWorkloads(self.workloads)
+        self.feed = Feed(self.engine, self.informers, self.clock)
+        self._recorders: dict[str, EventRecorder] = {}
+        self._writing: list[asyncio.Task[None]] = []
+        for kind in (Topology, WorkloadPriorityClass):
+            self.informers.of(kind)
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+        return self.clock.wall()
+
+    def recorder(self, controller: str) -> EventRecorder:
+        """The recorder of events that are told in the name of a controller; one for each name."""
+        recorder = self._recorders.get(controller)
+        if recorder is None:
+            recorder = EventRecorder(self.client, controller, f"{controller}-{self.settings.identity}")
+            self._recorders[controller] = recorder
+            self._writing.append(asyncio.create_task(recorder.run()))
+        return recorder
+
+    async def stop(self) -> None:
+        """End the watches, and write the events that wait to be written."""
+        await self.informers.stop()
+        for task in self._writing:
+            task.cancel()
+        await asyncio.gather(*self._writing, return_exceptions=True)
+        if self.leads():
+            await asyncio.gather(*(recorder.flush() for recorder in self._recorders.values()))
+
+    @property
+    def workloads(self) -> Informer[Workload]:
+        """What the watch shows of Workloads; `known` has what we wrote ourselves as well."""
+        return self.informers.of(Workload)
+
+    @property
+    def cluster_queues(self) -> Informer[ClusterQueue]:
+        """The ClusterQueues."""
+        return self.informers.of(ClusterQueue)
+
+    @property
+    def local_queues(self) -> Informer[LocalQueue]:
+        """The LocalQueues."""
+        return self.informers.of(LocalQueue)
+
+    @property
+    def cohorts(self) -> Informer[Cohort]:
+        """The Cohorts."""
+        return self.informers.of(Cohort)
+
+    @property
+    def flavors(self) -> Informer[ResourceFlavor]:
+        """The ResourceFlavors."""
+        return self.informers.of(ResourceFlavor)
+
+    @property
+    def checks(self) -> Informer[AdmissionCheck]:
+        """The AdmissionChecks."""
+        return self.informers.of(AdmissionCheck)
+
+    @property
+    def topologies(self) -> Informer[Topology]:
+        """The Topologies."""
+        return self.informers.of(Topology)
+
+    @property
+    def priority_classes(self) -> Informer[WorkloadPriorityClass]:
+        """The WorkloadPriorityClasses."""
+        return self.informers.of(WorkloadPriorityClass)
+
+    @property
+    def namespaces(self) -> Informer[Namespace]:
+        """The namespaces."""
+        return self.informers.of(Namespace)
+
+    @property
+    def limit_ranges(self) -> Informer[LimitRange]:
+        """The LimitRanges."""
+        return self.informers.of(LimitRange)
+
+    @property
+    def runtime_classes(self) -> Informer[RuntimeClass]:
+        """The RuntimeClasses."""
+        return self.informers.of(RuntimeClass)
+
+
+@asynccontextmanager
+async def running_world(
+    client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always
+) -> AsyncIterator[World]:
+    """A world whose caches follow the server, for as long as the block lasts; live when it begins."""
+    world = World(client, settings, metrics, leads)
+    world.informers.start()
+    try:
+        await world.informers.wait_live()
+        yield world
+    finally:
+        await world.stop()
