@@ -1,0 +1,158 @@
+"""Kueue's series, one typed attribute each (docs/spec section 11; API-143…146).
+
+A gate or setting that turns a series off makes it deaf instead of absent, so that nobody who records has to ask.
+`metrics.x` is `kueue_x`, `metrics.local_queue.x` is `kueue_local_queue_x`, `metrics.cohort.x` is `kueue_cohort_x`.
+"""
+
+import platform
+from collections.abc import Mapping
+from typing import Final
+
+from kohort import __version__
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.gates import FeatureGates, Gate
+from kohort.metrics.families import Scope
+from kohort.metrics.registry import Registry
+from kohort.metrics.scopes import Role, Scopes, only_if
+from kohort.metrics.series import (
+    ClusterQueueSeries,
+    CohortSeries,
+    GatedSections,
+    LocalQueueSeries,
+    MultiKueueSeries,
+    ProcessSeries,
+    Section,
+)
+
+NONE: Final[Mapping[str, str]] = {}
+
+
+class KueueMetrics(ClusterQueueSeries, ProcessSeries):
+    """All of Kueue's series for one process; ClusterQueues' and the process's own are attributes of it."""
+
+    def __init__(self, registry: Registry, configuration: Configuration, gates: FeatureGates, role: Role) -> None:
+        self.registry = registry
+        self._scopes = Scopes(configuration, gates, role)
+        self._make(configuration, gates)
+        self.build_info.set(
+            1,
+            git_version=f"v{__version__}",
+            git_commit="",
+            build_date="",
+            go_version="",
+            compiler=f"{platform.python_implementation()} {platform.python_version()}",
+            platform=f"{platform.system().lower()}/{platform.machine()}",
+        )
+
+    def _make(self, configuration: Configuration, gates: FeatureGates) -> None:
+        sections = _Sections(self.registry, self._scopes, configuration, gates)
+        ClusterQueueSeries.__init__(
+            self, sections.cluster_queue(), sections.cluster_queue_resources(), sections.preemptors(), sections.gated()
+        )
+        ProcessSeries.__init__(self, *sections.process())
+        self.local_queue = sections.local_queue()
+        self.cohort = sections.cohort()
+        self.multikueue = sections.multikueue()
+
+    def learn_cluster_queue(
+        self, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE
+    ) -> None:
+        """A ClusterQueue is there, or its labels changed (API-145)."""
+        self._scopes.cluster_queue_labels.learn((name,), labels, annotations)
+
+    def learn_local_queue(
+        self, namespace: str, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE
+    ) -> None:
+        """A LocalQueue is there, or its labels changed: it may be reported, or no longer (API-144, API-145)."""
+        self._scopes.learn_local_queue((name, namespace), labels, annotations)
+        if not self._scopes.reports_local_queue((name, namespace)):
+            self._drop(name, namespace, of=("name", "namespace"))
+
+    def learn_cohort(self, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE) -> None:
+        """A Cohort is there, or its labels changed (API-145)."""
+        self._scopes.cohort_labels.learn((name,), labels, annotations)
+
+    def drop_cluster_queue(self, name: str) -> None:
+        """Remove the series of a deleted ClusterQueue (API-144)."""
+        self._scopes.cluster_queue_labels.forget((name,))
+        self._drop(name, of=("cluster_queue",))
+        self.preempted_workloads_total.forget(name)
+
+    def drop_local_queue(self, namespace: str, name: str) -> None:
+        """Remove the series of a deleted LocalQueue (API-144)."""
+        self._scopes.forget_local_queue((name, namespace))
+        self._drop(name, namespace, of=("name", "namespace"))
+
+    def drop_cohort(self, name: str) -> None:
+        """Remove the series of a deleted Cohort (API-144)."""
+        self._scopes.cohort_labels.forget((name,))
+        self._drop(name, of=("cohort",))
+
+    def _drop(self, *owner: str, of: tuple[str, ...]) -> None:
+        for family in self.registry.families():
+            if family.scope.owner == of:
+                family.forget(*owner)
+
+
+class _Sections:
+    """Sections with their scopes, deaf where a gate or setting says so."""
+
+    def __init__(self, registry: Registry, scopes: Scopes, configuration: Configuration, gates: FeatureGates) -> None:
+        self._registry = registry
+        self._scopes = scopes
+        self._configuration = configuration
+        self._gates = gates
+        self._waits = configuration.waits_for_pods_ready(gates)
+        self._shares = configuration.fair_sharing is not None
+
+    def process(self) -> tuple[Section, Section, Section]:
+        scope = self._scopes.process()
+        latency = self._gated(Gate.MetricForWorkloadCreationLatency, scope)
+        return self._section(scope), latency, self._section(Scope())
+
+    def cluster_queue(self) -> Section:
+        return self._section(self._scopes.cluster_queue())
+
+    def cluster_queue_resources(self) -> Section:
+        return self._section(
+            only_if(self._configuration.metrics.enable_cluster_queue_resources, self._scopes.cluster_queue())
+        )
+
+    def preemptors(self) -> Section:
+        return self._section(self._scopes.cluster_queue("preempting_cluster_queue"))
+
+    def gated(self) -> GatedSections:
+        scope = self._scopes.cluster_queue()
+        wanted = self._configuration.metrics.enable_cluster_queue_resources
+        return GatedSections(
+            ready=self._section(only_if(self._waits, scope)),
+            hashes=self._gated(Gate.SchedulingEquivalenceHashing, scope),
+            unadmitted=self._gated(Gate.UnadmittedWorkloadsObservability, scope),
+            info=self._gated(Gate.MetricsForCohorts, scope),
+            shares=self._section(only_if(wanted and self._shares, scope)),
+        )
+
+    def local_queue(self) -> LocalQueueSeries:
+        scope = self._scopes.local_queue()
+        prefix = "kueue_local_queue_"
+        return LocalQueueSeries(
+            self._section(scope, prefix),
+            self._section(only_if(self._waits, scope), prefix),
+            self._gated(Gate.UnadmittedWorkloadsObservability, scope, prefix),
+        )
+
+    def cohort(self) -> CohortSeries:
+        scope = self._scopes.cohort()
+        prefix = "kueue_cohort_"
+        return CohortSeries(
+            self._gated(Gate.MetricsForCohorts, scope, prefix), self._section(only_if(self._shares, scope), prefix)
+        )
+
+    def multikueue(self) -> MultiKueueSeries:
+        return MultiKueueSeries(self._section(self._scopes.cluster_queue(), "multikueue_"))
+
+    def _section(self, scope: Scope, prefix: str = "kueue_") -> Section:
+        return Section(self._registry, scope, prefix)
+
+    def _gated(self, gate: Gate, scope: Scope, prefix: str = "kueue_") -> Section:
+        return self._section(only_if(self._gates.enabled(gate), scope), prefix)

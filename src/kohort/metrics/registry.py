@@ -1,0 +1,74 @@
+"""All families of a process, and the page that Prometheus reads."""
+
+from collections.abc import Iterator
+from typing import Any, Final, TypeVar
+
+from kohort.metrics.families import EVERYTHING, Counter, Family, Gauge, Histogram, Sample, Scope, number
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+AnyFamily = TypeVar("AnyFamily", bound=Family[Any])
+
+
+class DuplicateMetricError(ValueError):
+    """Two families of one name: an error of the program."""
+
+
+class Registry:
+    """The families of a process, by name."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, Family[Any]] = {}
+
+    def counter(self, name: str, help_text: str, *labels: str, scope: Scope = EVERYTHING) -> Counter:
+        """A new counter."""
+        return self._add(Counter(name, help_text, labels, scope))
+
+    def gauge(self, name: str, help_text: str, *labels: str, scope: Scope = EVERYTHING) -> Gauge:
+        """A new gauge."""
+        return self._add(Gauge(name, help_text, labels, scope))
+
+    def histogram(
+        self, name: str, help_text: str, *labels: str, buckets: tuple[float, ...], scope: Scope = EVERYTHING
+    ) -> Histogram:
+        """A new histogram."""
+        return self._add(Histogram(name, help_text, labels, buckets, scope))
+
+    def families(self) -> Iterator[Family[Any]]:
+        """All families, by name."""
+        return iter(sorted(self._families.values(), key=lambda family: family.name))
+
+    def render(self) -> bytes:
+        """The page in Prometheus' text format; families without series are left out, as Prometheus' own clients do."""
+        return "".join(line for family in self.families() for line in _page(family)).encode()
+
+    def _add(self, family: AnyFamily) -> AnyFamily:
+        if family.name in self._families:
+            raise DuplicateMetricError(f"metric {family.name} exists already")
+        self._families[family.name] = family
+        return family
+
+
+def _page(family: Family[Any]) -> Iterator[str]:
+    samples = family.samples()
+    first = next(samples, None)
+    if first is None:
+        return
+    yield f"# HELP {family.name} {_escaped(family.help_text)}\n# TYPE {family.name} {family.kind}\n"
+    yield _line(first)
+    yield from map(_line, samples)
+
+
+def _line(sample: Sample) -> str:
+    labels = ",".join(f'{name}="{_quoted(value)}"' for name, value in sample.labels)
+    return (
+        f"{sample.name}{{{labels}}} {number(sample.value)}\n" if labels else f"{sample.name} {number(sample.value)}\n"
+    )
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', r"\"")

@@ -1,0 +1,114 @@
+"""Which queues and cohorts are reported, and which labels their series carry besides (API-143…145).
+
+Role and custom labels are added when the page is written: a new leader's gauges say so at once, a relabelled queue's
+too, and no series stays behind under what was.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kohort.api.config.v1beta2 import Configuration, CustomLabel
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.selectors import EVERYTHING, compile_selector
+from kohort.metrics.families import Pairs, Scope, Values
+
+UNTRACKED: Final = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
+
+Role = Callable[[], str]
+"""leader, follower or standalone."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomLabels:
+    """The labels that a Configuration takes from objects of one kind, and their values per object."""
+
+    wanted: tuple[CustomLabel, ...]
+    values: dict[Values, tuple[str, ...]] = field(default_factory=dict)
+
+    def learn(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> None:
+        """What an object says of itself now."""
+        if self.wanted:
+            self.values[owner] = tuple(_value(label, labels, annotations) for label in self.wanted)
+
+    def forget(self, owner: Values) -> None:
+        """The object is gone."""
+        self.values.pop(owner, None)
+
+    def of(self, owner: Values) -> Iterator[tuple[str, str]]:
+        """Names and values for an object's series; empty values for one that is not known yet."""
+        values = self.values.get(owner, ("",) * len(self.wanted))
+        return ((f"custom_{label.name}", value) for label, value in zip(self.wanted, values, strict=True))
+
+
+def _value(label: CustomLabel, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+    if label.source_annotation_key:
+        value = annotations.get(label.source_annotation_key, "")
+    else:
+        value = labels.get(label.source_label_key or label.name, "")
+    return value if not label.tracked_values or value in label.tracked_values else UNTRACKED
+
+
+class Scopes:
+    """Of what Kueue's series speak: the process, ClusterQueues, LocalQueues, Cohorts."""
+
+    def __init__(self, configuration: Configuration, gates: FeatureGates, role: Role) -> None:
+        self._role = role
+        wanted = configuration.metrics.custom_labels if gates.enabled(Gate.CustomMetricLabels) else ()
+        self.cluster_queue_labels = _of_kind("ClusterQueue", wanted)
+        self.local_queue_labels = _of_kind("LocalQueue", wanted)
+        self.cohort_labels = _of_kind("Cohort", wanted)
+        settings = configuration.metrics.local_queue_metrics
+        self._local_queues_on = settings.enable and gates.enabled(Gate.LocalQueueMetrics)
+        chosen = settings.local_queue_selector
+        self._selector = EVERYTHING if chosen is None else compile_selector(chosen)
+        self._chosen: set[Values] = set()
+
+    def process(self) -> Scope:
+        """What holds for the whole process."""
+        return Scope(adds=lambda _: self._with_role(()))
+
+    def cluster_queue(self, label: str = "cluster_queue") -> Scope:
+        """A ClusterQueue, under the label that names it."""
+        return Scope((label,), adds=lambda owner: self._with_role(self.cluster_queue_labels.of(owner)))
+
+    def local_queue(self) -> Scope:
+        """A LocalQueue that is to be reported (API-144)."""
+        return Scope(
+            ("name", "namespace"),
+            self.reports_local_queue,
+            lambda owner: self._with_role(self.local_queue_labels.of(owner)),
+        )
+
+    def cohort(self) -> Scope:
+        """A Cohort."""
+        return Scope(("cohort",), adds=lambda owner: self._with_role(self.cohort_labels.of(owner)))
+
+    def learn_local_queue(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> None:
+        """Decide anew whether a LocalQueue is reported, and under which custom labels."""
+        self.local_queue_labels.learn(owner, labels, annotations)
+        if self._selector.matches(labels):
+            self._chosen.add(owner)
+        else:
+            self._chosen.discard(owner)
+
+    def forget_local_queue(self, owner: Values) -> None:
+        """The LocalQueue is gone."""
+        self.local_queue_labels.forget(owner)
+        self._chosen.discard(owner)
+
+    def reports_local_queue(self, owner: Values) -> bool:
+        """Whether a LocalQueue has series (API-144)."""
+        return self._local_queues_on and (self._selector is EVERYTHING or owner in self._chosen)
+
+    def _with_role(self, pairs: Pairs) -> Pairs:
+        return (("replica_role", self._role()), *pairs)
+
+
+def _of_kind(kind: str, wanted: tuple[CustomLabel, ...]) -> CustomLabels:
+    return CustomLabels(tuple(label for label in wanted if label.source_kind == kind))
+
+
+def only_if(condition: bool, scope: Scope) -> Scope:  # noqa: FBT001  a setting of the Configuration, not a switch
+    """The scope, or one that reports nothing where a setting or a gate is off."""
+    return scope if condition else Scope(scope.owner, lambda _: False)

@@ -1,0 +1,106 @@
+"""Series follow their queue: its labels, whether it is reported, its end (API-143…145)."""
+
+import pytest
+
+from kohort.api.config.common import LocalQueueMetrics
+from kohort.api.config.loading import default_configuration
+from kohort.api.config.v1beta2 import Configuration, CustomLabel, Metrics
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.meta import LabelSelector
+from kohort.metrics import KueueMetrics, Registry
+from kohort.metrics.families import LabelError
+from kohort.metrics.registry import DuplicateMetricError
+from kohort.metrics.scopes import UNTRACKED
+
+
+def metrics(settings: Metrics | None = None, gates: FeatureGates = DEFAULT_GATES) -> KueueMetrics:
+    configuration = default_configuration() if settings is None else Configuration(metrics=settings)
+    return KueueMetrics(Registry(), configuration, gates, lambda: "standalone")
+
+
+def lines(of: KueueMetrics, name: str) -> list[str]:
+    return [line for line in of.registry.render().decode().splitlines() if line.startswith(name + "{")]
+
+
+def test_a_deleted_cluster_queue_leaves_no_series() -> None:
+    subject = metrics()
+    for queue in ("a", "b"):
+        subject.admitted_workloads_total.inc(cluster_queue=queue, priority_class="")
+        subject.preempted_workloads_total.inc(preempting_cluster_queue=queue, reason="InClusterQueue")
+    subject.drop_cluster_queue("a")
+    assert lines(subject, "kueue_admitted_workloads_total") == [
+        'kueue_admitted_workloads_total{cluster_queue="b",priority_class="",replica_role="standalone"} 1'
+    ]
+    assert len(lines(subject, "kueue_preempted_workloads_total")) == 1
+
+
+def test_a_deleted_local_queue_and_cohort_leave_no_series() -> None:
+    subject = metrics()
+    subject.local_queue.pending_workloads.set(3, name="lq", namespace="ns", status="active")
+    subject.cohort.subtree_quota.set(8, cohort="all", flavor="gpu", resource="cpu")
+    subject.drop_local_queue("ns", "lq")
+    subject.drop_cohort("all")
+    assert b"local_queue" not in subject.registry.render()
+    assert b"cohort" not in subject.registry.render()
+
+
+def test_a_local_queue_that_the_selector_leaves_out_is_not_reported() -> None:
+    chosen = LabelSelector(match_labels={"team": "red"})
+    subject = metrics(Metrics(local_queue_metrics=LocalQueueMetrics(enable=True, local_queue_selector=chosen)))
+    subject.learn_local_queue("ns", "red", {"team": "red"})
+    subject.learn_local_queue("ns", "blue", {"team": "blue"})
+    for queue in ("red", "blue"):
+        subject.local_queue.reserving_active_workloads.set(1, name=queue, namespace="ns")
+    assert ['name="red"' in line for line in lines(subject, "kueue_local_queue_reserving_active_workloads")] == [True]
+    subject.learn_local_queue("ns", "red", {"team": "blue"})
+    assert not lines(subject, "kueue_local_queue_reserving_active_workloads")
+
+
+def test_no_local_queue_is_reported_where_the_file_says_so() -> None:
+    subject = metrics(Metrics(local_queue_metrics=LocalQueueMetrics()))
+    subject.local_queue.reserving_active_workloads.set(1, name="lq", namespace="ns")
+    assert not lines(subject, "kueue_local_queue_reserving_active_workloads")
+
+
+def test_custom_labels_follow_the_object_that_they_are_taken_from() -> None:
+    wanted = (CustomLabel(name="team"), CustomLabel(name="tier", source_annotation_key="t", tracked_values=("gold",)))
+    on = FeatureGates(DEFAULT_GATES.on | {Gate.CustomMetricLabels})
+    subject = metrics(Metrics(custom_labels=wanted), on)
+    subject.admitted_active_workloads.set(2, cluster_queue="q")
+    subject.learn_cluster_queue("q", {"team": "red"}, {"t": "gold"})
+    assert 'custom_team="red",custom_tier="gold",replica_role' in lines(subject, "kueue_admitted_active_workloads")[0]
+    subject.learn_cluster_queue("q", {"team": "blue"}, {"t": "tin"})
+    line = lines(subject, "kueue_admitted_active_workloads")
+    assert len(line) == 1
+    assert f'custom_team="blue",custom_tier="{UNTRACKED}"' in line[0]
+
+
+def test_the_role_is_the_one_that_the_replica_has_now() -> None:
+    role = ["follower"]
+    subject = KueueMetrics(Registry(), default_configuration(), DEFAULT_GATES, lambda: role[0])
+    subject.pending_workloads.set(1, cluster_queue="q", status="active")
+    role[0] = "leader"
+    (line,) = lines(subject, "kueue_pending_workloads")
+    assert 'replica_role="leader"' in line
+
+
+def test_values_that_would_break_the_page_are_quoted() -> None:
+    subject = metrics()
+    subject.pending_workloads.set(1, cluster_queue='a"b\\c\nd', status="active")
+    (line,) = lines(subject, "kueue_pending_workloads")
+    assert r'cluster_queue="a\"b\\c\nd"' in line
+
+
+def test_labels_that_a_family_does_not_have_are_refused() -> None:
+    subject = metrics()
+    with pytest.raises(LabelError, match="needs label 'status'"):
+        subject.pending_workloads.set(1, cluster_queue="q")
+    with pytest.raises(LabelError, match="no labels"):
+        subject.pending_workloads.set(1, cluster_queue="q", status="active", other="x")
+
+
+def test_a_name_is_taken_once() -> None:
+    registry = Registry()
+    registry.gauge("up", "Whether it is up.")
+    with pytest.raises(DuplicateMetricError):
+        registry.counter("up", "Ups.")
