@@ -1,4 +1,8 @@
-"""What the watches show, told to the engine: in every replica, so that whoever comes to lead has it warm."""
+"""What is known, told to the engine: in every replica, so that whoever comes to lead has it warm.
+
+Of Workloads the engine knows what we wrote ourselves as soon as that is answered, so that it never decides on less than
+its own controllers know.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +10,13 @@ from typing import Any
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
 from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
+from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.engine.engine import Engine
-from kohort.engine.events import Gone, Object, Put
+from kohort.engine.events import Event, Gone, Object, Put
 from kohort.engine.records import Key
 from kohort.kube.clock import Clock
 from kohort.kube.informer import Informers
+from kohort.kube.kinds import ObjectKey
 from kohort.kube.mirror import Handler
 
 FED: tuple[type[Any], ...] = (
@@ -22,21 +28,21 @@ FED: tuple[type[Any], ...] = (
     Cohort,
     ClusterQueue,
     LocalQueue,
-    Workload,
 )
-"""What decisions depend on; an engine takes it in any order."""
+"""What decisions depend on besides Workloads; an engine takes it in any order."""
 
 
 class Feed:
     """The way of objects into an engine, and who wants to know that something came."""
 
-    def __init__(self, engine: Engine, informers: Informers, clock: Clock) -> None:
+    def __init__(self, engine: Engine, informers: Informers, known: KnownWorkloads, clock: Clock) -> None:
         self._engine = engine
         self._clock = clock
         self._listeners: list[Callable[[], None]] = []
-        self._informers = [informers.of(kind) for kind in FED]
-        for kind, informer in zip(FED, self._informers, strict=True):
-            informer.subscribe(self._handler(kind))
+        self._informers = [informers.of(Workload), *(informers.of(kind) for kind in FED)]
+        for kind in FED:
+            informers.of(kind).subscribe(self._handler(kind.__name__))
+        known.follow(self._take_workload)
 
     @property
     def is_live(self) -> bool:
@@ -53,16 +59,20 @@ class Feed:
         """Have a function called whenever the engine was told something; quick, since it is called often."""
         self._listeners.append(listener)
 
-    def _handler(self, kind: type[Any]) -> Handler[Any]:
-        name = kind.__name__
+    def tell(self, event: Event) -> None:
+        """Let the engine know of something."""
+        self._engine.apply(event, self._clock.wall())
+        for listener in self._listeners:
+            listener()
 
+    def _take_workload(self, key: ObjectKey, workload: Workload | None) -> None:
+        self.tell(Gone("Workload", Key(*key)) if workload is None else Put(workload))
+
+    def _handler(self, kind: str) -> Handler[Any]:
         def tell(old: Object | None, new: Object | None) -> None:
             if new is not None:
-                self._engine.apply(Put(new), self._clock.wall())
+                self.tell(Put(new))
             elif old is not None:
-                gone = Gone(name, Key(old.metadata.namespace, old.metadata.name))
-                self._engine.apply(gone, self._clock.wall())
-            for listener in self._listeners:
-                listener()
+                self.tell(Gone(kind, Key(old.metadata.namespace, old.metadata.name)))
 
         return tell

@@ -67,7 +67,7 @@ class World:
         self.informers = Informers(self.client)
         self.engine = Engine(Settings.of(settings.configuration, settings.gates))
         self.known = KnownWorkloads(self.workloads)
-        self.feed = Feed(self.engine, self.informers, self.clock)
+        self.feed = Feed(self.engine, self.informers, self.known, self.clock)
         self._recorders: dict[str, EventRecorder] = {}
         self._writing: list[asyncio.Task[None]] = []
         for kind in (Topology, WorkloadPriorityClass):

@@ -5,7 +5,7 @@ they start from, so whoever looked at an older one is refused, here already wher
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Hashable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -44,6 +44,10 @@ class _Turn:
     users: int = 0
 
 
+Follower = Callable[[ObjectKey, Workload | None], None]
+"""Is told of each new state, None where a Workload is gone."""
+
+
 class KnownWorkloads:
     """All Workloads, and the only way to write one."""
 
@@ -54,7 +58,10 @@ class KnownWorkloads:
         self._ahead: Cache[Workload] = Cache()
         self._since: dict[ObjectKey, float] = {}
         """When each entry of `_ahead` was written, the oldest first."""
+        self._gone: dict[str, None] = {}
+        """UIDs that the watch showed the end of, the latest: an answer that comes late must not bring one back."""
         self._turns: dict[ObjectKey, _Turn] = {}
+        self._followers: list[Follower] = []
         for cache in (informer.cache, self._ahead):
             cache.index(OWNER, _owners)
             cache.index(OWNER_UID, _owner_uids)
@@ -84,6 +91,12 @@ class KnownWorkloads:
     def subscribe(self, handler: Handler[Workload]) -> None:
         """Have a handler called with (old, new) for what the watch shows; own writes are known to their writer."""
         self._informer.subscribe(handler)
+
+    def follow(self, follower: Follower) -> None:
+        """Have a function told of each state when it becomes known, by watch or own write, and never backwards."""
+        self._followers.append(follower)
+        for workload in self:
+            follower(key_of(workload), workload)
 
     # Writing
 
@@ -146,24 +159,37 @@ class KnownWorkloads:
 
     def _see(self, old: Workload | None, new: Workload | None) -> None:
         shown = new or old
-        ahead = self._ahead.get(key_of(shown)) if shown else None
-        if shown is None or ahead is None:
+        if shown is None:
             return
-        is_gone = new is None and shown.metadata.uid == ahead.metadata.uid
-        if is_gone or not is_newer(ahead, shown):
-            self._drop(key_of(shown))
+        if new is None:
+            self._note_end(shown.metadata.uid)
+        key, ahead = key_of(shown), self._ahead.get(key_of(shown))
+        if ahead is not None:
+            is_gone = new is None and shown.metadata.uid == ahead.metadata.uid
+            if not is_gone and is_newer(ahead, shown):
+                return
+            self._drop(key)
+            if new is not None and not is_newer(new, ahead):
+                return
+        self._tell(key, new)
 
     def _put_ahead(self, written: Workload) -> None:
         """An answer may come after the watch has shown it, or more; then it says nothing new."""
         key = key_of(written)
-        shown = self._informer.cache.get(key)
-        if shown is not None and not is_newer(written, shown):
+        known = self.get(key)
+        if written.metadata.uid in self._gone or (known is not None and not is_newer(written, known)):
             return
         self._ahead.put(key, written)
         self._since.pop(key, None)
         self._since[key] = self._clock.now()
+        self._tell(key, written)
         if len(self._since) > MOST_AHEAD:
-            self._drop(next(iter(self._since)))
+            self._give_up(next(iter(self._since)))
+
+    def _note_end(self, uid: str) -> None:
+        self._gone[uid] = None
+        if len(self._gone) > MOST_AHEAD:
+            del self._gone[next(iter(self._gone))]
 
     def _forget_old(self) -> None:
         latest = self._clock.now() - LONGEST_AHEAD
@@ -171,11 +197,20 @@ class KnownWorkloads:
             key, since = next(iter(self._since.items()))
             if since > latest:
                 return
-            self._drop(key)
+            self._give_up(key)
+
+    def _give_up(self, key: ObjectKey) -> None:
+        """The watch does not show what was written: what it shows counts."""
+        self._drop(key)
+        self._tell(key, self._informer.cache.get(key))
 
     def _drop(self, key: ObjectKey) -> None:
         self._ahead.remove(key)
         del self._since[key]
+
+    def _tell(self, key: ObjectKey, workload: Workload | None) -> None:
+        for follower in self._followers:
+            follower(key, workload)
 
     def _find(self, index: str, value: Hashable) -> list[Workload]:
         self._forget_old()
