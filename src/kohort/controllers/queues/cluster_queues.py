@@ -1,0 +1,153 @@
+"""ClusterQueues: their finalizer, the condition Active and the figures of their status (API-107 to API-111)."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from kohort.api.kueue.v1beta2 import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    ResourceFlavor,
+    Topology,
+    Workload,
+)
+from kohort.api.kueue.v1beta2.queues import ClusterQueueStatus
+from kohort.controllers.queues import naming
+from kohort.controllers.queues.cohort_trees import circle_of, queues_in_tree
+from kohort.controllers.queues.finalizers import with_finalizers
+from kohort.controllers.queues.gauges import ClusterQueueGauges
+from kohort.controllers.queues.holders import has_unseen
+from kohort.controllers.queues.keeping import Keeper, key
+from kohort.controllers.queues.pacing import INTERVAL
+from kohort.controllers.queues.tallies import Tallies
+from kohort.controllers.queues.writing import write_finalizers, write_status
+from kohort.controllers.world import World
+from kohort.engine.lifecycle.activity import Surroundings, with_cluster_queue_activity
+from kohort.engine.records import Queue
+from kohort.kube.controller import Requeue
+from kohort.kube.informer import Informer
+from kohort.kube.kinds import ObjectKey
+
+T = TypeVar("T")
+
+
+class ClusterQueues(Keeper[ClusterQueue]):
+    """Tells of every ClusterQueue whether it admits and what it holds."""
+
+    def __init__(self, world: World, tallies: Tallies) -> None:
+        super().__init__(world, world.cluster_queues, world.topologies)
+        self._gauges = ClusterQueueGauges(world, tallies)
+
+    def subscribe(self) -> None:
+        """API-111."""
+        world = self.world
+        self.informer.index(naming.FLAVOR, naming.flavors_of)
+        self.informer.index(naming.CHECK, naming.checks_of)
+        world.flavors.index(naming.TOPOLOGY, naming.topologies_of)
+        world.local_queues.index(naming.CLUSTER_QUEUE, naming.cluster_queues_of)
+        self.informer.subscribe(self.wake_itself)
+        self.informer.subscribe(self._quota_changed)
+        world.workloads.subscribe(self._workload_changed)
+        world.local_queues.subscribe(self._local_queue_changed)
+        world.flavors.subscribe(self._flavor_changed)
+        world.checks.subscribe(self._check_changed)
+        world.topologies.subscribe(self._topology_changed)
+        world.cohorts.subscribe(self._cohort_changed)
+
+    # What wakes them
+
+    def _quota_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
+        """With fair sharing, quota that comes or goes changes the shares of all in the tree (API-110)."""
+        if self.world.engine.settings.fair is None or (old is not None and new is not None and old.spec == new.spec):
+            return
+        for each in (old, new):
+            if each is not None:
+                self.wake_soon(map(key, queues_in_tree(self.world.engine, each.spec.cohort_name)))
+
+    def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
+        self.wake_soon({key(name) for each in (old, new) if each is not None for name in self._queues_of(each)})
+
+    def _queues_of(self, workload: Workload) -> Iterator[str]:
+        """The queue that a Workload waits in, and the one whose quota it holds."""
+        if workload.status.admission is not None:
+            yield workload.status.admission.cluster_queue
+        local_queue = self.world.local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
+        if local_queue is not None and local_queue.spec.cluster_queue:
+            yield local_queue.spec.cluster_queue
+
+    def _local_queue_changed(self, old: LocalQueue | None, new: LocalQueue | None) -> None:
+        """Workloads come to wait when their LocalQueue is created or set free."""
+        if old is None or new is None or old.spec != new.spec:
+            self.wake_soon(key(name) for each in (old, new) if each for name in naming.cluster_queues_of(each))
+
+    def _flavor_changed(self, old: ResourceFlavor | None, new: ResourceFlavor | None) -> None:
+        """A flavor that came, went, or got a topology."""
+        if old is None or new is None or old.spec.topology_name != new.spec.topology_name:
+            self._wake_named(naming.FLAVOR, new or old)
+
+    def _check_changed(self, old: AdmissionCheck | None, new: AdmissionCheck | None) -> None:
+        self._wake_named(naming.CHECK, new or old)
+
+    def _topology_changed(self, old: Topology | None, new: Topology | None) -> None:
+        found = new or old
+        if found is not None and (old is None or new is None):
+            for flavor in self.world.flavors.cache.find(naming.TOPOLOGY, found.metadata.name):
+                self._wake_named(naming.FLAVOR, flavor)
+
+    def _wake_named(self, index: str, found: ResourceFlavor | AdmissionCheck | None) -> None:
+        if found is not None:
+            self.wake(key(each.metadata.name) for each in self.informer.cache.find(index, found.metadata.name))
+
+    def _cohort_changed(self, old: Cohort | None, new: Cohort | None) -> None:
+        """Another parent opens or closes circles, other quota changes shares: rare, so all are looked at."""
+        if old is None or new is None or old.spec != new.spec:
+            self.wake_soon(self.informer.cache.all_keys())
+
+    # What is done
+
+    async def keep(self, found: ClusterQueue, wanted: ClusterQueue) -> Requeue | None:
+        """The finalizer first: letting go of the queue leaves nothing to report (API-107)."""
+        if await write_finalizers(self.informer.objects, found, wanted.metadata.finalizers):
+            return None
+        await write_status(self.informer.objects, found, wanted)
+        return Requeue(INTERVAL) if has_unseen(self._record(found).holders.values()) else None
+
+    def judge(self, found: ClusterQueue) -> ClusterQueue:
+        """The ClusterQueue with finalizers and status as they should be."""
+        active = with_cluster_queue_activity(found, self._surroundings(found), self.world.now())
+        reported = replace(active, status=replace(self._figures(found), conditions=active.status.conditions))
+        self._gauges.show(reported)
+        return with_finalizers(reported, in_use=bool(self._record(found).holders))
+
+    def _record(self, found: ClusterQueue) -> Queue:
+        return self.world.engine.queues[found.metadata.name]
+
+    def _figures(self, found: ClusterQueue) -> ClusterQueueStatus:
+        """In a circle of cohorts no sums are made, and what the queue has of its own is all there is."""
+        self.world.engine.forest.refresh()
+        node = self._record(found).node
+        for fr in node.quotas:
+            node.cell(fr)
+        return self.world.engine.queue_status(found.metadata.name)
+
+    def _surroundings(self, found: ClusterQueue) -> Surroundings:
+        """As much of the world as the queue names."""
+        world = self.world
+        flavors = _present(world.flavors, naming.flavors_of(found))
+        checks = _present(world.checks, naming.checks_of(found))
+        topologies = {name for flavor in flavors.values() for name in naming.topologies_of(flavor)}
+        there = _present(world.topologies, topologies)
+        return Surroundings(flavors, checks, there.keys(), circle_of(world.engine, found.metadata.name))
+
+    def forget(self, gone: ObjectKey) -> None:
+        """API-144."""
+        self._gauges.forget(gone.name)
+
+
+def _present(informer: Informer[T], names: Iterable[str]) -> dict[str, T]:
+    """Those that exist, by name."""
+    found = ((name, informer.cache.get(key(name))) for name in names)
+    return {name: each for name, each in found if each is not None}

@@ -1,0 +1,56 @@
+"""Cohorts: their share in the status, where fair sharing is on (API-118, API-119)."""
+
+from msgspec.structs import replace
+
+from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort
+from kohort.controllers.queues.cohort_trees import cohorts_above
+from kohort.controllers.queues.gauges import CohortGauges
+from kohort.controllers.queues.keeping import Keeper, key
+from kohort.controllers.queues.writing import write_status
+from kohort.controllers.world import World
+from kohort.kube.controller import Requeue
+from kohort.kube.kinds import ObjectKey
+
+
+class Cohorts(Keeper[Cohort]):
+    """Tells of every Cohort how much it has borrowed; in a circle there is nothing to tell, and nothing is written."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world, world.cohorts)
+        self._gauges = CohortGauges(world)
+
+    def subscribe(self) -> None:
+        """API-118."""
+        self.informer.subscribe(self.wake_itself)
+        self.informer.subscribe(self._cohort_changed)
+        self.world.cluster_queues.subscribe(self._queue_changed)
+
+    def _cohort_changed(self, old: Cohort | None, new: Cohort | None) -> None:
+        """Its quota and its place matter to all in the tree, before and after: rare, so all are looked at."""
+        if old is None or new is None or old.spec != new.spec:
+            self.wake_soon(self.informer.cache.all_keys())
+
+    def _queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
+        """Whatever a queue reports is reported of those above it as well."""
+        for name in {each.spec.cohort_name for each in (old, new) if each is not None}:
+            self.wake_soon(map(key, cohorts_above(self.world.engine, name)))
+
+    async def keep(self, found: Cohort, wanted: Cohort) -> Requeue | None:
+        """Write the share if it is another one."""
+        await write_status(self.informer.objects, found, wanted)
+        return None
+
+    def judge(self, found: Cohort) -> Cohort:
+        """The Cohort with its share; as it was where its parents run in a circle (API-119)."""
+        engine = self.world.engine
+        node = engine.forest.cohorts[found.metadata.name]
+        if node.is_cyclic:
+            return found
+        engine.forest.refresh()
+        reported = replace(found, status=engine.cohort_status(found.metadata.name))
+        self._gauges.show(reported, node)
+        return reported
+
+    def forget(self, gone: ObjectKey) -> None:
+        """API-144."""
+        self._gauges.forget(gone.name)

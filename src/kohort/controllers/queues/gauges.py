@@ -1,0 +1,247 @@
+"""The gauges of queues and cohorts: what their status says, for Prometheus (API-143 to API-145).
+
+They are set with each look at an object, on every replica. Series with flavors are set anew as a whole, so that none
+stays behind when a flavor leaves a queue.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import chain
+from math import inf, nan
+from typing import Final
+
+from kohort.api.amounts import to_amount
+from kohort.api.conditions import find, is_true
+from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue
+from kohort.api.kueue.v1beta2.queues import FlavorUsage, LocalQueueFlavorUsage
+from kohort.controllers.queues.keeping import key
+from kohort.controllers.queues.naming import CLUSTER_QUEUE
+from kohort.controllers.queues.pending import STATUSES, Waiting, in_units, waiting_among
+from kohort.controllers.queues.tallies import Standing, Tallies
+from kohort.controllers.world import World
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.lifecycle.states import ACTIVE
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Key
+from kohort.engine.shares import INFINITE_SHARE
+from kohort.kube.kinds import ObjectKey
+from kohort.metrics.families import Gauge
+from kohort.metrics.series import WorkloadSeries
+
+QUEUE_STATUSES: Final = ("pending", "active", "terminating")
+TRUTHS: Final = ("True", "False", "Unknown")
+
+Labels = dict[str, str]
+
+
+class ClusterQueueGauges:
+    """What is told of ClusterQueues."""
+
+    def __init__(self, world: World, tallies: Tallies) -> None:
+        self._world = world
+        self._metrics = world.metrics
+        self._tallies = tallies
+
+    def show(self, queue: ClusterQueue) -> None:
+        """Set the gauges to what the queue's status says now."""
+        name = queue.metadata.name
+        labels = {"cluster_queue": name}
+        self._metrics.learn_cluster_queue(name, queue.metadata.labels, queue.metadata.annotations)
+        _choose(self._metrics.cluster_queue_status, QUEUE_STATUSES, status_of(queue), "status", labels)
+        _show_holding(self._metrics, queue, labels)
+        self._show_waiting(name, labels)
+        self._show_standings(name, labels)
+        self._show_place(name, labels)
+        self._show_quota(queue, labels)
+
+    def forget(self, name: str) -> None:
+        """The queue is gone."""
+        self._metrics.drop_cluster_queue(name)
+
+    def _local_queues(self, name: str) -> list[LocalQueue]:
+        return self._world.local_queues.cache.find(CLUSTER_QUEUE, name)
+
+    def _show_waiting(self, name: str, labels: Labels) -> None:
+        engine, metrics = self._world.engine, self._metrics
+        records = [engine.local_queues[Key(*_place(each))] for each in self._local_queues(name)]
+        members = chain.from_iterable(record.workloads.values() for record in records)
+        waiting = waiting_among(members, engine.pending.get(name))
+        _show_counts(metrics.pending_workloads, waiting, labels)
+        for status in STATUSES:
+            metrics.pending_scheduling_hashes.set(len(waiting.kinds[status]), status=status, **labels)
+        metrics.cluster_queue_resource_pending.forget(name)
+        for resource, amount in waiting.amounts.items():
+            metrics.cluster_queue_resource_pending.set(in_units(resource, amount), resource=resource, **labels)
+
+    def _show_standings(self, name: str, labels: Labels) -> None:
+        places = [_place(each) for each in self._local_queues(name)]
+        self._metrics.finished_workloads.set(sum(map(self._tallies.finished, places)), **labels)
+        unadmitted: Counter[Standing] = Counter()
+        for place in places:
+            unadmitted += self._tallies.unadmitted(place)
+        self._metrics.unadmitted_workloads.forget(name)
+        _show_unadmitted(self._metrics.unadmitted_workloads, unadmitted, labels)
+
+    def _show_place(self, name: str, labels: Labels) -> None:
+        node = self._world.engine.queues[name].node
+        self._metrics.cluster_queue_info.forget(name)
+        self._metrics.cluster_queue_info.set(1, **_tree_labels(node), **labels)
+
+    def _show_quota(self, queue: ClusterQueue, labels: Labels) -> None:
+        metrics, name = self._metrics, queue.metadata.name
+        node = self._world.engine.queues[name].node
+        labels = {**labels, "cohort": queue.spec.cohort_name or ""}
+        for family, usage in (
+            (metrics.cluster_queue_resource_reservation, queue.status.flavors_reservation),
+            (metrics.cluster_queue_resource_usage, queue.status.flavors_usage),
+        ):
+            family.forget(name)
+            _show_usage(family, usage, labels)
+        limits = (
+            metrics.cluster_queue_nominal_quota,
+            metrics.cluster_queue_borrowing_limit,
+            metrics.cluster_queue_lending_limit,
+        )
+        for family in limits:
+            family.forget(name)
+        for fr, quota in node.quotas.items():
+            for family, amount in zip(limits, quota, strict=True):
+                family.set(_limit(fr, amount), flavor=fr.flavor, resource=fr.resource, **labels)
+        metrics.cluster_queue_weighted_share.forget(name)
+        if queue.status.fair_sharing is not None:
+            metrics.cluster_queue_weighted_share.set(_share(queue.status.fair_sharing.weighted_share), **labels)
+
+
+class LocalQueueGauges:
+    """What is told of LocalQueues, where that is asked for."""
+
+    def __init__(self, world: World, tallies: Tallies) -> None:
+        self._world = world
+        self._metrics = world.metrics
+        self._tallies = tallies
+
+    def show(self, queue: LocalQueue) -> None:
+        """Set the gauges to what the queue's status says now."""
+        place, metrics = _place(queue), self._metrics.local_queue
+        labels = {"name": place.name, "namespace": place.namespace}
+        self._metrics.learn_local_queue(*place, queue.metadata.labels, queue.metadata.annotations)
+        active = find(queue.status.conditions, ACTIVE)
+        _choose(metrics.status, TRUTHS, active.status if active else "Unknown", "active", labels)
+        _show_holding(metrics, queue, labels)
+        metrics.finished_workloads.set(self._tallies.finished(place), **labels)
+        self._show_waiting(queue, labels)
+        self._show_usage(queue, labels)
+
+    def forget(self, place: ObjectKey) -> None:
+        """The queue is gone."""
+        self._metrics.drop_local_queue(*place)
+
+    def _show_waiting(self, queue: LocalQueue, labels: Labels) -> None:
+        engine, metrics, place = self._world.engine, self._metrics.local_queue, _place(queue)
+        behind = queue.spec.cluster_queue or ""
+        members = engine.local_queues[Key(*place)].workloads.values()
+        _show_counts(metrics.pending_workloads, waiting_among(members, engine.pending.get(behind)), labels)
+        metrics.unadmitted_workloads.forget(place.name, place.namespace)
+        unadmitted = self._tallies.unadmitted(place)
+        _show_unadmitted(metrics.unadmitted_workloads, unadmitted, {**labels, "cluster_queue": behind})
+
+    def _show_usage(self, queue: LocalQueue, labels: Labels) -> None:
+        metrics, place = self._metrics.local_queue, _place(queue)
+        for family, usage in (
+            (metrics.resource_reservation, queue.status.flavors_reservation),
+            (metrics.resource_usage, queue.status.flavors_usage),
+        ):
+            family.forget(place.name, place.namespace)
+            _show_usage(family, usage, labels)
+        history = self._world.engine.history
+        if history is not None and queue.status.fair_sharing is not None:
+            usage_now = history.usage_of(Key(*place))
+            metrics.admission_fair_sharing_usage.set(usage_now, cluster_queue=queue.spec.cluster_queue or "", **labels)
+
+
+class CohortGauges:
+    """What is told of Cohorts."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._metrics = world.metrics
+
+    def show(self, cohort: Cohort, node: CohortNode) -> None:
+        """Set the gauges to what the Cohort's subtree has now."""
+        name, metrics = node.name, self._metrics.cohort
+        self._metrics.learn_cohort(name, cohort.metadata.labels, cohort.metadata.annotations)
+        metrics.info.forget(name)
+        metrics.info.set(1, cohort=name, **_tree_labels(node))
+        if cohort.status.fair_sharing is not None:
+            metrics.weighted_share.set(_share(cohort.status.fair_sharing.weighted_share), cohort=name)
+        self._show_subtree(node)
+
+    def forget(self, name: str) -> None:
+        """The Cohort is gone."""
+        self._metrics.drop_cohort(name)
+
+    def _show_subtree(self, node: CohortNode) -> None:
+        metrics, queues = self._metrics.cohort, list(node.all_queues())
+        metrics.subtree_quota.forget(node.name)
+        metrics.subtree_resource_reservations.forget(node.name)
+        for fr, cell in node.cells.items():
+            labels = {"cohort": node.name, "flavor": fr.flavor, "resource": fr.resource}
+            reserved = sum(queue.cells[fr].usage for queue in queues if fr in queue.cells)
+            metrics.subtree_quota.set(_limit(fr, cell.subtree), **labels)
+            metrics.subtree_resource_reservations.set(in_units(fr.resource, reserved), **labels)
+        shown = (self._world.cluster_queues.cache.get(key(queue.name)) for queue in queues)
+        admitted = sum(each.status.admitted_workloads or 0 for each in shown if each is not None)
+        metrics.subtree_admitted_active_workloads.set(admitted, cohort=node.name)
+
+
+def status_of(queue: ClusterQueue) -> str:
+    """One word for a ClusterQueue's state."""
+    if queue.metadata.deletion_timestamp is not None:
+        return "terminating"
+    return "active" if is_true(queue.status.conditions, ACTIVE) else "pending"
+
+
+def _choose(gauge: Gauge, choices: Iterable[str], chosen: str, label: str, labels: Labels) -> None:
+    for each in choices:
+        gauge.set(float(each == chosen), **{label: each}, **labels)
+
+
+def _show_holding(metrics: WorkloadSeries, queue: ClusterQueue | LocalQueue, labels: Labels) -> None:
+    metrics.reserving_active_workloads.set(queue.status.reserving_workloads or 0, **labels)
+    metrics.admitted_active_workloads.set(queue.status.admitted_workloads or 0, **labels)
+
+
+def _show_counts(gauge: Gauge, waiting: Waiting, labels: Labels) -> None:
+    for status, count in waiting.counts.items():
+        gauge.set(count, status=status, **labels)
+
+
+def _show_unadmitted(gauge: Gauge, counts: Counter[Standing], labels: Labels) -> None:
+    for standing, count in counts.items():
+        gauge.set(count, reason=standing.reason, underlying_cause=standing.cause, **labels)
+
+
+def _show_usage(gauge: Gauge, usage: Iterable[FlavorUsage | LocalQueueFlavorUsage], labels: Labels) -> None:
+    for flavor in usage:
+        for resource in flavor.resources:
+            amount = to_amount(resource.name, resource.total or 0)
+            gauge.set(in_units(resource.name, amount), flavor=flavor.name, resource=resource.name, **labels)
+
+
+def _limit(fr: FlavorResource, amount: int | None) -> float:
+    return inf if amount is None else in_units(fr.resource, amount)
+
+
+def _share(weighted: int) -> float:
+    return nan if weighted == INFINITE_SHARE else float(weighted)
+
+
+def _tree_labels(node: Node) -> Labels:
+    """Parent and root; in a circle there is no root."""
+    parent = node.parent.name if node.parent is not None else ""
+    root = "" if node.is_cyclic or node.parent is None else node.top().name
+    return {"parent_cohort": parent, "root_cohort": root}
+
+
+def _place(queue: LocalQueue) -> ObjectKey:
+    return key(queue.metadata.name, queue.metadata.namespace)

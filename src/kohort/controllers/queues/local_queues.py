@@ -1,0 +1,112 @@
+"""LocalQueues: the condition Active and the figures of their status (API-112 to API-115)."""
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from kohort.api.conditions import find
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.api.kueue.v1beta2.queues import LocalQueueStatus
+from kohort.api.times import SECOND
+from kohort.controllers.queues import naming
+from kohort.controllers.queues.gauges import LocalQueueGauges
+from kohort.controllers.queues.holders import has_unseen, used_by
+from kohort.controllers.queues.keeping import Keeper, key
+from kohort.controllers.queues.pacing import INTERVAL
+from kohort.controllers.queues.tallies import Tallies
+from kohort.controllers.queues.writing import write_status
+from kohort.controllers.world import World
+from kohort.engine.intake import conditions_of, is_admissible
+from kohort.engine.lifecycle.activity import with_local_queue_activity
+from kohort.engine.lifecycle.states import ACTIVE
+from kohort.engine.records import Key
+from kohort.engine.state.facts import LocalQueue as Record
+from kohort.kube.controller import Requeue
+from kohort.kube.kinds import ObjectKey
+
+
+class LocalQueues(Keeper[LocalQueue]):
+    """Tells of every LocalQueue whether it takes work and what its Workloads hold."""
+
+    def __init__(self, world: World, tallies: Tallies) -> None:
+        super().__init__(world, world.local_queues)
+        self._gauges = LocalQueueGauges(world, tallies)
+
+    def subscribe(self) -> None:
+        """API-114."""
+        self.informer.index(naming.CLUSTER_QUEUE, naming.cluster_queues_of)
+        self.informer.subscribe(self.wake_itself)
+        self.world.workloads.subscribe(self._workload_changed)
+        self.world.cluster_queues.subscribe(self._cluster_queue_changed)
+
+    def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
+        named = {key(each.spec.queue_name or "", each.metadata.namespace) for each in (old, new) if each is not None}
+        self.wake_soon(place for place in named if self.informer.cache.get(place) is not None)
+
+    def _cluster_queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
+        found = new or old
+        if found is not None and not (old is not None and new is not None and _mean_alike(old, new)):
+            concerned = self.informer.cache.find(naming.CLUSTER_QUEUE, found.metadata.name)
+            self.wake(key(each.metadata.name, each.metadata.namespace) for each in concerned)
+
+    async def keep(self, found: LocalQueue, wanted: LocalQueue) -> Requeue | None:
+        """Write the status, and come back where time or a write on its way may change it."""
+        await write_status(self.informer.objects, found, wanted)
+        if has_unseen(self._record(found).workloads.values()):
+            return Requeue(INTERVAL)
+        return self._next_sample(found)
+
+    def judge(self, found: LocalQueue) -> LocalQueue:
+        """The LocalQueue with its status as it should be."""
+        now = self.world.now()
+        self._sample(found, now)
+        behind = self.world.cluster_queues.cache.get(key(found.spec.cluster_queue or ""))
+        active = with_local_queue_activity(found, behind, now)
+        reported = replace(active, status=replace(self._figures(found), conditions=active.status.conditions))
+        self._gauges.show(reported)
+        return reported
+
+    def _record(self, found: LocalQueue) -> Record:
+        return self.world.engine.local_queues[_place(found)]
+
+    def _figures(self, found: LocalQueue) -> LocalQueueStatus:
+        """Where there is no ClusterQueue, nobody waits in the engine, but those who would are told (API-112)."""
+        figures = self.world.engine.local_queue_status(_place(found))
+        if found.spec.stop_policy != "None" or (found.spec.cluster_queue or "") in self.world.engine.queues:
+            return figures
+        things = [each.object for each in self._record(found).workloads.values() if each.object is not None]
+        gates = self.world.settings.gates
+        waiting = sum(is_admissible(thing, conditions_of(thing), gates) for thing in things)
+        return replace(figures, pending_workloads=waiting)
+
+    def _sample(self, found: LocalQueue, now: datetime) -> None:
+        """Bring past usage up to date where nobody waits for a turn, in which the engine does so itself (API-115)."""
+        engine, place = self.world.engine, _place(found)
+        if engine.history is not None and self._orders_by_usage(found):
+            is_idle = not engine.pending[found.spec.cluster_queue or ""].counts.active
+            if is_idle and engine.history.due_at(place) is not None:
+                engine.history.sample(place, used_by(self._record(found).workloads.values()), now)
+
+    def _orders_by_usage(self, found: LocalQueue) -> bool:
+        queue = self.world.engine.queues.get(found.spec.cluster_queue or "")
+        return queue is not None and queue.orders_by_usage and queue.is_active and found.spec.stop_policy == "None"
+
+    def _next_sample(self, found: LocalQueue) -> Requeue | None:
+        history = self.world.engine.history
+        if history is None or not self._orders_by_usage(found):
+            return None
+        return Requeue(max(INTERVAL, history.rules.interval / SECOND))
+
+    def forget(self, gone: ObjectKey) -> None:
+        """API-144."""
+        self._gauges.forget(gone)
+
+
+def _place(found: LocalQueue) -> Key:
+    return Key(found.metadata.namespace, found.metadata.name)
+
+
+def _mean_alike(old: ClusterQueue, new: ClusterQueue) -> bool:
+    """Whether the LocalQueues before a ClusterQueue have nothing else to tell."""
+    before, after = find(old.status.conditions, ACTIVE), find(new.status.conditions, ACTIVE)
+    return old.spec == new.spec and (before and before.status) == (after and after.status)

@@ -1,0 +1,45 @@
+"""How often an object is looked at: soon after something happened, and then at most once in a second (API-106).
+
+Workloads come in thousands, and each moves the figures of its queues. What happens within a moment is told at once.
+"""
+
+from typing import Final, Generic, TypeVar
+
+from kohort.kube.clock import Clock
+from kohort.kube.workqueue import WorkQueue
+
+K = TypeVar("K")
+
+MOMENT: Final = 0.1
+"""Seconds in which what follows from an event, such as an admission, still joins it in one write."""
+INTERVAL: Final = 1.0
+"""Seconds between two looks at the same object."""
+
+
+class Pace(Generic[K]):
+    """Puts keys into a queue for their next look, each at most once until then."""
+
+    def __init__(self, queue: WorkQueue[K], clock: Clock) -> None:
+        self._queue = queue
+        self._clock = clock
+        self._looked: dict[K, float] = {}
+        self._booked: set[K] = set()
+
+    def book(self, key: K) -> None:
+        """Have the key looked at in its time."""
+        if key in self._booked:
+            return
+        self._booked.add(key)
+        now = self._clock.now()
+        due = max(now + MOMENT, self._looked.get(key, -INTERVAL) + INTERVAL)
+        self._queue.add_after(key, due - now)
+
+    def begin(self, key: K) -> None:
+        """The key is being looked at now; what happens from here on needs another look."""
+        self._booked.discard(key)
+        self._looked[key] = self._clock.now()
+
+    def forget(self, key: K) -> None:
+        """There is no such object any more."""
+        self._booked.discard(key)
+        self._looked.pop(key, None)
