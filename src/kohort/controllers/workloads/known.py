@@ -243,5 +243,11 @@ def _age(workload: Workload) -> tuple[datetime, str]:
 
 def _writable(workload: Workload) -> dict[str, Json]:
     """Everything but the status and what the server decides."""
-    whole = to_json(workload)
-    return {"metadata": whole.get("metadata", {}), "spec": whole.get("spec", {})}
+    metadata = workload.metadata
+    said = {
+        "labels": metadata.labels,
+        "annotations": metadata.annotations,
+        "ownerReferences": [to_json(each) for each in metadata.owner_references],
+        "finalizers": list(metadata.finalizers),
+    }
+    return {"metadata": {name: value for name, value in said.items() if value}, "spec": to_json(workload.spec)}

@@ -1,0 +1,67 @@
+"""What was decided and is not written yet: in order per Workload, and nothing that a later decision made needless."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.decisions import Displace, Evict, Migrate, Reserve, Wait
+from kohort.engine.records import Key
+from kohort.kube.errors import StatusError
+
+
+class EndSlice(msgspec.Struct, frozen=True):
+    """The slice whose quota went over to another one is to end (SCH-1104)."""
+
+    workload: Key
+    successor: Key
+
+
+ToWrite = Reserve | Evict | Migrate | Displace | Wait | EndSlice
+
+
+@dataclass(slots=True)
+class Intent:
+    """A decision on its way to the API server."""
+
+    decision: ToWrite
+    seen: Workload
+    """The Workload as it was decided upon."""
+    outdated: str = ""
+    """The version of the Workload that a write was refused for, because somebody had written another since."""
+    refusal: StatusError | None = None
+    """In which words."""
+
+
+class Intents:
+    """All that is to be written; at most a handful for each Workload."""
+
+    def __init__(self) -> None:
+        self._queues: dict[Key, list[Intent]] = {}
+
+    def __len__(self) -> int:
+        return len(self._queues)
+
+    def add(self, intent: Intent) -> None:
+        """Behind whatever is to be written of the Workload before; why it waited is no longer worth a word."""
+        queue = self._queues.setdefault(intent.decision.workload, [])
+        queue[:] = [each for each in queue if not isinstance(each.decision, Wait)]
+        queue.append(intent)
+
+    def first(self, key: Key) -> Intent | None:
+        """What is to be written next of a Workload."""
+        queue = self._queues.get(key)
+        return queue[0] if queue else None
+
+    def of(self, key: Key) -> tuple[Intent, ...]:
+        """All that is to be written of a Workload."""
+        return tuple(self._queues.get(key, ()))
+
+    def drop(self, intent: Intent) -> None:
+        """It is written, or need not be any more."""
+        key = intent.decision.workload
+        left = [each for each in self._queues.get(key, ()) if each is not intent]
+        if left:
+            self._queues[key] = left
+        else:
+            self._queues.pop(key, None)

@@ -1,0 +1,94 @@
+"""The scheduler: when something happened, and this replica leads and sees the server as it is, the engine has a turn.
+
+A turn awaits nothing. What it decides is handed to the writer, and the next turn may begin while that is being written.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+from kohort.controllers.scheduling.writer import MANAGER, USUAL_PACE, Pace, Writer
+from kohort.controllers.telling import tell
+from kohort.controllers.world import World
+from kohort.engine.decisions import Decision, Linger, Reserve
+from kohort.engine.lifecycle.events import warning
+from kohort.kube.clock import within
+
+LONGEST_WAIT: Final = 60.0
+"""Seconds after which a turn is due even if nobody said so."""
+NOT_LEADING: Final = 1.0
+"""Seconds between two looks at whether this replica leads."""
+
+
+class Scheduler:
+    """Gives the engine its turns."""
+
+    def __init__(self, world: World, writer: Writer) -> None:
+        self._world = world
+        self._writer = writer
+        self._stirred = asyncio.Event()
+        self._stirred.set()
+        world.feed.listen(self._stirred.set)
+
+    async def run(self) -> None:
+        """Turn after turn, until cancelled."""
+        while True:
+            await self._wait()
+            await self._world.feed.wait_live()
+            if self._world.leads():
+                self._stirred.clear()
+                await self._turn()
+            else:
+                await self._world.clock.sleep(NOT_LEADING)
+
+    async def _wait(self) -> None:
+        """Until something happened, or the engine wants to look by itself."""
+        if self._stirred.is_set():
+            return
+        due = self._world.engine.wake_at()
+        seconds = LONGEST_WAIT if due is None else (due - self._world.now()).total_seconds()
+        try:
+            await within(self._world.clock, min(max(seconds, 0.0), LONGEST_WAIT), self._wait_stirred())
+        except TimeoutError:
+            return
+
+    async def _wait_stirred(self) -> None:
+        await self._stirred.wait()
+
+    async def _turn(self) -> None:
+        started = self._world.clock.now()
+        decisions = self._world.engine.schedule(self._world.now())
+        for decision in decisions:
+            self._take(decision)
+        self._measure(decisions, self._world.clock.now() - started)
+        await asyncio.sleep(0)
+
+    def _take(self, decision: Decision) -> None:
+        if not isinstance(decision, Linger):
+            self._writer.take(decision)
+            return
+        workload = self._world.known.get(decision.workload)
+        if workload is not None:
+            tell(self._world.recorder(MANAGER), workload, [warning("SecondPassFailed", decision.message)])
+
+    def _measure(self, decisions: list[Decision], seconds: float) -> None:
+        if not decisions:
+            return
+        result = "success" if any(isinstance(each, Reserve) for each in decisions) else "inadmissible"
+        self._world.metrics.admission_attempts_total.inc(result=result)
+        self._world.metrics.admission_attempt_duration_seconds.observe(seconds, result=result)
+
+
+@asynccontextmanager
+async def scheduling(world: World, pace: Pace = USUAL_PACE) -> AsyncIterator[Writer]:
+    """A scheduler at work for as long as the block lasts."""
+    writer = Writer(world, pace)
+    writer.start()
+    task = asyncio.create_task(Scheduler(world, writer).run())
+    try:
+        yield writer
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await writer.stop()

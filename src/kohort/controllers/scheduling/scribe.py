@@ -1,0 +1,86 @@
+"""Decisions put into words: what each of them makes of its Workload, by the functions of `engine.lifecycle`.
+
+The admission, its checks and, where none is open, Admitted are one write.
+"""
+
+from typing import cast
+
+from kohort.api.gates import Gate
+from kohort.api.kueue.keys import JOB_UID_LABEL
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.validation.workload import priority_boost
+from kohort.controllers.scheduling.intents import EndSlice, ToWrite
+from kohort.controllers.world import World
+from kohort.engine.decisions import Displace, Evict, Migrate, Requeue, Reserve, Wait
+from kohort.engine.lifecycle.admission import Refusal, Reservation, admit, refuse, reserve
+from kohort.engine.lifecycle.checks import required_checks, sync_checks
+from kohort.engine.lifecycle.events import Change
+from kohort.engine.lifecycle.eviction import evict, for_better_flavor, without_replacement
+from kohort.engine.lifecycle.facts import cluster_queue_facts
+from kohort.engine.lifecycle.preemption import Preemption, PreemptionReason, Side, preempt
+from kohort.engine.lifecycle.preemption_gates import block_on_gates
+from kohort.engine.lifecycle.slices import end_replaced, take_over
+from kohort.engine.requests import resource_requests
+
+
+class Scribe:
+    """Knows what a decision means for a Workload's status."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._gates = world.settings.gates
+
+    def change(self, decision: ToWrite, workload: Workload) -> Change:
+        """What is to be written, and the events that tell of it."""
+        now = self._world.now()
+        match decision:
+            case Reserve():
+                return self._reserve(decision, workload)
+            case Evict():
+                return preempt(workload, self.preemption(decision, workload), now)
+            case Migrate():
+                successor = self._world.known.get(decision.successor)
+                return evict(workload, for_better_flavor(successor.metadata.uid if successor else ""), now)
+            case Displace():
+                return evict(workload, without_replacement(decision.nodes), now)
+            case Wait():
+                return self._refuse(decision, workload)
+            case EndSlice():
+                successor = self._world.known.get(decision.successor)
+                return end_replaced(workload, successor, now) if successor else Change(workload)
+
+    def preemption(self, decision: Evict, victim: Workload) -> Preemption:
+        """Who gives way to whom."""
+        preemptor = self._world.known.get(decision.preemptor)
+        return Preemption(
+            cast("PreemptionReason", decision.reason),
+            self._side(preemptor, decision.preemptor_path) if preemptor else Side(path=decision.preemptor_path),
+            self._side(victim, decision.victim_path),
+        )
+
+    def _side(self, workload: Workload, path: str) -> Side:
+        boost = priority_boost(workload.metadata.annotations) if self._gates.enabled(Gate.PriorityBoost) else None
+        job_uid = workload.metadata.labels.get(JOB_UID_LABEL, "")
+        return Side(workload.metadata.uid, job_uid, path, workload.spec.priority or 0, boost or 0)
+
+    def _reserve(self, decision: Reserve, workload: Workload) -> Change:
+        now, admission = self._world.now(), decision.admission
+        queue = self._world.cluster_queues.cache.get(("", admission.cluster_queue))
+        facts = cluster_queue_facts(queue) if queue else None
+        required = required_checks(facts.checks, facts.flavors, admission) if facts else frozenset[str]()
+        change = reserve(workload, Reservation(admission, required, decision.considered), self._gates, now)
+        replaced = self._world.known.get(decision.replaces) if decision.replaces else None
+        reserved = take_over(change.workload, replaced) if replaced else change.workload
+        if facts is None:
+            return Change(reserved, change.events)
+        admitted = admit(sync_checks(reserved, required, now), self._gates, now)
+        return Change(admitted.workload, (*change.events, *admitted.events))
+
+    def _refuse(self, decision: Wait, workload: Workload) -> Change:
+        record = self._world.engine.workloads.get(decision.workload)
+        requests = resource_requests(record.pod_sets) if record else ()
+        refusal = Refusal(decision.reason, decision.message, requests)
+        change = refuse(workload, refusal, self._gates, self._world.now())
+        if decision.requeue is not Requeue.PREEMPTION_GATED:
+            return change
+        return Change(block_on_gates(change.workload, self._world.now()), change.events)

@@ -1,0 +1,196 @@
+"""Decisions on their way to the API server: many at once, in order per Workload, and never in a turn's way.
+
+A decision is written again and again until the server has answered for good. Only then, or when the Workload is no
+longer what was decided upon, is it taken back: an admission that may still arrive must keep its quota.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.controllers.scheduling.intents import EndSlice, Intent, Intents, ToWrite
+from kohort.controllers.scheduling.scribe import Scribe
+from kohort.controllers.scheduling.standing import has_arrived, stands
+from kohort.controllers.telling import tell
+from kohort.controllers.world import World
+from kohort.engine.decisions import Evict, Reserve, Wait
+from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
+from kohort.engine.lifecycle.events import Change
+from kohort.engine.lifecycle.preemption import preemptor_event
+from kohort.engine.lifecycle.reasons import of_scheduler
+from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_reserved
+from kohort.engine.records import Key
+from kohort.kube.controller import Controller, Requeue
+from kohort.kube.errors import StatusError
+from kohort.kube.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+MANAGER: Final = "kueue-admission"
+"""As whom the scheduler writes and tells (docs/spec/api.md, sections 6 and 8)."""
+REFUSALS: Final = frozenset({400, 403, 405, 413, 415, 422})
+"""Answers that will be the same next time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much is written at once, and how soon."""
+
+    in_flight: int = 50
+    """Workloads whose writes are on their way."""
+    first_word: float = 1.0
+    """Seconds before a Workload is told why it waits; many are admitted before."""
+    next_word: float = 10.0
+    """Seconds before the same reason is told in other words."""
+    after_refusal: float = 60.0
+    """Seconds before a Workload is tried again whose admission the server refuses."""
+
+
+USUAL_PACE: Final = Pace()
+
+
+class Writer:
+    """Writes what was decided."""
+
+    def __init__(self, world: World, pace: Pace = USUAL_PACE) -> None:
+        self._world = world
+        self._pace = pace
+        self._scribe = Scribe(world)
+        self._recorder = world.recorder(MANAGER)
+        self._intents = Intents()
+        self._aside: set[Key] = set()
+        """Workloads that the engine does not see for a while, because their admission is refused."""
+        self._queue: WorkQueue[Key] = WorkQueue(world.clock, "scheduler")
+        self._controller = Controller("scheduler", self._queue, self._work, world.clock)
+        world.known.subscribe(self._look_again)
+
+    def __len__(self) -> int:
+        """How many Workloads have something to be written."""
+        return len(self._intents)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._controller.start(self._pace.in_flight)
+
+    async def stop(self) -> None:
+        """Let what is on its way arrive, and write nothing more."""
+        await self._controller.stop()
+
+    def take(self, decision: ToWrite) -> None:
+        """Have a decision written; returns at once."""
+        record = self._world.engine.workloads.get(decision.workload)
+        if record is None or record.object is None:
+            return
+        intent = Intent(decision, record.object)
+        self._intents.add(intent)
+        if isinstance(decision, Wait):
+            self._queue.add_after(decision.workload, self._patience(decision, record.object))
+        else:
+            self._queue.add(decision.workload, priority=1)
+
+    def _patience(self, decision: Wait, workload: Workload) -> float:
+        """Words are for people, who do not read ten a second; admissions go first."""
+        written = condition(workload, QUOTA_RESERVED)
+        is_told = written is not None and written.reason == of_scheduler(decision.reason, self._world.settings.gates)
+        return self._pace.next_word if is_told else self._pace.first_word
+
+    def _look_again(self, old: Workload | None, new: Workload | None) -> None:
+        """A write that waits for the watch need not wait for its time."""
+        shown = new or old
+        if shown is None:
+            return
+        key = Key(shown.metadata.namespace, shown.metadata.name)
+        first = self._intents.first(key)
+        if first is not None and first.outdated:
+            self._queue.add(key)
+
+    async def _work(self, key: Key) -> Requeue | None:
+        self._bring_back(key)
+        while (intent := self._intents.first(key)) is not None:
+            workload = self._world.known.get(key)
+            if workload is None or not stands(intent, workload, self._world.settings.gates):
+                self._let_go(intent, workload)
+            elif not self._world.leads():
+                self._withdraw(intent)
+            elif pause := await self._write(intent, workload):
+                return pause
+        return None
+
+    async def _write(self, intent: Intent, workload: Workload) -> Requeue | None:
+        """Write; when to come back, if not at once. Raises what is worth another try soon."""
+        if intent.refusal is not None and intent.outdated == workload.metadata.resource_version:
+            raise intent.refusal
+        change = self._scribe.change(intent.decision, workload)
+        try:
+            written = await self._world.known.write_status(workload, change.workload, MANAGER)
+        except StatusError as error:
+            if error.is_conflict or error.is_not_found:
+                intent.outdated, intent.refusal = workload.metadata.resource_version, error
+            if error.code not in REFUSALS:
+                raise
+            return self._refused(intent, error)
+        self._succeeded(intent, workload, Change(written, change.events))
+        return None
+
+    def _succeeded(self, intent: Intent, before: Workload, change: Change) -> None:
+        self._intents.drop(intent)
+        tell(self._recorder, change.workload, change.events)
+        decision = intent.decision
+        if isinstance(decision, Reserve) and decision.replaces is not None:
+            self.take(EndSlice(decision.replaces, decision.workload))
+        elif isinstance(decision, EndSlice) and before.status.admission is not None:
+            queue = before.status.admission.cluster_queue
+            self._world.metrics.replaced_workload_slices_total.inc(cluster_queue=queue)
+        elif isinstance(decision, Evict) and change.events:
+            self._tell_preemptor(decision, before)
+
+    def _tell_preemptor(self, decision: Evict, victim: Workload) -> None:
+        """SCH-652, and whose preemption it was."""
+        preemptor = self._world.known.get(decision.preemptor)
+        queue = decision.preemptor_path.rpartition("/")[2]
+        self._world.metrics.preempted_workloads_total.inc(preempting_cluster_queue=queue, reason=decision.reason)
+        if preemptor is not None and victim.status.admission is not None:
+            preemption = self._scribe.preemption(decision, victim)
+            tell(
+                self._recorder, preemptor, [preemptor_event(victim, preemption, victim.status.admission.cluster_queue)]
+            )
+
+    def _let_go(self, intent: Intent, workload: Workload | None) -> None:
+        """The decision is no longer to be written, be it that it was, or that the Workload is another by now."""
+        change = self._scribe.change(intent.decision, intent.seen)
+        if workload is not None and has_arrived(intent, workload, change.workload):
+            self._succeeded(intent, intent.seen, Change(workload, change.events))
+            return
+        self._withdraw(intent)
+
+    def _withdraw(self, intent: Intent) -> None:
+        """Tell the engine that a decision came to nothing (SCH-352, SCH-654)."""
+        self._intents.drop(intent)
+        key = intent.decision.workload
+        workload = self._world.known.get(key)
+        if isinstance(intent.decision, Reserve):
+            if workload is None or is_reserved(workload) == is_reserved(intent.seen):
+                self._world.feed.tell(ReservationFailed(key))
+        elif not isinstance(intent.decision, Wait | EndSlice):
+            self._world.feed.tell(EvictionFailed(key))
+
+    def _refused(self, intent: Intent, error: StatusError) -> Requeue | None:
+        """The server will not have it: an admission gives its quota back and stays away for a while."""
+        log.warning("scheduler %s: %s", intent.decision.workload, error)
+        if isinstance(intent.decision, Wait):
+            self._intents.drop(intent)
+            return None
+        if isinstance(intent.decision, Reserve):
+            key = intent.decision.workload
+            self._withdraw(intent)
+            self._world.feed.tell(Gone("Workload", key))
+            self._aside.add(key)
+        return Requeue(self._pace.after_refusal)
+
+    def _bring_back(self, key: Key) -> None:
+        if key in self._aside:
+            self._aside.discard(key)
+            workload = self._world.known.get(key)
+            if workload is not None:
+                self._world.feed.tell(Put(workload))

@@ -1,0 +1,26 @@
+"""What happened to a Workload, told as events (API-105): after the write, never before it."""
+
+from collections.abc import Iterable
+
+from kohort.api.core.objects import ObjectReference
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.lifecycle.events import Event
+from kohort.kube.events import EventRecorder, Note
+
+
+def tell(recorder: EventRecorder, workload: Workload, events: Iterable[Event]) -> None:
+    """Record events about a Workload, in their order."""
+    for event in events:
+        recorder.record(reference(workload), Note(event.type, event.reason, event.note, event.action))
+
+
+def reference(workload: Workload) -> ObjectReference:
+    """The Workload as events name it."""
+    resource, metadata = Workload.info.resource, workload.metadata
+    return ObjectReference(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+    )

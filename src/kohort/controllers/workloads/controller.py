@@ -1,0 +1,164 @@
+"""The Workload controller: leads each Workload through its life, as `lifecycle.reconcile` finds that it should go.
+
+Level-triggered: whatever happened, it looks at what is and writes what is missing. Every write starts from the state
+that was looked at, so a look at something outdated changes nothing and is repeated.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Final
+
+from kohort.api.core.namespaces import Namespace
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.controllers.telling import tell
+from kohort.controllers.workloads.counting import Counting
+from kohort.controllers.workloads.facts import Surroundings
+from kohort.controllers.workloads.known import key_of
+from kohort.controllers.workloads.relatives import Relatives
+from kohort.controllers.world import World
+from kohort.engine.lifecycle.facts import cluster_queue_facts, local_queue_facts
+from kohort.engine.lifecycle.reconciliation import reconcile
+from kohort.engine.lifecycle.writes import Part, Write
+from kohort.engine.records import Key
+from kohort.kube.controller import Controller, Requeue
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.workqueue import WorkQueue
+
+CONTROLLER: Final = "kueue-workload-controller"
+"""As whom events are told (docs/spec/api.md, section 8)."""
+MANAGER: Final = "kueue-admission"
+"""As whom the status is written (docs/spec/api.md, section 6)."""
+WORKERS: Final = 32
+"""Workloads that are looked at at once; most of the time each waits for an answer of the server."""
+BEHIND: Final = "cluster queue"
+
+
+class WorkloadController:
+    """Looks at Workloads when they, or what surrounds them, changed."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._surroundings = Surroundings(world)
+        self._relatives = Relatives(world, self._surroundings)
+        self._recorder = world.recorder(CONTROLLER)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "workload")
+        self._controller = Controller("workload", self._queue, self._reconcile, world.clock)
+        world.local_queues.index(BEHIND, _queue_behind)
+        world.known.subscribe(self._workload_changed)
+        world.local_queues.subscribe(self._local_queue_changed)
+        world.cluster_queues.subscribe(self._cluster_queue_changed)
+        world.namespaces.subscribe(self._namespace_changed)
+
+    def start(self) -> None:
+        """Begin to look at Workloads."""
+        self._controller.start(WORKERS)
+
+    async def stop(self) -> None:
+        """Come to the end of what has begun."""
+        await self._controller.stop()
+
+    # What makes it look
+
+    def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
+        if new is not None:
+            self._queue.add(key_of(new))
+            self._look_at(self._relatives.keys(new))
+        elif old is not None:
+            self._look_at(self._relatives.keys(old))
+
+    def _local_queue_changed(self, old: LocalQueue | None, new: LocalQueue | None) -> None:
+        before, after = (local_queue_facts(each) if each else None for each in (old, new))
+        shown = new or old
+        if before != after and shown is not None:
+            self._look_at_queue(Key(shown.metadata.namespace, shown.metadata.name))
+
+    def _cluster_queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
+        before, after = (cluster_queue_facts(each) if each else None for each in (old, new))
+        shown = new or old
+        if before == after or shown is None:
+            return
+        name = shown.metadata.name
+        for local_queue in self._world.local_queues.cache.find(BEHIND, name):
+            self._look_at_queue(Key(local_queue.metadata.namespace, local_queue.metadata.name))
+        queue = self._world.engine.queues.get(name)
+        if queue is not None:
+            self._look_at(ObjectKey(*key) for key in queue.holders)
+
+    def _namespace_changed(self, old: Namespace | None, new: Namespace | None) -> None:
+        """Other labels may make Workloads belong into their ClusterQueue, or not (SCH-124)."""
+        if old is None or new is None or old.metadata.labels == new.metadata.labels:
+            return
+        for key in list(self._world.engine.local_queues):
+            if key.namespace == new.metadata.name:
+                self._look_at_queue(key)
+
+    def _look_at_queue(self, key: Key) -> None:
+        local_queue = self._world.engine.local_queues.get(key)
+        if local_queue is not None:
+            self._look_at(ObjectKey(*each) for each in local_queue.workloads)
+
+    def _look_at(self, keys: Iterable[ObjectKey]) -> None:
+        for key in keys:
+            self._queue.add(key)
+
+    # Looking
+
+    async def _reconcile(self, key: ObjectKey) -> Requeue | None:
+        await asyncio.sleep(
+            0
+        )  # A look that writes nothing awaits nothing, and a thousand of them must not block others.
+        workload = self._world.known.get(key)
+        if workload is None or not self._world.leads():
+            return None
+        now = self._world.now()
+        outcome = reconcile(workload, self._surroundings.facts(workload), now)
+        for write in outcome.writes:
+            workload = await self._write(workload, write)
+        family_wakes = await self._settle(key)
+        moments = [each for each in (outcome.wake_at, family_wakes) if each is not None]
+        return _requeue(min(moments), now) if moments else None
+
+    async def _write(self, before: Workload, write: Write) -> Workload:
+        """One write; the Workload as it is then."""
+        match write.part:
+            case Part.STATUS:
+                written = await self._world.known.write_status(before, write.workload, MANAGER)
+            case Part.OBJECT:
+                written = await self._world.known.write_object(before, write.workload, MANAGER)
+            case Part.DELETION:
+                await self._world.known.delete(before)
+                written = before
+        tell(self._recorder, written, write.events)
+        return written
+
+    async def _settle(self, key: ObjectKey) -> datetime | None:
+        """Bring Workloads of one job in line with each other."""
+        settlement = self._relatives.settle(key)
+        for write in settlement.writes:
+            before = self._world.known.get(key_of(write.workload))
+            if before is not None:
+                await self._write(before, write)
+        return settlement.wake_at
+
+
+def _queue_behind(local_queue: LocalQueue) -> tuple[str, ...]:
+    return (local_queue.spec.cluster_queue,) if local_queue.spec.cluster_queue else ()
+
+
+def _requeue(moment: datetime, now: datetime) -> Requeue:
+    return Requeue((moment - now).total_seconds())
+
+
+@asynccontextmanager
+async def reconciling_workloads(world: World) -> AsyncIterator[WorkloadController]:
+    """A Workload controller at work for as long as the block lasts."""
+    counting = Counting(world)
+    controller = WorkloadController(world)
+    world.known.subscribe(counting.see)
+    controller.start()
+    try:
+        yield controller
+    finally:
+        await controller.stop()

@@ -1,0 +1,54 @@
+"""What surrounds a Workload, gathered from the caches and the engine for `lifecycle.reconcile`."""
+
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.controllers.world import World
+from kohort.engine.lifecycle.facts import Facts, cluster_queue_facts, local_queue_facts, policies_of
+from kohort.engine.lifecycle.reasons import MISCONFIGURED
+from kohort.engine.records import Key
+
+
+class Surroundings:
+    """Answers what the life of a Workload depends on."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._gates = world.settings.gates
+        self._policies = policies_of(world.settings.configuration, self._gates)
+
+    def facts(self, workload: Workload) -> Facts:
+        """Everything about it as it is now."""
+        local_queue = self.local_queue_of(workload)
+        queue = self.cluster_queue_of(workload)
+        problem, bypass = self._words_of_the_queue(workload)
+        return Facts(
+            local_queue=local_queue_facts(local_queue) if local_queue else None,
+            cluster_queue=cluster_queue_facts(queue) if queue else None,
+            namespace_problem=problem,
+            bypass_reason=bypass,
+            policies=self._policies,
+            gates=self._gates,
+            jitter=self._world.client.random.random(),
+        )
+
+    def local_queue_of(self, workload: Workload) -> LocalQueue | None:
+        """The LocalQueue that it names."""
+        return self._world.local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
+
+    def cluster_queue_of(self, workload: Workload) -> ClusterQueue | None:
+        """The ClusterQueue that holds its reservation, else the one behind its LocalQueue."""
+        if workload.status.admission is not None:
+            return self._world.cluster_queues.cache.get(("", workload.status.admission.cluster_queue))
+        local_queue = self.local_queue_of(workload)
+        name = local_queue.spec.cluster_queue if local_queue else None
+        return self._world.cluster_queues.cache.get(("", name)) if name else None
+
+    def _words_of_the_queue(self, workload: Workload) -> tuple[str, str]:
+        """Why it does not belong into the queue that it waits in (SCH-124), and for which equal one it stands back."""
+        engine = self._world.engine
+        record = engine.workloads.get(Key(workload.metadata.namespace, workload.metadata.name))
+        queue = record.queue if record is not None and not record.has_quota else None
+        if record is None or queue is None:
+            return "", ""
+        obstacle = engine.obstacle(record, queue)
+        problem = obstacle[1] if obstacle is not None and obstacle[0] == MISCONFIGURED else ""
+        return problem, engine.pending[queue.name].bypass_reason(record)

@@ -1,0 +1,85 @@
+"""Workloads of one job among each other: variants of a parent, and a slice whose successor has taken over.
+
+Both are settled by the functions of `engine.lifecycle`; a crash between two writes is found here at the next look.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from kohort.api.gates import Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.controllers.workloads.facts import Surroundings
+from kohort.controllers.workloads.known import key_of
+from kohort.controllers.world import World
+from kohort.engine import intake
+from kohort.engine.lifecycle.slices import end_replaced
+from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
+from kohort.engine.lifecycle.variants import migration_rules, settle_family
+from kohort.engine.lifecycle.writes import Part, Write
+from kohort.kube.kinds import ObjectKey
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """What relatives need, in the order in which it must be written, and when to look again."""
+
+    writes: tuple[Write, ...] = ()
+    wake_at: datetime | None = None
+
+
+NOTHING = Settlement()
+
+
+class Relatives:
+    """Knows which Workloads belong together."""
+
+    def __init__(self, world: World, surroundings: Surroundings) -> None:
+        self._world = world
+        self._surroundings = surroundings
+        self._gates = world.settings.gates
+        self._has_variants = self._gates.enabled(Gate.ConcurrentAdmission)
+        self._has_slices = self._gates.enabled(Gate.ElasticJobsViaWorkloadSlices)
+
+    def keys(self, workload: Workload) -> Iterable[ObjectKey]:
+        """Those to look at when this one changed: its parent, which stands for the family."""
+        parent = self._parent_of(workload)
+        return (key_of(parent),) if parent is not None else ()
+
+    def settle(self, key: ObjectKey) -> Settlement:
+        """Bring a Workload and its relatives in line."""
+        workload = self._world.known.get(key)
+        if workload is None:
+            return NOTHING
+        if self._has_variants and intake.is_parent(workload):
+            return self._settle_family(workload)
+        return self._end_replaced(workload) if self._has_slices else NOTHING
+
+    def _parent_of(self, workload: Workload) -> Workload | None:
+        if not self._has_variants or not intake.parent_of(workload, self._gates):
+            return None
+        namespace = workload.metadata.namespace
+        owners = (each for each in workload.metadata.owner_references if each.kind == "Workload")
+        found = (self._world.known.get((namespace, each.name)) for each in owners)
+        return next((each for each in found if each is not None), None)
+
+    def _settle_family(self, parent: Workload) -> Settlement:
+        queue = self._surroundings.cluster_queue_of(parent)
+        if queue is None:
+            return NOTHING
+        variants = self._world.known.owned_by_uid(parent.metadata.uid)
+        outcome = settle_family(parent, variants, migration_rules(queue), self._gates, self._world.now())
+        return Settlement(outcome.writes, outcome.wake_at)
+
+    def _end_replaced(self, successor: Workload) -> Settlement:
+        """SCH-1104: a slice ends once the admission of its successor is written, whoever was there to see it."""
+        key = intake.replaced_slice(successor, self._gates)
+        replaced = self._world.known.get(key) if key is not None else None
+        if replaced is None or is_finished(replaced) or not _holds(successor) or not is_reserved(replaced):
+            return NOTHING
+        change = end_replaced(replaced, successor, self._world.now())
+        return Settlement((Write(Part.STATUS, change.workload, change.events),))
+
+
+def _holds(workload: Workload) -> bool:
+    return is_reserved(workload) and not is_evicted(workload) and not is_finished(workload)
