@@ -1,0 +1,1 @@
+"""What the manager serves besides webhooks: its health, its metrics, and who waits where (the visibility API)."""

@@ -1,0 +1,128 @@
+"""The visibility API over HTTP, behind the API server's front proxy (API-99…104).
+
+A long answer is written in pieces, and others get their turn between them; its order was fixed before the first one.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final
+
+from aiohttp import web
+
+from kohort.api.codec import encode
+from kohort.engine.engine import Engine
+from kohort.engine.records import Key
+from kohort.kube.errors import StatusError
+from kohort.web.gate import Admit, errors_as_status
+from kohort.web.users import Act
+from kohort.web.visibility import documents
+from kohort.web.visibility.documents import SUBRESOURCE
+from kohort.web.visibility.summaries import GROUP, KIND, VERSIONS, Standing, Window, in_cluster_queue, in_local_queue
+
+PIECE: Final = 500
+"""Workloads that are written before others may go on."""
+
+Ready = Callable[[], bool]
+Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def visibility_app(engine: Engine, admit: Admit, ready: Ready) -> web.Application:
+    """Answers from an engine; with a 503 while its caches are not live, since an old order would mislead."""
+    app = web.Application(middlewares=[errors_as_status])
+    queues = _Queues(engine, admit, ready)
+    for version in VERSIONS:
+        root = f"/apis/{GROUP}/{version}"
+        app.router.add_get(f"{root}/clusterqueues/{{name}}/{SUBRESOURCE}", queues.of_cluster_queue)
+        app.router.add_get(f"{root}/namespaces/{{namespace}}/localqueues/{{name}}/{SUBRESOURCE}", queues.of_local_queue)
+        app.router.add_get(root, _document(admit, documents.resources(version)))
+    app.router.add_get(f"/apis/{GROUP}", _document(admit, documents.group()))
+    app.router.add_get("/apis", _discovery(admit))
+    for path, content in documents.OPENAPI.items():
+        app.router.add_get(path, _document(admit, content))
+    for path in ("/healthz", "/livez", "/readyz"):
+        app.router.add_get(path, _alive)
+    return app
+
+
+async def _alive(_: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
+
+def _document(admit: Admit, content: dict[str, Any]) -> Answering:
+    body = encode(content)
+
+    async def answer(request: web.Request) -> web.Response:
+        await admit(request, Act("get", path=request.path))
+        return web.Response(body=body, content_type="application/json")
+
+    return answer
+
+
+def _discovery(admit: Admit) -> Answering:
+    plain, whole = encode(documents.groups()), encode(documents.aggregated())
+
+    async def answer(request: web.Request) -> web.Response:
+        await admit(request, Act("get", path=request.path))
+        if documents.AGGREGATED in request.headers.get("Accept", "").replace(" ", ""):
+            return web.Response(body=whole, headers={"Content-Type": documents.AGGREGATED})
+        return web.Response(body=plain, content_type="application/json")
+
+    return answer
+
+
+class _Queues:
+    def __init__(self, engine: Engine, admit: Admit, ready: Ready) -> None:
+        self._engine = engine
+        self._admit = admit
+        self._ready = ready
+
+    async def of_cluster_queue(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["name"]
+        window = await self._window(request, _act(request, "clusterqueues"))
+        return await _answer(request, in_cluster_queue(self._engine, name, window))
+
+    async def of_local_queue(self, request: web.Request) -> web.StreamResponse:
+        key = Key(request.match_info["namespace"], request.match_info["name"])
+        window = await self._window(request, _act(request, "localqueues"))
+        return await _answer(request, in_local_queue(self._engine, key, window))
+
+    async def _window(self, request: web.Request, act: Act) -> Window:
+        """The part that is asked for, by somebody who may."""
+        await self._admit(request, act)
+        if not self._ready():
+            raise StatusError(503, "ServiceUnavailable", "caches are not live yet: ask again in a moment")
+        return Window.of(request.query.get("limit"), request.query.get("offset"))
+
+
+def _act(request: web.Request, resource: str) -> Act:
+    return Act(
+        "get",
+        group=GROUP,
+        version=_version(request),
+        resource=resource,
+        subresource=SUBRESOURCE,
+        namespace=request.match_info.get("namespace", ""),
+        name=request.match_info["name"],
+    )
+
+
+def _version(request: web.Request) -> str:
+    return request.path.split("/")[3]
+
+
+async def _answer(request: web.Request, found: Sequence[Standing]) -> web.StreamResponse:
+    head = encode({"kind": KIND, "apiVersion": f"{GROUP}/{_version(request)}", "metadata": {}})[:-1] + b',"items":['
+    if len(found) <= PIECE:
+        return web.Response(body=head + _piece(found) + b"]}", content_type="application/json")
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(head)
+    for start in range(0, len(found), PIECE):
+        await response.write((b"," if start else b"") + _piece(found[start : start + PIECE]))
+        await asyncio.sleep(0)
+    await response.write_eof(b"]}")
+    return response
+
+
+def _piece(found: Sequence[Standing]) -> bytes:
+    return encode([each.item() for each in found])[1:-1]

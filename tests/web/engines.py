@@ -1,0 +1,86 @@
+"""Engines with queues in them, made from plain objects as users write them."""
+
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+from kohort.api.codec import from_json
+from kohort.api.core.namespaces import Namespace
+from kohort.api.kinds import kind_of
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor, Workload
+from kohort.api.meta import ObjectMeta
+from kohort.engine.engine import Engine
+from kohort.engine.events import Put
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+Object = dict[str, Any]
+
+
+class EngineAtWork:
+    """An engine that takes objects as a server would hand them over: with uid, time and generation."""
+
+    def __init__(self) -> None:
+        self.engine = Engine()
+        self._numbers = count(1)
+        self._objects: dict[tuple[str, str], Object] = {}
+
+    def put(self, found: Object) -> None:
+        """Take an object in, and decide what can be decided."""
+        number = next(self._numbers)
+        now = NOON + timedelta(seconds=number)
+        metadata = {"uid": f"uid-{number:06}", "creationTimestamp": now, "generation": 1} | found["metadata"]
+        full = found | {"metadata": metadata}
+        self._objects[found["kind"], metadata["name"]] = full
+        kind = kind_of(found["apiVersion"], found["kind"])
+        assert kind is not None
+        assert issubclass(kind, ClusterQueue | LocalQueue | ResourceFlavor | Workload)
+        self.engine.apply(Put(from_json(full, kind)), now)
+        self.engine.schedule(now)
+
+    def patch_spec(self, kind: str, name: str, **spec: Any) -> None:
+        """Change members of a spec."""
+        found = self._objects[kind, name]
+        self.put(found | {"spec": found["spec"] | spec})
+
+    def namespace(self, name: str) -> None:
+        """Take a namespace in."""
+        self.engine.apply(Put(Namespace(metadata=ObjectMeta(name=name))), NOON)
+
+
+def flavor(name: str) -> Object:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": {}}
+
+
+def cluster_queue(name: str, cpu: str = "0", **spec: Any) -> Object:
+    flavors = [{"name": "lf", "resources": [{"name": "cpu", "nominalQuota": cpu}]}]
+    groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "ClusterQueue",
+        "metadata": {"name": name},
+        "spec": {"namespaceSelector": {}, "resourceGroups": groups, **spec},
+    }
+
+
+def local_queue(name: str, of: str, namespace: str = "verify") -> Object:
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "LocalQueue",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"clusterQueue": of},
+    }
+
+
+def workload(name: str, queue: str, priority: int = 0, namespace: str = "verify", **metadata: Any) -> Object:
+    containers = [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
+    template = {"spec": {"restartPolicy": "Never", "containers": containers}}
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        "spec": {
+            "podSets": [{"name": "main", "count": 1, "template": template}],
+            "queueName": queue,
+            "priority": priority,
+        },
+    }

@@ -1,0 +1,173 @@
+"""The visibility API answers as a real Kueue did, in order, and only to those who may ask (API-99…104)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.engine.engine import Engine
+from kohort.engine.records import Key
+from kohort.kube.errors import StatusError
+from kohort.web.users import Act
+from kohort.web.visibility.server import visibility_app
+from kohort.web.visibility.summaries import MOST, USUAL_LIMIT, Window, in_cluster_queue, in_local_queue
+from web.engines import EngineAtWork, cluster_queue, flavor, local_queue, workload
+
+GOLDEN = json.loads((Path(__file__).parent.parent / "golden/api/lifecycle-2.json").read_text())
+M12 = next(case for case in GOLDEN if case["id"] == "M12")
+ROOT = "/apis/visibility.kueue.x-k8s.io"
+
+
+class Asked(list[Act]):
+    """Notes what everybody wants, and lets all pass."""
+
+    async def admit(self, _: Any, act: Act) -> None:
+        self.append(act)
+
+
+def client_of(engine: Engine, asked: Asked | None = None, *, ready: bool = True) -> TestClient[Any, Any]:
+    return TestClient(TestServer(visibility_app(engine, (Asked() if asked is None else asked).admit, lambda: ready)))
+
+
+@pytest.fixture
+def at_work() -> EngineAtWork:
+    """What the recorded scenario found: its flavor, its namespace, and two queues of earlier ones."""
+    subject = EngineAtWork()
+    subject.namespace("verify")
+    subject.put(flavor("lf"))
+    subject.put(cluster_queue("m9d"))
+    subject.put(cluster_queue("m10", stopPolicy="Hold"))
+    subject.put(local_queue("m10r", "m10"))
+    subject.put(workload("m10w", "m10r", priority=9))
+    return subject
+
+
+def masked(value: Any) -> Any:
+    """As the recording has it: no times."""
+    if isinstance(value, dict):
+        return {key: "<time>" if key == "creationTimestamp" else masked(each) for key, each in value.items()}
+    return [masked(each) for each in value] if isinstance(value, list) else value
+
+
+async def test_a_recorded_conversation_with_a_real_kueue(at_work: EngineAtWork) -> None:
+    async with client_of(at_work.engine) as client:
+        for step in M12["steps"]:
+            if step["op"] == "create":
+                at_work.put(step["object"])
+            elif step["op"] == "patch":
+                at_work.patch_spec(step["kind"], step["name"], **step["patch"]["spec"])
+            elif step["op"] == "visibility":
+                query = {key: str(value) for key, value in step.get("params", {}).items()}
+                answer = await client.get(step["path"], params=query)
+                body = masked(await answer.json())
+                assert answer.status == step["code"], step
+                expected = step["response"]
+                if step["code"] == 200:
+                    assert body == expected, step
+                else:
+                    assert body["reason"] == expected["reason"]
+                    assert body.get("details") == expected["details"]
+
+
+async def test_what_is_asked_for_is_asked_of_the_gate(at_work: EngineAtWork) -> None:
+    asked = Asked()
+    async with client_of(at_work.engine, asked) as client:
+        await client.get(f"{ROOT}/v1beta1/namespaces/verify/localqueues/m10r/pendingworkloads")
+        await client.get("/apis")
+    place = 'in API group "visibility.kueue.x-k8s.io" in the namespace "verify"'
+    assert list(map(str, asked)) == [f'get resource "localqueues/pendingworkloads" {place}', 'get path "/apis"']
+
+
+async def test_a_page_of_any_length_arrives_whole() -> None:
+    subject = EngineAtWork()
+    subject.namespace("verify")
+    subject.put(cluster_queue("q", stopPolicy="Hold"))
+    subject.put(local_queue("lq", "q"))
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    for number in range(1500):
+        subject.put(workload(f"w{number:04}", "lq", ownerReferences=[owner]))
+    async with client_of(subject.engine) as client:
+        whole = await (await client.get(f"{ROOT}/v1beta2/clusterqueues/q/pendingworkloads?limit=2000")).json()
+        usual = await (await client.get(f"{ROOT}/v1beta2/clusterqueues/q/pendingworkloads")).json()
+    assert [item["metadata"]["name"] for item in whole["items"]] == [f"w{number:04}" for number in range(1500)]
+    assert [item["positionInClusterQueue"] for item in whole["items"]] == list(range(1500))
+    assert len(usual["items"]) == USUAL_LIMIT
+    assert whole["items"][0]["metadata"]["ownerReferences"] == [
+        {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u"}
+    ]
+
+
+async def test_nothing_is_said_while_caches_are_not_live(at_work: EngineAtWork) -> None:
+    async with client_of(at_work.engine, ready=False) as client:
+        answer = await client.get(f"{ROOT}/v1beta2/clusterqueues/m10/pendingworkloads")
+        assert (answer.status, (await answer.json())["reason"]) == (503, "ServiceUnavailable")
+
+
+async def test_discovery_in_both_forms(at_work: EngineAtWork) -> None:
+    async with client_of(at_work.engine) as client:
+        groups = await (await client.get("/apis")).json()
+        assert groups["groups"][0]["preferredVersion"]["version"] == "v1beta2"
+        accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+        answer = await client.get("/apis", headers={"Accept": accept})
+        assert answer.headers["Content-Type"] == accept.partition(",")[0]
+        (group,) = (await answer.json())["items"]
+        assert [version["version"] for version in group["versions"]] == ["v1beta2", "v1beta1"]
+        assert group["versions"][0]["resources"][1]["subresources"][0]["verbs"] == ["get"]
+        one = await (await client.get(ROOT)).json()
+        assert one["name"] == "visibility.kueue.x-k8s.io"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "code"),
+    [("POST", f"{ROOT}/v1beta2/clusterqueues/m10/pendingworkloads", 405), ("GET", f"{ROOT}/v1beta2/nodes", 404)],
+)
+async def test_what_is_not_served_is_refused_in_kubernetes_shape(
+    at_work: EngineAtWork, method: str, path: str, code: int
+) -> None:
+    async with client_of(at_work.engine) as client:
+        answer = await client.request(method, path)
+        assert (answer.status, (await answer.json())["kind"]) == (code, "Status")
+
+
+def test_a_local_queue_that_is_only_named_by_workloads_is_unknown(at_work: EngineAtWork) -> None:
+    at_work.put(workload("lost", "nobody-made-it"))
+    with pytest.raises(StatusError, match=r'localqueue.visibility.kueue.x-k8s.io "nobody-made-it" not found'):
+        in_local_queue(at_work.engine, Key("verify", "nobody-made-it"), Window())
+
+
+@pytest.mark.parametrize(
+    ("limit", "offset", "expected"),
+    [
+        (None, None, Window(USUAL_LIMIT, 0)),
+        ("0", "7", Window(USUAL_LIMIT, 7)),
+        ("-1", "-1", Window(0, 0)),
+        (str(MOST + 1), None, Window(MOST, 0)),
+    ],
+)
+def test_limits_and_offsets(limit: str | None, offset: str | None, expected: Window) -> None:
+    assert Window.of(limit, offset) == expected
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=12), st.integers(0, 13), st.integers(0, 5)
+)
+def test_pages_are_parts_of_the_engines_order(waiting: list[tuple[str, int]], offset: int, limit: int) -> None:
+    subject = EngineAtWork()
+    subject.namespace("verify")
+    subject.put(cluster_queue("q"))
+    for name in "ab":
+        subject.put(local_queue(name, "q"))
+    for number, (queue, priority) in enumerate(waiting):
+        subject.put(workload(f"w{number}", queue, priority))
+    listing = subject.engine.pending["q"].listing()
+    order = [record.key.name for record in listing.workloads]
+    window = Window(limit, offset)
+    found = in_cluster_queue(subject.engine, "q", window)
+    assert [each.workload.metadata.name for each in found] == order[offset : offset + limit]
+    for each in (*found, *in_local_queue(subject.engine, Key("verify", "a"), window)):
+        key = Key("verify", each.workload.metadata.name)
+        assert listing.positions[key] == (each.in_cluster_queue, each.in_local_queue)

@@ -1,0 +1,51 @@
+"""Where servers listen, and what they say of their health."""
+
+from functools import partial
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from kohort.web.health import health_app
+from kohort.web.listening import Address, AddressError, listening
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (":8443", Address("", 8443)),
+        ("127.0.0.1:0", Address("127.0.0.1", 0)),
+        ("[::1]:80", Address("::1", 80)),
+        ("0", None),
+        ("", None),
+    ],
+)
+def test_addresses_are_written_as_go_writes_them(text: str, expected: Address | None) -> None:
+    assert Address.parse(text, "metrics.bindAddress") == expected
+
+
+@pytest.mark.parametrize("text", ["8443", "host", ":x", ":99999", ":²"])
+def test_an_address_that_is_none_is_told_by_field(text: str) -> None:
+    with pytest.raises(AddressError, match=r"metrics.bindAddress: .* is no address: write host:port"):
+        Address.parse(text, "metrics.bindAddress")
+
+
+async def test_a_port_that_is_taken_is_told_in_one_line() -> None:
+    app = health_app("healthz", "readyz", {})
+    async with listening(app, Address("127.0.0.1", 0), "health") as taken:
+        with pytest.raises(AddressError, match=rf"health: can't listen on 127.0.0.1:{taken.port}: "):
+            async with listening(health_app("healthz", "readyz", {}), taken, "health"):
+                pass
+
+
+async def test_ready_is_who_passes_every_check() -> None:
+    wrong = {"caches": "Workload is stale", "certificate": ""}
+    app = health_app("alive", "ready", {name: partial(wrong.__getitem__, name) for name in wrong})
+    async with TestClient(TestServer(app)) as client:
+        assert (await client.get("/alive")).status == (await client.get("/healthz")).status == 200
+        answer = await client.get("/ready")
+        assert answer.status == 503
+        assert await answer.text() == "[-]caches failed: Workload is stale\n[+]certificate ok\ncheck failed\n"
+        assert (await client.get("/readyz/certificate")).status == 200
+        wrong["caches"] = ""
+        assert await (await client.get("/readyz")).text() == "ok"
+        assert "[+]caches ok" in await (await client.get("/readyz?verbose")).text()
