@@ -22,6 +22,10 @@ _CLOCK_SLACK = timedelta(minutes=5)
 _MAX_NAME = 64
 
 
+class ForeignKeyError(ValueError):
+    """A private key of another sort than those made here."""
+
+
 @dataclass(frozen=True)
 class Pair:
     """A certificate and its key."""
@@ -87,13 +91,13 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def read_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
-    """A private key from its PEM text; raises ValueError."""
+    """A private key from its PEM text; raises ValueError, of which ForeignKeyError is one."""
     try:
         key = serialization.load_pem_private_key(pem, None)
     except TypeError as error:
         raise ValueError(str(error)) from None
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise ValueError("not an elliptic key")  # noqa: TRY004  the value is a text, and the text is wrong
+        raise ForeignKeyError("not an elliptic key")
     return key
 
 

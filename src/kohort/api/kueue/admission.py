@@ -132,9 +132,13 @@ def _metadata_errors(value: Json, kind: type[CustomObject]) -> list[FieldError]:
 
 def _refusal_code(errors: list[FieldError], write: Write, kind: type[CustomObject]) -> Code:
     """A mutating webhook can't even decode a wrong type, and says so before the schema does."""
-    undecodable = any(error.kind is ErrorKind.TYPE_INVALID or _is_bad_quantity(error) for error in errors)
     mutated = write.old is None and kind.info.resource.kind in MUTATED_ON_CREATE
-    return 400 if undecodable and mutated else 422
+    return 400 if mutated and any(map(is_undecodable, errors)) else 422
+
+
+def is_undecodable(error: FieldError) -> bool:
+    """Whether a value has not the form of its type, so that a webhook can't read the object at all (API-9)."""
+    return error.kind is ErrorKind.TYPE_INVALID or _is_bad_quantity(error)
 
 
 def _is_bad_quantity(error: FieldError) -> bool:

@@ -75,17 +75,18 @@ def _workload(new: Any, old: Any, gates: FeatureGates) -> list[FieldError]:
     return workload_create_errors(new, gates) if old is None else workload_update_errors(new, old, gates)
 
 
-_VALIDATING: dict[str, tuple[type, Check]] = {
+VALIDATING: dict[str, tuple[type, Check]] = {
     "ClusterQueue": (v1beta2.ClusterQueue, _cluster_queue),
     "Cohort": (v1beta2.Cohort, lambda new, _old, _gates: cohort_errors(new)),
     "ResourceFlavor": (v1beta2.ResourceFlavor, lambda new, _old, _gates: resource_flavor_errors(new)),
     "Workload": (v1beta2.Workload, _workload),
 }
+"""Kinds with a validating webhook: the struct to read its objects as, and what refuses them (API-95)."""
 
 
 def webhook_errors(new: Json, old: Json | None, gates: FeatureGates) -> list[FieldError]:
     """What the validating webhook of a v1beta2 object refuses; `old` is None on create (API-95)."""
-    entry = _VALIDATING.get(new["kind"])
+    entry = VALIDATING.get(new["kind"])
     if entry is None:
         return []
     kind, check = entry

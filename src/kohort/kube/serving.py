@@ -1,0 +1,73 @@
+"""TLS for the servers of the manager: what the configuration's `tls` section asks for, and a certificate that changes.
+
+A context shows its newest key pair to each new connection; those that are open keep what they have.
+"""
+
+import logging
+import ssl
+
+from kohort.api.config.common import Tls
+from kohort.kube.config.secrets import KeyPair
+from kohort.kube.errors import ConfigError
+from kohort.kube.tls import load_key_pair
+
+log = logging.getLogger(__name__)
+
+_VERSIONS = {
+    "VersionTLS10": ssl.TLSVersion.TLSv1,
+    "VersionTLS11": ssl.TLSVersion.TLSv1_1,
+    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+}
+_CIPHERS = {
+    "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
+    "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+}
+"""What OpenSSL calls the suites that the configuration names as IANA does."""
+_ALWAYS_ON = frozenset({"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"})
+"""The suites of TLS 1.3."""
+
+
+def server_context(tls: Tls) -> ssl.SSLContext:
+    """A context for a server, still without a certificate; raises ConfigError."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = _VERSIONS.get(tls.min_version, ssl.TLSVersion.TLSv1_2)
+    context.set_alpn_protocols(["http/1.1"])
+    suites = [suite for suite in tls.cipher_suites if suite not in _ALWAYS_ON]
+    if suites:
+        _offer(context, suites)
+    if tls.curve_preferences:
+        log.warning("tls.curvePreferences is not followed: the TLS library chooses the key exchange")
+    return context
+
+
+def _offer(context: ssl.SSLContext, suites: list[str]) -> None:
+    unknown = [suite for suite in suites if suite not in _CIPHERS]
+    if unknown:
+        known = ", ".join(sorted(_CIPHERS))
+        raise ConfigError(f"tls.cipherSuites: no suite {unknown[0]}: known are {known}")
+    try:
+        context.set_ciphers(":".join(_CIPHERS[suite] for suite in suites))
+    except ssl.SSLError:
+        listed = ", ".join(suites)
+        raise ConfigError(f"tls.cipherSuites: the TLS library has none of {listed}: name others, or none") from None
+
+
+def show(context: ssl.SSLContext, key_pair: KeyPair, origin: str) -> None:
+    """Show a key pair to every connection from now on; raises ConfigError, which names the origin of the pair."""
+    try:
+        load_key_pair(context, key_pair)
+    except (ssl.SSLError, OSError, ValueError):
+        raise ConfigError(f"{origin}: tls.crt and tls.key are no matching PEM pair: replace both") from None

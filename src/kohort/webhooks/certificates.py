@@ -1,0 +1,147 @@
+"""The certificates of the manager's servers, as a value that renews itself in steps (a pure state machine).
+
+Nobody is ever shown a certificate that he can't verify yet: a new authority is trusted for a while before it signs, and
+an old one is trusted for as long as it lives.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from cryptography import x509
+
+from kohort.kube.certificates import Authority, ForeignKeyError, Pair, certificate_pem
+from kohort.kube.config.secrets import KeyPair, from_base64
+from kohort.kube.errors import ConfigError
+
+SETTLING = timedelta(minutes=30)
+"""How long a new authority is trusted before it signs: every API server has heard of it by then."""
+_MAX_HOSTS = 64
+_COMMON_NAME = "kohort-webhooks"
+
+CERTIFICATE, KEY = "tls.crt", "tls.key"
+TRUSTED, AUTHORITY_KEY = "ca.crt", "ca.key"
+SUCCESSOR, SUCCESSOR_KEY = "next-ca.crt", "next-ca.key"
+
+SecretData = Mapping[str, bytes]
+"""The content of a Secret, decoded."""
+
+
+class CertificateError(ConfigError):
+    """Certificates that can't be used; names their place and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """What the replicas share: who signs, who will sign, who has signed, and what is served."""
+
+    authority: Pair
+    serving: Pair
+    successor: Pair | None = None
+    former: tuple[x509.Certificate, ...] = ()
+
+    @property
+    def trusted(self) -> tuple[x509.Certificate, ...]:
+        """Every authority that a client should trust, the one that signs first."""
+        successors = (self.successor.certificate,) if self.successor else ()
+        return (self.authority.certificate, *successors, *self.former)
+
+    @property
+    def bundle(self) -> bytes:
+        """The same in PEM, for webhook configurations and the like."""
+        return b"".join(map(certificate_pem, self.trusted))
+
+    @property
+    def key_pair(self) -> KeyPair:
+        """What a server shows."""
+        return KeyPair(self.serving.certificate_pem, self.serving.key_pem)
+
+
+def new_certificates(hosts: Iterable[str], now: datetime, former: tuple[x509.Certificate, ...] = ()) -> Certificates:
+    """A new authority and what it signs; clients that trust only former ones can't verify it."""
+    authority = Authority.create(now)
+    return Certificates(authority.pair, authority.issue_server(_COMMON_NAME, sorted(set(hosts)), now), former=former)
+
+
+def renewed(found: Certificates, hosts: Iterable[str], now: datetime) -> Certificates:
+    """The certificates after whatever step is due; equal to what was found when none is."""
+    if found.authority.certificate.not_valid_after_utc <= now:
+        return new_certificates(hosts, now)
+    found = replace(found, former=tuple(each for each in found.former if now < each.not_valid_after_utc))
+    found = _succeeded(found, now)
+    if found.successor is None and not found.authority.is_fresh(now):
+        found = replace(found, successor=Authority.create(now).pair)
+    return _serving(found, frozenset(hosts), now)
+
+
+def _succeeded(found: Certificates, now: datetime) -> Certificates:
+    successor = found.successor
+    if successor is None or now < successor.certificate.not_valid_before_utc + SETTLING:
+        return found
+    former = (found.authority.certificate, *found.former)
+    return replace(found, authority=successor, successor=None, former=former)
+
+
+def _serving(found: Certificates, hosts: frozenset[str], now: datetime) -> Certificates:
+    serving = found.serving
+    if serving.is_fresh(now) and serving.is_signed_by(found.authority.certificate) and hosts <= serving.hosts:
+        return found
+    # Replicas may go by different names while they are replaced: each keeps those of the others.
+    names = hosts | serving.hosts
+    issued = Authority(found.authority).issue_server(
+        _COMMON_NAME, sorted(names if len(names) <= _MAX_HOSTS else hosts), now
+    )
+    return replace(found, serving=issued)
+
+
+# In a Secret
+
+
+def to_secret(found: Certificates) -> dict[str, bytes]:
+    """The content of the Secret that keeps them; the names are those that ingress and cert-manager use."""
+    data = {
+        CERTIFICATE: found.serving.certificate_pem,
+        KEY: found.serving.key_pem,
+        TRUSTED: found.bundle,
+        AUTHORITY_KEY: found.authority.key_pem,
+    }
+    if found.successor is None:
+        return data
+    return {**data, SUCCESSOR: found.successor.certificate_pem, SUCCESSOR_KEY: found.successor.key_pem}
+
+
+def due(data: SecretData, hosts: Iterable[str], now: datetime, origin: str) -> Certificates:
+    """The certificates that a Secret should keep now, judged by what it keeps; raises CertificateError.
+
+    Those that Kueue made are replaced, but trusted on: its manager may still serve with them.
+    """
+    if not any(data.get(name) for name in (CERTIFICATE, KEY, TRUSTED, AUTHORITY_KEY)):
+        return new_certificates(hosts, now)
+    try:
+        return renewed(_read(data), hosts, now)
+    except ForeignKeyError:
+        return new_certificates(hosts, now, _authorities(data))
+    except ValueError as error:
+        remedy = "empty the Secret to get new ones, or set internalCertManagement.enable=false"
+        raise CertificateError(f"{origin}: its certificates can't be used ({error}): {remedy}") from None
+
+
+def _authorities(data: SecretData) -> tuple[x509.Certificate, ...]:
+    return tuple(x509.load_pem_x509_certificates(data[TRUSTED]))
+
+
+def _read(data: SecretData) -> Certificates:
+    missing = [name for name in (CERTIFICATE, KEY, TRUSTED, AUTHORITY_KEY) if not data.get(name)]
+    if missing:
+        raise ValueError(f"no {missing[0]}")
+    trusted = _authorities(data)
+    authority = Pair.from_pem(certificate_pem(trusted[0]), data[AUTHORITY_KEY])
+    successor = Pair.from_pem(data[SUCCESSOR], data[SUCCESSOR_KEY]) if data.get(SUCCESSOR) else None
+    serving = Pair.from_pem(data[CERTIFICATE], data[KEY])
+    known = {authority.certificate, *((successor.certificate,) if successor else ())}
+    return Certificates(authority, serving, successor, tuple(each for each in trusted if each not in known))
+
+
+def decoded(data: Mapping[str, str], origin: str) -> dict[str, bytes]:
+    """The content of a Secret as it comes from an API server; raises ConfigError."""
+    return {name: from_base64(text, f"{origin}: {name}") for name, text in data.items()}

@@ -1,0 +1,142 @@
+"""What tells an API server about the webhooks: two webhook configurations, and the conversion of definitions.
+
+A manager in the cluster is reached by its Service; one outside by a URL. `install` writes the same objects.
+"""
+
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from kohort.api.codec import Json
+from kohort.api.config.common import NAMESPACE_NAME_LABEL, SYSTEM_NAMESPACE
+from kohort.api.crds import CONVERSION_PATH
+from kohort.api.resource import Resource
+from kohort.kube.errors import ConfigError
+from kohort.webhooks.registrations import Act, Registration, acting
+
+_GROUP = "admissionregistration.k8s.io"
+CONFIGURATIONS = {
+    Act.MUTATE: Resource(
+        _GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
+    ),
+    Act.VALIDATE: Resource(
+        _GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
+    ),
+}
+NAMES = {
+    Act.MUTATE: "kueue-mutating-webhook-configuration",
+    Act.VALIDATE: "kueue-validating-webhook-configuration",
+}
+_PORT = 443
+
+
+@dataclass(frozen=True, slots=True)
+class InCluster:
+    """Webhooks behind a Service."""
+
+    namespace: str
+    name: str
+
+    def client_config(self, path: str) -> Json:
+        """How an API server reaches a path."""
+        return {"service": {"namespace": self.namespace, "name": self.name, "path": path, "port": _PORT}}
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names that the certificate must bear."""
+        return service_hosts(self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class AtUrl:
+    """Webhooks of a manager outside the cluster; `https://127.0.0.1:9443`."""
+
+    base: str
+
+    def client_config(self, path: str) -> Json:
+        """How an API server reaches a path."""
+        return {"url": f"{self.base}{path}"}
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The name or address that the certificate must bear."""
+        return (str(urlsplit(self.base).hostname),)
+
+
+Place = InCluster | AtUrl
+
+
+def at_url(text: str) -> AtUrl:
+    """The place that a user names; raises ConfigError."""
+    try:
+        parts = urlsplit(text)
+        usable = parts.scheme == "https" and parts.hostname and not (parts.query or parts.fragment or parts.username)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigError(f"webhook URL {text!r}: give one like https://192.0.2.7:9443 that the API server can reach")
+    return AtUrl(text.rstrip("/"))
+
+
+def service_hosts(namespace: str, name: str) -> tuple[str, ...]:
+    """The names under which a Service is known in its cluster."""
+    return (f"{name}.{namespace}.svc", f"{name}.{namespace}.svc.cluster.local")
+
+
+def trusting(client_config: Json, bundle: bytes) -> Json:
+    """The same place, verified by these authorities; without any where something else fills them in."""
+    return {**client_config, "caBundle": b64encode(bundle).decode()} if bundle else client_config
+
+
+def configuration(
+    act: Act, registrations: Iterable[Registration], place: Place, namespace: str, bundle: bytes = b""
+) -> Json:
+    """One of the two webhook configurations; the namespace is the manager's own (API-95, API-96)."""
+    resource = CONFIGURATIONS[act]
+    return {
+        "apiVersion": resource.api_version,
+        "kind": resource.kind,
+        "metadata": {"name": NAMES[act]},
+        "webhooks": webhooks(acting(registrations, act), place, namespace, bundle),
+    }
+
+
+def webhooks(
+    registrations: Sequence[Registration], place: Place, namespace: str, bundle: bytes = b""
+) -> list[dict[str, Json]]:
+    """The entries of a configuration; every default that a server would fill in is said, but those of selectors."""
+    return [_webhook(each, trusting(place.client_config(each.path), bundle), namespace) for each in registrations]
+
+
+def _webhook(registration: Registration, client_config: Json, namespace: str) -> dict[str, Json]:
+    resource = registration.resource
+    rule = {
+        "apiGroups": [resource.group],
+        "apiVersions": [resource.version],
+        "operations": list(registration.operations),
+        "resources": registration.resources,
+        "scope": "*",
+    }
+    return {
+        "name": registration.name,
+        "clientConfig": client_config,
+        "rules": [rule],
+        "admissionReviewVersions": ["v1"],
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": 10,
+        **({"namespaceSelector": _all_but_system(namespace)} if registration.framework else {}),
+    }
+
+
+def _all_but_system(namespace: str) -> Json:
+    """Jobs of the system, and the manager's own pods, must start without the manager (API-96, JOB-76)."""
+    values = [SYSTEM_NAMESPACE, namespace]
+    return {"matchExpressions": [{"key": NAMESPACE_NAME_LABEL, "operator": "NotIn", "values": values}]}
+
+
+def conversion_config(place: Place, bundle: bytes = b"") -> Json:
+    """How an API server reaches the conversion webhook."""
+    return trusting(place.client_config(CONVERSION_PATH), bundle)

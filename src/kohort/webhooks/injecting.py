@@ -1,0 +1,115 @@
+"""Keeps the trust of API servers up to date: whatever names our servers is told by which authorities to verify them.
+
+Level-triggered and idempotent, so every replica does it; who comes second changes nothing.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kohort.kube.client import Client
+from kohort.kube.errors import KubeError, StatusError
+from kohort.kube.informer import Informer, Informers
+from kohort.kube.options import WriteOptions
+from kohort.kube.patches import MergePatch
+from kohort.webhooks.configurations import CONFIGURATIONS, InCluster, Place
+from kohort.webhooks.registrations import Act, Registration
+from kohort.webhooks.targets import (
+    API_SERVICES,
+    DEFINITIONS,
+    LeanKind,
+    Object,
+    Patch,
+    Trust,
+    api_service_patch,
+    configuration_patch,
+    definition_patch,
+    missing_configurations,
+)
+
+log = logging.getLogger(__name__)
+
+MANAGER = WriteOptions(field_manager="kohort-webhooks")
+Mend = Callable[[Object, Trust], Patch | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """Where our servers are, and what is registered."""
+
+    place: Place
+    namespace: str
+    registrations: Sequence[Registration]
+    aggregated: InCluster | None = None
+    """The Service of the aggregated API."""
+
+
+class Injector:
+    """Follows everything that may name our servers."""
+
+    def __init__(self, client: Client, informers: Informers, wiring: Wiring) -> None:
+        self._client = client
+        self._trust = Trust(wiring.place, wiring.registrations, wiring.namespace, b"")
+        self._configurations = {act: informers.of(resource) for act, resource in CONFIGURATIONS.items()}
+        self._followed: list[tuple[Informer[Any], Mend]] = [
+            *((informer, _configuration(act)) for act, informer in self._configurations.items()),
+            (informers.of(LeanKind(DEFINITIONS)), definition_patch),
+        ]
+        if wiring.aggregated is not None:
+            self._followed.append((informers.of(API_SERVICES), _api_service(wiring.aggregated)))
+
+    def subscribe(self, wake: Callable[[], None]) -> None:
+        """Have somebody woken whenever there may be something to do."""
+        for informer, _ in self._followed:
+            informer.subscribe(lambda _old, _new: wake())
+
+    async def inject(self, bundle: bytes) -> None:
+        """Mend what lacks the bundle; raises the first error after having tried all."""
+        trust = replace(self._trust, bundle=bundle)
+        failures = [
+            failure
+            for failure in [*(await self._create(trust)), *(await self._mend(trust))]
+            if not (isinstance(failure, StatusError) and (failure.is_conflict or failure.is_not_found))
+        ]
+        if failures:
+            raise failures[0]
+
+    async def _create(self, trust: Trust) -> list[KubeError]:
+        failures: list[KubeError] = []
+        if not all(informer.synced for informer in self._configurations.values()):
+            return failures
+        names = frozenset(key.name for informer in self._configurations.values() for key in informer.cache.all_keys())
+        for act, wanted in missing_configurations(names, trust):
+            try:
+                await self._client.of(CONFIGURATIONS[act]).create(wanted, options=MANAGER)
+            except KubeError as error:
+                failures.append(error)
+        return failures
+
+    async def _mend(self, trust: Trust) -> list[KubeError]:
+        failures: list[KubeError] = []
+        for informer, mend in self._followed:
+            for found in list(informer.cache):
+                patch = mend(found, trust)
+                if patch is not None:
+                    failures += await self._patched(informer, found, patch)
+        return failures
+
+    async def _patched(self, informer: Informer[Any], found: Object, patch: Patch) -> list[KubeError]:
+        identity = informer.objects.kind.identity(found)
+        guarded = {**patch, "metadata": {"resourceVersion": identity.version}}
+        try:
+            await informer.objects.patch(identity.key, MergePatch(guarded), MANAGER)
+        except KubeError as error:
+            return [error]
+        log.info("%s %s trusts the webhooks", found["kind"], identity.key)
+        return []
+
+
+def _configuration(act: Act) -> Mend:
+    return lambda found, trust: configuration_patch(act, found, trust)
+
+
+def _api_service(service: InCluster) -> Mend:
+    return lambda found, trust: api_service_patch(found, service, trust.bundle)

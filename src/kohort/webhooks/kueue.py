@@ -1,0 +1,71 @@
+"""The webhooks of Kueue's own kinds: the functions of `api`, fed from the bytes of a review (API-95)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from kohort.api.codec import Json, decode, decode_json
+from kohort.api.errors import DecodeError
+from kohort.api.fields import FieldError
+from kohort.api.gates import FeatureGates
+from kohort.api.kinds import CustomObject, kind_of
+from kohort.api.kueue.admission import is_undecodable
+from kohort.api.kueue.conversion import V1BETA2
+from kohort.api.kueue.webhooks import VALIDATING, mutate_on_create
+from kohort.api.schema import schema_of
+from kohort.api.structural import validate
+from kohort.webhooks.patching import json_patch
+from kohort.webhooks.registrations import KUEUE, Act, Registration
+from kohort.webhooks.reviews import AdmissionRequest, Allowed, Answer, Denied, Judge, in_one_line, judged
+
+_READ_BY_STRUCT_ALONE = frozenset({"Workload"})
+"""Kinds without amounts in what a client may set: what their struct can read has the right form throughout."""
+
+
+def kueue_judges(gates: FeatureGates) -> dict[str, Judge]:
+    """What answers at each path of Kueue's own webhooks."""
+    return {each.path: _MAKERS[each.act](each, gates) for each in KUEUE}
+
+
+def _mutating(registration: Registration, gates: FeatureGates) -> Judge:
+    kind = _kind(registration)
+
+    def mutate(request: AdmissionRequest) -> Answer:
+        value = decode_json(request.object)
+        problems = _unreadable(value, kind)
+        if problems:
+            return Denied(in_one_line(problems), code=400)
+        decode(request.object, kind)
+        return Allowed(json_patch(value, mutate_on_create(value, gates)))
+
+    return mutate
+
+
+def _unreadable(value: Json, kind: type[CustomObject]) -> list[FieldError]:
+    """A mutating webhook sees what the schema has not judged yet (API-9)."""
+    if kind.info.resource.kind in _READ_BY_STRUCT_ALONE:
+        return []
+    return [error for error in validate(value, schema_of(kind)) if is_undecodable(error)]
+
+
+def _kind(registration: Registration) -> type[CustomObject]:
+    found = kind_of(V1BETA2, registration.resource.kind)
+    if found is None:
+        raise DecodeError(f"{registration.resource.kind} is no kind of {V1BETA2}")
+    return found
+
+
+def _validating(registration: Registration, gates: FeatureGates) -> Judge:
+    struct, check = VALIDATING[registration.resource.kind]
+
+    def judge(request: AdmissionRequest) -> Answer:
+        old = request.old
+        former: Any = None if old is None else decode(old, struct)
+        return judged(check(decode(request.object, struct), former, gates))
+
+    return judge
+
+
+_MAKERS: dict[Act, Callable[[Registration, FeatureGates], Judge]] = {
+    Act.MUTATE: _mutating,
+    Act.VALIDATE: _validating,
+}

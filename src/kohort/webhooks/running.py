@@ -1,0 +1,123 @@
+"""Webhooks at work: certificates that are kept, shown and trusted, and a server that answers.
+
+The manager starts `certified` first, since its other servers show the same certificate, then `answering`.
+"""
+
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from kohort.api.config.common import Tls
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.settings import Secret
+from kohort.kube.client import Client
+from kohort.kube.controller import Controller, Requeue
+from kohort.kube.informer import Informers
+from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.options import Scope
+from kohort.kube.serving import server_context, show
+from kohort.kube.workqueue import WorkQueue
+from kohort.webhooks.configurations import AtUrl, InCluster
+from kohort.webhooks.injecting import Injector, Wiring
+from kohort.webhooks.reviews import Judge
+from kohort.webhooks.server import WebhookServer
+from kohort.webhooks.sources import MountedSource, SecretSource, Served, Source
+
+VISIBILITY_SERVICE = "kueue-visibility-server"
+METRICS_SERVICE = "kueue-controller-manager-metrics-service"
+_ONLY = "certificates"
+"""The one key of the controller: everything is looked at together."""
+
+
+class Certified:
+    """The certificate of the moment, in every context that shows it."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._contexts: list[ssl.SSLContext] = []
+        self._served: Served | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a certificate to show."""
+        return self._served is not None
+
+    @property
+    def bundle(self) -> bytes:
+        """By what clients verify it; empty where somebody else tells them."""
+        return self._served.bundle if self._served else b""
+
+    def context(self, tls: Tls) -> ssl.SSLContext:
+        """A new context that shows the certificate of the moment, whichever it will be; raises ConfigError."""
+        context = server_context(tls)
+        if self._served is not None:
+            show(context, self._served.key_pair, self._source.origin)
+        self._contexts.append(context)
+        return context
+
+    async def refresh(self) -> None:
+        """Show what the source has now; raises KubeError, and then goes on to show what it had."""
+        served = await self._source.current()
+        if self._served is None or served.key_pair != self._served.key_pair:
+            for context in (server_context(Tls()), *self._contexts):
+                show(context, served.key_pair, self._source.origin)
+        self._served = served
+
+
+@asynccontextmanager
+async def certified(client: Client, configuration: Configuration, wiring: Wiring) -> AsyncIterator[Certified]:
+    """Certificates for as long as the block lasts: made, kept and renewed, and told to who has to trust them."""
+    informers = Informers(client)
+    source = _source(client, configuration, wiring)
+    found = Certified(source)
+    await found.refresh()
+    queue = WorkQueue[str](client.clock, "webhook-certificates")
+    injector = Injector(client, informers, wiring) if found.bundle else None
+
+    async def reconcile(_key: str) -> Requeue:
+        await found.refresh()
+        if injector is not None:
+            await injector.inject(found.bundle)
+        return Requeue(source.pause)
+
+    if injector is not None:
+        injector.subscribe(lambda: queue.add(_ONLY))
+    if isinstance(source, SecretSource):
+        scope = Scope(source.key.namespace, fields=f"metadata.name={source.key.name}")
+        informers.of(typed(Secret), scope).subscribe(lambda _old, _new: queue.add(_ONLY))
+    controller = Controller("webhook-certificates", queue, reconcile, client.clock)
+    queue.add(_ONLY)
+    controller.start()
+    informers.start()
+    try:
+        yield found
+    finally:
+        await informers.stop()
+        await controller.stop()
+
+
+def _source(client: Client, configuration: Configuration, wiring: Wiring) -> Source:
+    management = configuration.internal_cert_management
+    if not management.enable:
+        return MountedSource(Path(configuration.webhook.cert_dir))
+    key = ObjectKey(wiring.namespace, management.webhook_secret_name)
+    return SecretSource(client, key, _hosts(wiring))
+
+
+def _hosts(wiring: Wiring) -> tuple[str, ...]:
+    """Every name under which a server of the manager is known: they all show one certificate."""
+    others = [InCluster(wiring.namespace, METRICS_SERVICE), *([wiring.aggregated] if wiring.aggregated else [])]
+    inside = () if isinstance(wiring.place, AtUrl) else (host for each in others for host in each.hosts)
+    return (*wiring.place.hosts, *inside)
+
+
+@asynccontextmanager
+async def answering(
+    configuration: Configuration, certificates: Certified, judges: Mapping[str, Judge]
+) -> AsyncIterator[WebhookServer]:
+    """The webhook server, for as long as the block lasts."""
+    place = configuration.webhook
+    context = certificates.context(configuration.tls)
+    async with WebhookServer(judges).listening(place.host, place.port, context) as server:
+        yield server
