@@ -148,7 +148,7 @@ class Workload:
         """The older slice of an elastic job that this one takes over from (SCH-1103)."""
         self.usage: dict[FlavorResource, int] = {}
         """What it holds while it has quota."""
-        self.held: list[tuple[Cell, int]] = []
+        self.held: tuple[tuple[Cell, int], ...] = ()
         """The same, at the cells of its queue."""
         self.admission: Admission | None = None
         """The admission for which `usage` was counted, so that its echo is not counted again."""
@@ -244,7 +244,7 @@ class Queue:
     def add_holder(self, workload: Workload) -> None:
         """Count a workload that got quota here; its use must be set."""
         workload.queue = self
-        workload.held = [(self.node.cell(fr), amount) for fr, amount in workload.usage.items()]
+        workload.held = tuple([(self.node.cell(fr), amount) for fr, amount in workload.usage.items()])
         self.holders[workload.key] = workload
         self.priorities[workload.priority] = self.priorities.get(workload.priority, 0) + 1
         workload.hold()
@@ -252,7 +252,7 @@ class Queue:
     def drop_holder(self, workload: Workload) -> None:
         """The workload's quota is free again."""
         workload.release()
-        workload.held = []
+        workload.held = ()
         del self.holders[workload.key]
         self._uncount(workload)
         self.node.generation += 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.queues import CohortSpec
+from kohort.engine.asked import Reader
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.forest import CohortNode, Forest, Node
 from kohort.engine.pending import PendingQueue
@@ -23,6 +24,8 @@ from kohort.engine.variants import Variants
 class LocalQueue:
     """A LocalQueue: the way from a namespace to a ClusterQueue."""
 
+    key: Key
+    """The one that all its workloads share."""
     cluster_queue: str = ""
     is_stopped: bool = False
     workloads: dict[Key, Workload] = field(default_factory=dict)
@@ -64,6 +67,7 @@ class Facts:
         self.second_passes = SecondPasses()
         """Who has quota and looks for places."""
         self._surroundings = Surroundings()
+        self._reader = Reader(self.settings)
         self.variants = Variants()
         self.history = UsageHistory(self.settings.history) if self.settings.history else None
         """What LocalQueues used lately, where that is asked for."""

@@ -146,7 +146,7 @@ class Queues(Workloads):
 
     def _put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
         key = Key(thing.metadata.namespace, thing.metadata.name)
-        local_queue = self.local_queues.setdefault(key, LocalQueue())
+        local_queue = self._local_queue(key)
         self._open_account(key, thing, now)
         way = (thing.spec.cluster_queue or "", thing.spec.stop_policy != "None")
         if way == (local_queue.cluster_queue, local_queue.is_stopped):
@@ -157,7 +157,7 @@ class Queues(Workloads):
         self._enqueue_all(local_queue, now)
 
     def _leave_local_queue(self, key: Key) -> None:
-        local_queue = self.local_queues.get(key, LocalQueue())
+        local_queue = self.local_queues.get(key, LocalQueue(key))
         for workload in local_queue.workloads.values():
             self._dequeue(workload)
         local_queue.cluster_queue = ""

@@ -17,8 +17,16 @@ class Waiting(Accounts):
         former = self.local_queues.get(workload.local_queue)
         if former is not None:
             former.workloads.pop(workload.key, None)
-        workload.local_queue = key
-        self.local_queues.setdefault(key, LocalQueue()).workloads[workload.key] = workload
+        local_queue = self._local_queue(key)
+        workload.local_queue = local_queue.key
+        local_queue.workloads[workload.key] = workload
+
+    def _local_queue(self, key: Key) -> LocalQueue:
+        """What is known of a LocalQueue, whether it exists or is only named."""
+        found = self.local_queues.get(key)
+        if found is None:
+            found = self.local_queues[key] = LocalQueue(key)
+        return found
 
     def _enqueue_all(self, local_queue: LocalQueue, now: datetime) -> None:
         """Let everybody wait where a LocalQueue leads to now (SCH-204)."""

@@ -6,15 +6,10 @@ again only when that changed.
 
 from datetime import datetime
 
-from kohort.api.errors import ApiError
-from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.engine import intake
-from kohort.engine.equivalence import equivalence
 from kohort.engine.intake import Conditions
-from kohort.engine.records import Key, PodSet, Workload
-from kohort.engine.requests.demand import demands
-from kohort.engine.requests.problems import resource_problem
+from kohort.engine.records import Key, Workload
 from kohort.engine.state.holding import Holding
 
 
@@ -143,35 +138,10 @@ class Workloads(Holding):
 
     def _count_demand(self, workload: Workload, thing: v1beta2.Workload) -> None:
         """What the workload asks for, and whom it is equal to: the dear part of reading, done only if it may differ."""
-        gates = self.settings.gates
         environment = workload.environment = self._surroundings.of(workload.key.namespace)
         workload.replaces = self._replaced_by(thing)
-        workload.problem = resource_problem(thing, environment) or ""
-        try:
-            asked = demands(thing, self.settings.requests, environment, gates)
-        except ApiError:
-            # An unreadable template is told as the workload's obstacle when its turn comes; others go on.
-            workload.pod_sets, workload.equivalence = (), ""
-            return
-        workload.pod_sets = tuple(
-            PodSet(
-                each.name,
-                each.count,
-                each.spec_count,
-                each.min_count,
-                each.per_pod,
-                pod_set.pod_template,
-                (pod_set.topology_request.pod_set_group_name or "") if pod_set.topology_request else "",
-            )
-            for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
-        )
-        # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
-        is_comparable = gates.enabled(Gate.SchedulingEquivalenceHashing) and workload.replaces is None
-        workload.equivalence = (
-            equivalence(thing, workload.priority, asked, workload.environment, workload.allowed_flavors)
-            if is_comparable
-            else ""
-        )
+        asked = self._reader.read(workload, thing, environment)
+        workload.pod_sets, workload.problem, workload.equivalence = asked.pod_sets, asked.problem, asked.equivalence
 
     def _reread(self, namespace: str, now: datetime) -> None:
         """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""

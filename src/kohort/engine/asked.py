@@ -1,0 +1,95 @@
+"""What a workload asks for, what is wrong with that and whom it equals, read once for all that ask alike.
+
+Workloads come by the thousand from few specs: those that are alike share one answer, which saves reading and memory.
+"""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kohort.api.errors import ApiError
+from kohort.api.gates import Gate
+from kohort.api.kueue import v1beta2
+from kohort.api.kueue.v1beta2.workload import ReclaimablePod, TopologyRequest
+from kohort.engine.equivalence import equivalence
+from kohort.engine.records import PodSet, Workload
+from kohort.engine.requests.demand import demands, is_elastic
+from kohort.engine.requests.environment import Environment
+from kohort.engine.requests.problems import resource_problem
+from kohort.engine.settings import Settings
+
+MOST_REMEMBERED: Final = 4096
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The answer."""
+
+    pod_sets: tuple[PodSet, ...]
+    problem: str
+    """What is wrong with the requests themselves (SCH-124)."""
+    equivalence: str
+    """Equal for workloads that no decision can tell apart (SCH-250); empty where that is not asked for."""
+
+
+class Shape(NamedTuple):
+    """Everything that the answer depends on, besides the settings."""
+
+    pod_sets: tuple[tuple[str, bytes, int, int | None, TopologyRequest | None], ...]
+    reclaimable: tuple[ReclaimablePod, ...]
+    is_elastic: bool
+    priority: int
+    allowed_flavors: frozenset[str] | None
+    is_replacement: bool
+    environment: Environment
+
+
+class Reader:
+    """Remembers what each shape of workload asks for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._answers: dict[Shape, Asked] = {}
+
+    def read(self, workload: Workload, thing: v1beta2.Workload, environment: Environment) -> Asked:
+        """What the object asks for; of the workload, what else was read before must be set."""
+        shape = Shape(
+            tuple([(p.name, bytes(p.template), p.count, p.min_count, p.topology_request) for p in thing.spec.pod_sets]),
+            thing.status.reclaimable_pods,
+            is_elastic(thing, self._settings.gates),
+            workload.priority,
+            workload.allowed_flavors,
+            workload.replaces is not None,
+            environment,
+        )
+        known = self._answers.get(shape)
+        if known is None:
+            if len(self._answers) >= MOST_REMEMBERED:
+                self._answers.clear()
+            known = self._answers[shape] = self._read_anew(thing, shape)
+        return known
+
+    def _read_anew(self, thing: v1beta2.Workload, shape: Shape) -> Asked:
+        gates, environment = self._settings.gates, shape.environment
+        problem = resource_problem(thing, environment) or ""
+        try:
+            asked = demands(thing, self._settings.requests, environment, gates)
+        except ApiError:
+            # An unreadable template is told as the workload's obstacle when its turn comes; others go on.
+            return Asked((), problem, "")
+        pod_sets = tuple(
+            PodSet(
+                each.name,
+                each.count,
+                each.spec_count,
+                each.min_count,
+                each.per_pod,
+                pod_set.pod_template,
+                (pod_set.topology_request.pod_set_group_name or "") if pod_set.topology_request else "",
+            )
+            for each, pod_set in zip(asked, thing.spec.pod_sets, strict=True)
+        )
+        # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
+        if shape.is_replacement or not gates.enabled(Gate.SchedulingEquivalenceHashing):
+            return Asked(pod_sets, problem, "")
+        same = equivalence(thing, shape.priority, asked, environment, shape.allowed_flavors)
+        return Asked(pod_sets, problem, same)

@@ -1,0 +1,81 @@
+"""What workloads ask for, remembered for those that ask alike."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.play import CPU, Play
+from kohort.api.codec import from_json
+from kohort.api.kueue import v1beta2
+from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION
+from kohort.engine import asked
+from kohort.engine.asked import Reader
+from kohort.engine.records import Key, Workload
+from kohort.engine.requests import Environment
+from kohort.engine.settings import Settings
+
+Json = Any
+PLAIN = Environment.of((), ())
+ANOTHER = Environment.of((), ())
+
+
+def reading(reader: Reader, thing: Json, environment: Environment = PLAIN, **facts: Any) -> asked.Asked:
+    workload = Workload(Key("ns", "w"), "uid")
+    for name, value in facts.items():
+        setattr(workload, name, value)
+    return reader.read(workload, from_json(thing, v1beta2.Workload), environment)
+
+
+def a_workload(cores: str = "1", count: int = 2, reclaimable: int = 0, annotations: Json = None) -> Json:
+    template = {"spec": {"containers": [{"name": "c", "resources": {"requests": {CPU: cores}}}]}}
+    pod_set = {"name": "main", "count": count, "minCount": 1, "template": template}
+    status = {"reclaimablePods": [{"name": "main", "count": reclaimable}]} if reclaimable else {}
+    return {"metadata": {"annotations": annotations or {}}, "spec": {"podSets": [pod_set]}, "status": status}
+
+
+OBJECTS = (
+    a_workload(),
+    a_workload(cores="2"),
+    a_workload(cores="none"),
+    a_workload(count=3),
+    a_workload(reclaimable=1),
+    a_workload(annotations={ELASTIC_JOB_ANNOTATION: "true"}),
+)
+FACTS: tuple[Json, ...] = (
+    {},
+    {"priority": 1},
+    {"allowed_flavors": frozenset("f")},
+    {"replaces": Workload(Key("ns", "old"), "old")},
+)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(OBJECTS), st.sampled_from(FACTS), st.sampled_from((PLAIN, ANOTHER))), max_size=9)
+)
+def test_what_is_remembered_is_what_would_be_read(questions: list[tuple[Json, Json, Environment]]) -> None:
+    reader = Reader(Settings())
+    for thing, facts, environment in questions:
+        anew = reading(Reader(Settings()), thing, environment, **facts)
+        assert reading(reader, thing, environment, **facts) == anew
+
+
+def test_workloads_that_ask_alike_share_one_answer() -> None:
+    play = Play()
+    play.queue("q", 1)
+    play.submit("a", 1)
+    play.submit("b", 1)
+    a, b = (play.engine.workloads[Key("ns", name)] for name in "ab")
+    assert a.pod_sets is b.pod_sets
+    assert a.local_queue is b.local_queue
+
+
+def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asked, "MOST_REMEMBERED", 2)
+    reader = Reader(Settings())
+    first = reading(reader, a_workload())
+    assert reading(reader, a_workload()) is first
+    for count in range(2, 5):
+        reading(reader, a_workload(count=count, cores="3"))
+    assert reading(reader, a_workload()) is not first
