@@ -1,0 +1,65 @@
+"""What the webhooks of a job depend on besides the job: queues, classes, owners and settings around it.
+
+The caller gathers it, so that defaulting and validation are plain functions and never wait.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kohort.api.gates import FeatureGates
+from kohort.jobs.contract import Reads
+from kohort.jobs.effects import Object
+from kohort.jobs.objects import is_terminating, queue_name
+
+
+@dataclass(frozen=True, slots=True)
+class JobFacts:
+    """The surroundings of one job at the time of a request."""
+
+    reads: Reads
+    is_new: bool = True
+    """Whether the request creates the job."""
+    in_scope: bool = True
+    """Whether jobs of its namespace are managed (JOB-1)."""
+    has_managed_owner: bool = False
+    """Whether it is queued with an owner, near or far (JOB-3)."""
+    has_owner_of_managed_kind: bool = False
+    """Whether its controller is of a managed kind, queued or not (JOB-8)."""
+    has_default_queue: bool = False
+    """Whether its namespace has a LocalQueue `default`."""
+    has_default_priority_class: bool = False
+    """Whether there is a WorkloadPriorityClass `default`."""
+    dispatches: Callable[[str], bool] = lambda _queue: False
+    """Whether a LocalQueue of its namespace leads to other clusters (JOB-70)."""
+
+    @property
+    def gates(self) -> FeatureGates:
+        """Which behaviours are on."""
+        return self.reads.gates
+
+    @property
+    def manages_without_queue(self) -> bool:
+        """Whether jobs are managed although they name no queue (JOB-5)."""
+        return self.reads.configuration.manage_jobs_without_queue_name
+
+
+def should_manage(obj: Object, facts: JobFacts) -> bool:
+    """Whether the job is to be queued on its own (JOB-2, DEV-1)."""
+    if is_terminating(obj) or facts.has_managed_owner or not facts.in_scope:
+        return False
+    return bool(queue_name(obj)) or facts.manages_without_queue
+
+
+def set_label(obj: Object, name: str, value: str) -> None:
+    """Give an object a label, in place."""
+    _set(obj, "labels", name, value)
+
+
+def set_annotation(obj: Object, name: str, value: str) -> None:
+    """Give an object an annotation, in place."""
+    _set(obj, "annotations", name, value)
+
+
+def _set(obj: Object, table: str, name: str, value: str) -> None:
+    metadata = obj["metadata"] = obj.get("metadata") or {}
+    metadata[table] = {**(metadata.get(table) or {}), name: value}

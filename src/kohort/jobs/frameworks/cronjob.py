@@ -1,0 +1,18 @@
+"""CronJobs: each Job that one makes is queued by itself, so its labels go to the Jobs (JOB-194).
+
+`spec.suspend` stays the user's, and a CronJob never is a managed owner.
+"""
+
+from typing import ClassVar
+
+from kohort.api.resource import Resource
+from kohort.jobs.defaulting.webhook_only import Propagator
+
+
+class CronJobs(Propagator):
+    """The framework of CronJobs."""
+
+    name: ClassVar[str] = "batch/cronjob"
+    resource: ClassVar[Resource] = Resource("batch", "v1", "CronJob", "cronjobs", namespaced=True)
+    defaults_on_update: ClassVar[bool] = True
+    target: ClassVar[tuple[str, ...]] = ("spec", "jobTemplate")

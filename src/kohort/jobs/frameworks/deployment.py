@@ -1,0 +1,18 @@
+"""Deployments: every pod is queued by itself; there is no Workload of the whole (JOB-173)."""
+
+from typing import ClassVar
+
+from kohort.api.resource import Resource
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.pods.parents import PodParent
+
+
+class Deployments(PodParent):
+    """The framework of Deployments."""
+
+    name: ClassVar[str] = "deployment"
+    resource: ClassVar[Resource] = Resource("apps", "v1", "Deployment", "deployments", namespaced=True)
+
+    def is_foreign(self, obj: Object) -> bool:
+        """Nobody else gates the pods of a Deployment."""
+        return False

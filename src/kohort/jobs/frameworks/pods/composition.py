@@ -1,0 +1,207 @@
+"""Pod groups and their Workloads: which one stands for a group, and what a new one is made of (JOB-157 to JOB-160)."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+from msgspec.structs import replace
+
+from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import WorkloadSpec
+from kohort.api.meta import ObjectMeta, OwnerReference
+from kohort.engine.lifecycle.states import is_finished
+from kohort.engine.lifecycle.writes import Part
+from kohort.jobs.building import copied_annotations, stored, with_demand
+from kohort.jobs.contract import Composed, JobKey, Match, Reads
+from kohort.jobs.effects import Effect, Object, PatchWorkload, Tell, tell, workload_reference
+from kohort.jobs.errors import RetryError, UnretryableError
+from kohort.jobs.frameworks.pods.groups import (
+    PodGroup,
+    agreed,
+    composition_problem,
+    fits_workload,
+    keep_first,
+    lacks_members,
+    role_counts,
+    sort_members,
+)
+from kohort.jobs.frameworks.pods.members import is_fast, is_runnable, is_serving, role_of
+from kohort.jobs.frameworks.pods.writes import drop_excess, release
+from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION, POD_INDEX_LABEL
+from kohort.jobs.objects import labels, maximum_execution_time, metadata, prebuilt_name, uid
+from kohort.jobs.podsets import PodSet
+from kohort.jobs.topology import topology_request
+from kohort.kube.events import Note
+
+MANAGER = "kueue-pod-controller"
+MAX_ROLES = 18
+ANY_COUNT = 2**31 - 1
+
+
+def is_group_workload(workload: Workload) -> bool:
+    """Whether the Workload was made for a group."""
+    return workload.metadata.annotations.get(GROUP_WORKLOAD_ANNOTATION) == "true"
+
+
+def wanted_roles(workload: Workload) -> list[tuple[str, int]]:
+    """Role and count of each pod set of a Workload."""
+    return [(pod_set.name, pod_set.count) for pod_set in workload.spec.pod_sets]
+
+
+def expectation(group: PodGroup) -> str:
+    """Key under which deleted pods of a group are expected to go (JOB-27)."""
+    return str(JobKey(metadata(group.first).get("namespace", ""), group.name, is_group=True))
+
+
+# Which Workload stands for a group
+
+
+def match_group(group: PodGroup, workload: Workload | None, reads: Reads) -> Match:
+    """Whether the Workload of that name stands for the group, and what becomes of each member (JOB-159, JOB-160)."""
+    if workload is None:
+        return Match()
+    if not is_group_workload(workload):
+        raise UnretryableError(*_name_conflict(group))
+    if workload.spec.maximum_execution_time_seconds != maximum_execution_time(group.first):
+        return Match(extra=(workload,))
+    if prebuilt_name(group.first, reads.gates):
+        return _match_prebuilt(group, workload)
+    return _match_own(group, workload, reads)
+
+
+def _name_conflict(group: PodGroup) -> tuple[str, tuple[Effect, ...]]:
+    why = (
+        f'A Workload named "{group.name}" already exists but is not a pod group workload; '
+        f"this pod group cannot be admitted"
+    )
+    released = [effect for pod in group.inactive for effect in release(pod)]
+    return why, (tell(group.first, "WorkloadNameConflict", why, "Warning"), *released)
+
+
+def _match_prebuilt(group: PodGroup, workload: Workload) -> Match:
+    """A Workload that somebody else made decides about no pod, it only has to have room for all (JOB-29)."""
+    counts = {role_of(group.first): group.total or 0} if is_fast(group.first) else role_counts(group.members)
+    if not fits_workload(counts, _room(workload)):
+        return Match(extra=(workload,))
+    owned, effects = _owned(workload, group.members)
+    return Match(owned, effects=effects)
+
+
+def _match_own(group: PodGroup, workload: Workload, reads: Reads) -> Match:
+    sorting = sort_members(group, wanted_roles(workload), reads.now)
+    if not sorting.kept or not fits_workload(role_counts(sorting.kept), _room(workload)):
+        return Match(extra=(workload,))
+    if not reads.is_settled(expectation(group)):
+        raise UnretryableError(f"pods of group {group.name} that were deleted are not gone yet")
+    owned, effects = _owned(workload, sorting.kept)
+    excess = [effect for pod in sorting.excess for effect in drop_excess(pod, expectation(group))]
+    replaced = [effect for pod in sorting.replaced for effect in release(pod)]
+    return Match(owned, effects=(*effects, *excess, *replaced))
+
+
+def _room(workload: Workload) -> list[tuple[str, int]]:
+    """How many pods of each role may be there; of a finished Workload nothing is asked any more (JOB-160)."""
+    over = is_finished(workload)
+    return [(role, ANY_COUNT if over else count) for role, count in wanted_roles(workload)]
+
+
+def _owned(workload: Workload, pods: Sequence[Object]) -> tuple[Workload, tuple[Effect, ...]]:
+    """The Workload with a reference to every pod, and the write that it takes (JOB-160).
+
+    A pod that came again under its old name replaces the reference to the former one, or garbage collection would take
+    the Workload; where a parent owns it as well, nothing can, and the write is saved.
+    """
+    present = {(owner.kind, owner.name): owner for owner in workload.metadata.owner_references}
+    references = {(owner.kind, owner.name): owner for owner in map(owner_reference, pods)}
+    missing = references.keys() - present.keys()
+    renewed = {key for key in references.keys() & present.keys() if references[key].uid != present[key].uid}
+    if not missing and (not renewed or is_serving(pods[0])):
+        return workload, ()
+    owners = tuple((present | references).values())
+    owned = replace(workload, metadata=replace(workload.metadata, owner_references=owners))
+    told = Tell(
+        workload_reference(workload),
+        Note("Normal", "OwnerReferencesAdded", f"Added {len(missing)} owner reference(s)"),
+    )
+    write = PatchWorkload(workload, owned, MANAGER, Part.OBJECT)
+    return owned, (write, told) if missing else (write,)
+
+
+def owner_reference(pod: Object) -> OwnerReference:
+    """A member as one of the owners of its group's Workload; none of them controls it (JOB-154)."""
+    return OwnerReference(api_version="v1", kind="Pod", name=metadata(pod).get("name", ""), uid=uid(pod))
+
+
+# What a new Workload is made of
+
+
+def compose_group(group: PodGroup, reads: Reads) -> Composed:
+    """The Workload of a group; raises UnretryableError while there can't be one (JOB-157)."""
+    released = tuple(effect for pod in group.inactive for effect in release(pod))
+    _check(group, released)
+    keep = keep_first(group.runnable)[: group.total]
+    excess = [pod for pod in group.runnable if pod not in keep]
+    effects = (*released, *(effect for pod in excess for effect in drop_excess(pod, expectation(group))))
+    left = PodGroup(tuple(pod for pod in group.members if pod not in excess)) if excess else group
+    pod_sets = group_pod_sets(left, reads)
+    if len(pod_sets) > MAX_ROLES:
+        raise UnretryableError(f"pod group can't include more than {MAX_ROLES} roles", effects)
+    return Composed(_new_workload(left, pod_sets, reads), effects)
+
+
+def _check(group: PodGroup, effects: tuple[Effect, ...]) -> None:
+    if lacks_members(group) and group.total is not None:
+        why = f"'{group.name}' group has fewer runnable pods than expected"
+        raise UnretryableError(why, (*effects, tell(group.first, "ErrWorkloadCompose", why, "Warning")))
+    problem = composition_problem(group)
+    if problem is not None:
+        raise UnretryableError(problem, effects)
+
+
+def _new_workload(group: PodGroup, pod_sets: Sequence[PodSet], reads: Reads) -> Workload:
+    head = ObjectMeta(
+        name=group.name,
+        namespace=metadata(group.first).get("namespace", ""),
+        labels=_copied_labels(group, reads),
+        annotations={
+            **copied_annotations(group.first, reads.configuration, reads.gates),
+            GROUP_WORKLOAD_ANNOTATION: "true",
+        },
+        owner_references=tuple(map(owner_reference, group.members)),
+        finalizers=(RESOURCE_IN_USE_FINALIZER,),
+    )
+    spec = WorkloadSpec(pod_sets=stored(pod_sets, reads.gates))
+    return with_demand(Workload(metadata=head, spec=spec), group.first)
+
+
+def _copied_labels(group: PodGroup, reads: Reads) -> dict[str, str]:
+    try:
+        return agreed(group, reads.configuration.integrations.label_keys_to_copy, labels)
+    except ValueError as differing:
+        raise RetryError(f"pods of group {group.name} have different values of label {differing}") from None
+
+
+# Pod sets
+
+
+def single_pod_set(pod: Object, reads: Reads) -> PodSet:
+    """A pod as a set of its own: its spec as stored, without metadata (JOB-149)."""
+    template = {"spec": deepcopy(pod.get("spec") or {})}
+    return PodSet("main", 1, template, topology_request=topology_request(pod, reads.gates, POD_INDEX_LABEL))
+
+
+def group_pod_sets(group: PodGroup, reads: Reads) -> list[PodSet]:
+    """One set per role, sorted by role; with fast admission one for the whole group (JOB-157, JOB-158)."""
+    runnable = [pod for pod in group.members if is_runnable(pod)]
+    if not runnable:
+        raise UnretryableError(f"group {group.name} has no pod that can run")
+    firsts = {role_of(pod): pod for pod in reversed(runnable)}
+    counts = role_counts(runnable)
+    if is_fast(group.first):
+        counts = {role_of(runnable[0]): group.total or len(runnable)}
+    return [_role_pod_set(firsts[role], role, count, reads) for role, count in counts.items()]
+
+
+def _role_pod_set(pod: Object, role: str, count: int, reads: Reads) -> PodSet:
+    single = single_pod_set(pod, reads)
+    return PodSet(role, count, single.template, topology_request=single.topology_request)

@@ -1,0 +1,242 @@
+"""The framework of plain pods and pod groups (§18): held at a gate until admitted, deleted when evicted."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import ClassVar
+
+from kohort.api.fields import FieldError
+from kohort.api.gates import Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import Condition
+from kohort.api.resource import Resource
+from kohort.jobs.contract import (
+    Composable,
+    Composed,
+    Finish,
+    Framework,
+    IndexValues,
+    JobKey,
+    Match,
+    Reads,
+    Stop,
+    StopReason,
+)
+from kohort.jobs.defaulting.facts import set_annotation, set_label
+from kohort.jobs.effects import Effect, Object, PatchObject, key_of, tell
+from kohort.jobs.errors import PermanentError
+from kohort.jobs.frameworks.pods.composition import (
+    compose_group,
+    group_pod_sets,
+    is_group_workload,
+    match_group,
+    single_pod_set,
+    wanted_roles,
+)
+from kohort.jobs.frameworks.pods.groups import (
+    is_group_finished,
+    is_group_ready,
+    is_group_suspended,
+    sort_members,
+    succeeded_by_role,
+)
+from kohort.jobs.frameworks.pods.loading import (
+    BY_GROUP,
+    HOLDS_RESOURCES,
+    NOT_ASKED_FOR,
+    PODS,
+    counting,
+    group_values,
+    is_group,
+    load_job,
+    whole,
+)
+from kohort.jobs.frameworks.pods.members import (
+    group_name,
+    is_gated,
+    is_ready,
+    is_suspended,
+    is_terminated,
+    phase,
+    role_of,
+)
+from kohort.jobs.frameworks.pods.replacement import replacement_condition
+from kohort.jobs.frameworks.pods.validation import pod_change_errors, pod_errors
+from kohort.jobs.frameworks.pods.writes import add_gate, hold, let_run, release, stop_pod
+from kohort.jobs.keys import (
+    MANAGED_LABEL,
+    POD_INDEX_LABEL,
+    POD_INDEX_LABEL_ANNOTATION,
+    ROLE_HASH_ANNOTATION,
+    SUSPENDING_PARENT_ANNOTATION,
+    TOPOLOGY_GATE,
+)
+from kohort.jobs.objects import annotations, is_terminating, labels, metadata, prebuilt_name
+from kohort.jobs.podsets import PodSet, PodSetInfo, expect_count
+from kohort.kube.kinds import ObjectKey
+
+
+class Pods(Framework, Composable):
+    """The framework of plain pods and pod groups."""
+
+    name: ClassVar[str] = "pod"
+    resource: ClassVar[Resource] = PODS
+    is_top_level: ClassVar[bool] = True
+    supports_prebuilt: ClassVar[bool] = True
+    indexes: ClassVar[Mapping[str, IndexValues]] = {BY_GROUP: group_values}
+
+    # Which pods
+
+    def key(self, obj: Object) -> JobKey | None:
+        """The pod, or its group; None for pods that nobody asked to queue (JOB-148)."""
+        if labels(obj).get(MANAGED_LABEL) != "true":
+            return None
+        namespace, name = key_of(obj)
+        group = group_name(obj)
+        return JobKey(namespace, group, is_group=True) if group else JobKey(namespace, name)
+
+    def load(self, key: JobKey, reads: Reads) -> Object | None:
+        """A pod as it is, or a group as one object (JOB-155)."""
+        return load_job(key, reads)
+
+    def workloads(self, key: JobKey, reads: Reads) -> Sequence[Workload]:
+        """The Workloads of a pod, or that of the group's name if it is not another job's (JOB-159)."""
+        if not key.is_group:
+            return super().workloads(key, reads)
+        found = reads.workload(ObjectKey(key.namespace, key.name))
+        if found is None or not (is_group_workload(found) or _has_no_controller(found)):
+            return []
+        return [found]
+
+    def skips(self, obj: Object) -> bool:
+        """Whether nobody asked to queue the pod (JOB-148)."""
+        return labels(obj).get(MANAGED_LABEL) != "true" or bool(obj.get(NOT_ASKED_FOR))
+
+    # One pod, or several
+
+    def is_composed(self, obj: Object) -> bool:
+        """Whether the object stands for a group."""
+        return is_group(obj)
+
+    def is_suspended(self, obj: Object) -> bool:
+        """Whether a pod waits or is over (JOB-149, JOB-163)."""
+        return is_group_suspended(counting(obj)) if is_group(obj) else is_suspended(obj)
+
+    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+        """A set per pod, or per role of a group (JOB-149, JOB-157)."""
+        return group_pod_sets(counting(obj), reads) if is_group(obj) else [single_pod_set(obj, reads)]
+
+    def finished(self, obj: Object) -> Finish | None:
+        """How the pod or the group ended (JOB-152, JOB-166)."""
+        if not is_group(obj):
+            message = (obj.get("status") or {}).get("message") or ""
+            return Finish(phase(obj) == "Succeeded", message) if is_terminated(obj) else None
+        done, message = is_group_finished(counting(obj))
+        return Finish(success=True, message=message) if done else None
+
+    def is_active(self, obj: Object) -> bool:
+        """Whether members of a group hold resources; quota of a single pod is free at once (JOB-152, JOB-165)."""
+        return bool(obj.get(HOLDS_RESOURCES))
+
+    def pods_ready(self, obj: Object, reads: Reads) -> bool:
+        """Whether all pods are ready (JOB-152, JOB-169)."""
+        return is_group_ready(counting(obj)) if is_group(obj) else is_ready(obj)
+
+    def reclaimable(self, obj: Object) -> dict[str, int] | None:
+        """Pods per role that succeeded; a single pod is finished then (JOB-167)."""
+        return succeeded_by_role(counting(obj)) if is_group(obj) else None
+
+    def conditions(self, obj: Object, workload: Workload, reads: Reads) -> Sequence[Condition]:
+        """Whether the group waits for other pods (JOB-168)."""
+        if not is_group(obj) or prebuilt_name(obj, reads.gates):
+            return ()
+        absent = sort_members(whole(obj), wanted_roles(workload), reads.now).absent
+        found = replacement_condition(workload, absent, reads.now)
+        return () if found is None else (found,)
+
+    # Starting and stopping
+
+    def suspend(self, obj: Object) -> None:
+        """Make a new pod wait (JOB-145)."""
+        hold(obj)
+
+    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+        """Let a pod run with what it was admitted with (JOB-150)."""
+        expect_count(infos, 1)
+        let_run(obj, infos[0])
+
+    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+        """Pods can't be taken back, they are deleted (JOB-151)."""
+        return False
+
+    def run(self, obj: Object, infos: Sequence[PodSetInfo], started: str, reads: Reads) -> tuple[Effect, ...]:
+        """Let every pod run that waits (JOB-150, JOB-163)."""
+        if not is_group(obj):
+            expect_count(infos, 1)
+            return _run(obj, infos[0], started) if is_gated(obj) else ()
+        by_role = {info.name: info for info in infos}
+        waiting = [pod for pod in obj["items"] if is_gated(pod)]
+        for role in map(role_of, waiting):
+            if role not in by_role:
+                raise PermanentError(f"invalid podset infos: podSetInfo with the name '{role}' is not found")
+        return tuple(effect for pod in waiting for effect in _run(pod, by_role[role_of(pod)], started))
+
+    def stop(self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: Reads) -> tuple[Effect, ...]:
+        """Delete the pods, with the reason noted on them (JOB-151, JOB-164)."""
+        is_end = stop.reason is StopReason.WORKLOAD_DELETED
+        pods = obj["items"] if is_group(obj) else [obj]
+        stopped = [pod for pod in pods if not is_terminating(pod) and (is_end or not is_suspended(pod))]
+        effects = [effect for pod in stopped for effect in stop_pod(pod, stop, reads.now)]
+        return (*effects, *(self.finalize(obj) if is_end and is_group(obj) else ()))
+
+    def finalize(self, obj: Object) -> tuple[Effect, ...]:
+        """Let all pods go."""
+        pods = whole(obj).members if is_group(obj) else (obj,)
+        return tuple(effect for pod in pods for effect in release(pod))
+
+    # The Workload of a group
+
+    def match(self, obj: Object, workloads: Sequence[Workload], reads: Reads) -> Match:
+        """Whether the Workload of the group's name stands for it (JOB-160)."""
+        group = whole(obj)
+        found = reads.workload(ObjectKey(metadata(group.first).get("namespace", ""), group.name))
+        return match_group(group, found, reads)
+
+    def compose(self, obj: Object, reads: Reads) -> Composed:
+        """The Workload of the group (JOB-157)."""
+        return compose_group(whole(obj), reads)
+
+    def owners(self, obj: Object) -> Sequence[Object]:
+        """None: `match` adds the members that count, and tells of it (JOB-160)."""
+        return ()
+
+    # Webhooks
+
+    def default(self, obj: Object, reads: Reads) -> None:
+        """What a pod that waits is given besides its gate (JOB-145)."""
+        is_parents = SUSPENDING_PARENT_ANNOTATION in annotations(obj)
+        if not is_gated(obj) or not (is_parents or labels(obj).get(MANAGED_LABEL) == "true"):
+            return
+        if reads.gates.enabled(Gate.TopologyAwareScheduling):
+            source = annotations(obj).get(POD_INDEX_LABEL_ANNOTATION)
+            if source is not None:
+                set_label(obj, POD_INDEX_LABEL, labels(obj).get(source, ""))
+            add_gate(obj, TOPOLOGY_GATE)
+        set_annotation(obj, ROLE_HASH_ANNOTATION, role_of(obj))
+
+    def validate_create(self, obj: Object, reads: Reads) -> list[FieldError]:
+        """JOB-147."""
+        return pod_errors(obj, reads.gates)
+
+    def validate_update(self, old: Object, new: Object, reads: Reads) -> list[FieldError]:
+        """JOB-147."""
+        return pod_change_errors(old, new, reads.gates)
+
+
+def _run(pod: Object, info: PodSetInfo, started: str) -> tuple[Effect, ...]:
+    running = deepcopy(pod)
+    let_run(running, info)
+    return PatchObject(pod, running), tell(pod, "Started", started)
+
+
+def _has_no_controller(workload: Workload) -> bool:
+    return not any(owner.controller for owner in workload.metadata.owner_references)

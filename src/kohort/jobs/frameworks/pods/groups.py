@@ -1,0 +1,231 @@
+"""A pod group: which members count, which are too many, which were replaced, and which Workload they make.
+
+All pure: the group is a value made of what the cache showed, and every answer follows from it and the time.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.pods.members import (
+    created_at,
+    group_name,
+    is_fast,
+    is_finalized,
+    is_gated,
+    is_ready,
+    is_runnable,
+    is_serving,
+    is_suspended,
+    is_terminated,
+    is_unretriable,
+    last_active_at,
+    phase,
+    role_of,
+    total_count,
+)
+from kohort.jobs.keys import POD_GROUP_TOTAL_COUNT_ANNOTATION, POD_INDEX_LABEL
+from kohort.jobs.objects import annotations, labels, metadata, queue_name
+
+
+@dataclass(frozen=True, slots=True)
+class PodGroup:
+    """Pods of one namespace with one group name, the oldest first (JOB-154, DEV-2)."""
+
+    members: tuple[Object, ...]
+
+    @property
+    def first(self) -> Object:
+        """The member that speaks for the group (JOB-155)."""
+        return self.members[0]
+
+    @property
+    def name(self) -> str:
+        """The group's name, and that of its Workload."""
+        return group_name(self.first)
+
+    @property
+    def total(self) -> int | None:
+        """How many pods the group is to have."""
+        return total_count(self.first)
+
+    @property
+    def runnable(self) -> tuple[Object, ...]:
+        """Members that run, may run, or have succeeded (JOB-156)."""
+        return tuple(filter(is_runnable, self.members))
+
+    @property
+    def inactive(self) -> tuple[Object, ...]:
+        """Members that failed, or were deleted before they ran (JOB-156)."""
+        return tuple(pod for pod in self.members if not is_runnable(pod))
+
+
+def group_of(pods: Iterable[Object]) -> PodGroup:
+    """The pods as a group."""
+    return PodGroup(tuple(sorted(pods, key=_age)))
+
+
+def _age(pod: Object) -> tuple[datetime, str]:
+    return created_at(pod), metadata(pod).get("name", "")
+
+
+# Who stays, when there are too many
+
+
+def keep_first(runnable: Iterable[Object]) -> list[Object]:
+    """Runnable pods, the one to keep longest first: with finalizer, not gated, older (JOB-161)."""
+    return sorted(runnable, key=lambda pod: (is_finalized(pod), is_gated(pod), *_age(pod)))
+
+
+def keep_first_inactive(inactive: Iterable[Object], now: datetime) -> list[Object]:
+    """Inactive pods, the one to keep longest first: with finalizer, alive last, older (JOB-162)."""
+
+    def rank(pod: Object) -> tuple[bool, float, datetime, str]:
+        return is_finalized(pod), -last_active_at(pod, now).timestamp(), *_age(pod)
+
+    return sorted(inactive, key=rank)
+
+
+@dataclass(frozen=True, slots=True)
+class Sorting:
+    """Members by what becomes of them under a Workload (JOB-160)."""
+
+    kept: tuple[Object, ...]
+    excess: tuple[Object, ...]
+    """Runnable members beyond the count of their role: to be deleted."""
+    replaced: tuple[Object, ...]
+    """Inactive members whose place others have taken: to be let go."""
+    absent: int
+    """How many pods the Workload waits for (JOB-168)."""
+
+
+def sort_members(group: PodGroup, counts: Sequence[tuple[str, int]], now: datetime) -> Sorting:
+    """What becomes of each member, given the Workload's pod sets as (role, count); unknown roles are left out."""
+    kept: list[Object] = []
+    excess: list[Object] = []
+    replaced: list[Object] = []
+    absent = 0
+    for role, count in counts:
+        runnable = keep_first(_with_role(group.runnable, role))
+        inactive = keep_first_inactive(_with_role(group.inactive, role), now)
+        needed = max(0, count - len(runnable))
+        kept += runnable[:count] + inactive[:needed]
+        excess += runnable[count:]
+        replaced += inactive[needed:]
+        absent += _absent(group, count, len(runnable))
+    return Sorting(tuple(kept), tuple(excess), tuple(replaced), absent)
+
+
+def _with_role(pods: Iterable[Object], role: str) -> list[Object]:
+    return [pod for pod in pods if role_of(pod) == role]
+
+
+def _absent(group: PodGroup, count: int, runnable: int) -> int:
+    if is_fast(group.first):
+        return int(count > 0 and runnable == 0)
+    return max(0, count - runnable)
+
+
+# Roles
+
+
+def role_counts(pods: Iterable[Object]) -> dict[str, int]:
+    """How many runnable pods each role has, sorted by role (JOB-157)."""
+    counts: dict[str, int] = {}
+    for pod in filter(is_runnable, pods):
+        role = role_of(pod)
+        counts[role] = counts.get(role, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def fits_workload(counts: dict[str, int], wanted: Sequence[tuple[str, int]]) -> bool:
+    """Whether roles appear in the Workload's pod sets, in order, none with more pods than there (JOB-160)."""
+    rest = iter(wanted)
+    for role, count in counts.items():
+        found = next((size for name, size in rest if name == role), None)
+        if found is None or found < count:
+            return False
+    return True
+
+
+# What a group must be like before it gets a Workload
+
+
+def composition_problem(group: PodGroup) -> str | None:
+    """Why no Workload can be made of the members as they are (JOB-157)."""
+    total = group.total
+    if total is None:
+        return f"pod '{_name(group.first)}' has no valid annotation {POD_GROUP_TOTAL_COUNT_ANNOTATION}: write a count"
+    return _index_problem(group.first, total) or _disagreement(group, total)
+
+
+def lacks_members(group: PodGroup) -> bool:
+    """Whether the group still waits for members that have to exist before it is queued (JOB-157)."""
+    return not is_fast(group.first) and len(group.runnable) < (group.total or 0)
+
+
+def _index_problem(pod: Object, total: int) -> str | None:
+    index = labels(pod).get(POD_INDEX_LABEL)
+    if index is None or (index.isascii() and index.isdecimal() and int(index) < total):
+        return None
+    return f"pod '{_name(pod)}' has index {index!r} in label {POD_INDEX_LABEL}: write a number less than {total}"
+
+
+def _disagreement(group: PodGroup, total: int) -> str | None:
+    queue = queue_name(group.first)
+    for pod in group.members:
+        if phase(pod) == "Failed":
+            continue
+        names = f"pods '{_name(group.first)}' and '{_name(pod)}'"
+        other = queue_name(pod)
+        if other != queue:
+            return f"{names} has different queue names: {queue}!={other}"
+        text = annotations(pod).get(POD_GROUP_TOTAL_COUNT_ANNOTATION)
+        if total_count(pod) != total:
+            return f"{names} has different '{POD_GROUP_TOTAL_COUNT_ANNOTATION}' values: {total}!={text}"
+    return None
+
+
+def _name(pod: Object) -> str:
+    name: str = metadata(pod).get("name", "")
+    return name
+
+
+def agreed(group: PodGroup, keys: Iterable[str], table: Callable[[Object], Mapping[str, str]]) -> dict[str, str]:
+    """The members' values of labels or annotations to copy; raises ValueError for the key on which they differ."""
+    found: dict[str, str] = {}
+    for key in keys:
+        for pod in group.members:
+            value = table(pod).get(key)
+            if value is not None and found.setdefault(key, value) != value:
+                raise ValueError(key)
+    return found
+
+
+# How a group is doing
+
+
+def is_group_suspended(group: PodGroup) -> bool:
+    """Whether any member waits or is over (JOB-163)."""
+    return any(map(is_suspended, group.members))
+
+
+def is_group_finished(group: PodGroup) -> tuple[bool, str]:
+    """Whether the group is over, and the message for its Workload (JOB-166)."""
+    succeeded = sum(phase(pod) == "Succeeded" for pod in group.members)
+    over = all(map(is_terminated, group.members)) and any(map(is_unretriable, group.members))
+    done = not is_serving(group.first) and group.total is not None and (succeeded == group.total or over)
+    return done, f"Pods succeeded: {succeeded}/{group.total}." if done else ""
+
+
+def is_group_ready(group: PodGroup) -> bool:
+    """Whether all members exist and are ready (JOB-169)."""
+    return len(group.members) >= (group.total or 1) and all(map(is_ready, group.members))
+
+
+def succeeded_by_role(group: PodGroup) -> dict[str, int]:
+    """Pods per role that need no quota any more (JOB-167)."""
+    if is_serving(group.first):
+        return {}
+    return role_counts(pod for pod in group.members if phase(pod) == "Succeeded")

@@ -1,0 +1,109 @@
+"""Jobs of the pod framework as they are loaded from the cache: a pod as it is, a group as one object.
+
+A group has the head of its first member, the members that count under `items`, the others under `aside`, and beside
+them what depends on time or settings.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kohort.api.gates import Gate
+from kohort.api.kueue.keys import QUEUE_NAME_LABEL
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.resource import Resource
+from kohort.jobs.contract import JobKey, Reads
+from kohort.jobs.effects import Object
+from kohort.jobs.errors import UnretryableError
+from kohort.jobs.frameworks.pods.composition import is_group_workload, wanted_roles
+from kohort.jobs.frameworks.pods.groups import PodGroup, group_of, sort_members
+from kohort.jobs.frameworks.pods.members import group_name, holds_resources, is_serving
+from kohort.jobs.keys import SUSPENDING_PARENT_ANNOTATION
+from kohort.jobs.objects import annotations, is_terminating, labels, metadata, prebuilt_name
+from kohort.kube.kinds import ObjectKey
+
+PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
+BY_GROUP = "pod group"
+"""Index of pods by namespace and group."""
+NOT_ASKED_FOR = "notAskedFor"
+HOLDS_RESOURCES = "holdsResources"
+
+
+def group_values(pod: Object) -> Iterable[str]:
+    """The value of a pod in the index of groups."""
+    name = group_name(pod)
+    return (f"{metadata(pod).get('namespace', '')}/{name}",) if name else ()
+
+
+def load_job(key: JobKey, reads: Reads) -> Object | None:
+    """The pod or the group of that key (JOB-155)."""
+    if key.is_group:
+        pods = reads.find(PODS, BY_GROUP, f"{key.namespace}/{key.name}")
+        return _loaded(group_of(pods), reads) if pods else None
+    pod = reads.get(PODS, ObjectKey(key.namespace, key.name))
+    if pod is not None and group_name(pod):
+        raise UnretryableError(f"pod {key} has joined group {group_name(pod)}, which is looked at as a whole")
+    return _noted(pod, reads) if pod is not None else None
+
+
+def is_group(obj: Object) -> bool:
+    """Whether a loaded object stands for a group."""
+    return "items" in obj
+
+
+def counting(obj: Object) -> PodGroup:
+    """The members of a loaded group that count."""
+    return group_of(obj["items"])
+
+
+def whole(obj: Object) -> PodGroup:
+    """All members of a loaded group."""
+    return group_of([*obj["items"], *obj["aside"]])
+
+
+def _noted(job: Object, reads: Reads) -> Object:
+    """The job, marked where pods are only looked at for their parents' sake and it has none (JOB-148)."""
+    is_asked_for = "pod" in reads.configuration.integrations.frameworks
+    if is_asked_for or annotations(job).get(SUSPENDING_PARENT_ANNOTATION):
+        return job
+    return {**job, NOT_ASKED_FOR: True}
+
+
+def _loaded(group: PodGroup, reads: Reads) -> Object:
+    """A group as one object; members that its Workload has no place for stand aside."""
+    namespace = metadata(group.first).get("namespace", "")
+    workload = reads.workload(ObjectKey(namespace, group.name))
+    members = _counting(group, workload, reads)
+    aside = [pod for pod in group.members if not any(pod is each for each in members)]
+    job = {
+        **group.first,
+        "metadata": _head(group, workload),
+        "items": list(members),
+        "aside": aside,
+        HOLDS_RESOURCES: any(_holds(pod, reads) for pod in members),
+    }
+    return _noted(job, reads)
+
+
+def _head(group: PodGroup, workload: Workload | None) -> dict[str, Any]:
+    """The first member's metadata, without its end, which is not the group's.
+
+    The parent of a serving group looks after the queue, so the group takes the Workload's (JOB-171).
+    """
+    head = {name: value for name, value in metadata(group.first).items() if not name.startswith("deletion")}
+    if workload is not None and is_serving(group.first):
+        queue = workload.spec.queue_name
+        own = {name: value for name, value in labels(group.first).items() if name != QUEUE_NAME_LABEL}
+        head["labels"] = {**own, **({QUEUE_NAME_LABEL: queue} if queue else {})}
+    return head
+
+
+def _counting(group: PodGroup, workload: Workload | None, reads: Reads) -> Sequence[Object]:
+    if workload is None or not is_group_workload(workload) or prebuilt_name(group.first, reads.gates):
+        return group.members
+    return sort_members(group, wanted_roles(workload), reads.now).kept or group.members
+
+
+def _holds(pod: Object, reads: Reads) -> bool:
+    if is_terminating(pod) and reads.gates.enabled(Gate.FastQuotaReleaseInPodIntegration):
+        return False
+    return holds_resources(pod, reads.now)

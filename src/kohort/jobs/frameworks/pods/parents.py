@@ -1,0 +1,46 @@
+"""Kinds whose pods wait one by one at their gates, because the kind itself has no switch: Deployments and their like.
+
+The webhook marks the pod template; the pods are then queued by the pod framework.
+"""
+
+from typing import Any, ClassVar
+
+from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+from kohort.jobs.defaulting.facts import set_annotation, set_label
+from kohort.jobs.defaulting.webhook_only import WebhookOnly
+from kohort.jobs.effects import Object
+from kohort.jobs.keys import MANAGED_LABEL, SUSPENDING_PARENT_ANNOTATION
+from kohort.jobs.objects import annotations, labels
+
+
+class PodParent(WebhookOnly):
+    """A kind that suspends by its pods (JOB-173)."""
+
+    implies: ClassVar[tuple[str, ...]] = ("pod",)
+    defaults_on_update: ClassVar[bool] = True
+
+    def is_foreign(self, obj: Object) -> bool:
+        """Whether another framework has charge of the object's pods (JOB-175, JOB-197)."""
+        parent = annotations(pod_template(obj)).get(SUSPENDING_PARENT_ANNOTATION)
+        return parent is not None and parent != self.name
+
+    def is_suspended(self, obj: Object) -> bool:
+        """Whether no replica is ready (JOB-174)."""
+        return not (obj.get("status") or {}).get("readyReplicas")
+
+    def suspend(self, obj: Object) -> None:
+        """Mark the template, so that its pods are gated and queued one by one (JOB-173)."""
+        template = pod_template(obj)
+        set_annotation(template, SUSPENDING_PARENT_ANNOTATION, self.name)
+        set_label(template, MANAGED_LABEL, "true")
+        for name in (QUEUE_NAME_LABEL, PRIORITY_CLASS_LABEL):
+            value = labels(obj).get(name)
+            if value:
+                set_label(template, name, value)
+
+
+def pod_template(obj: Object) -> dict[str, Any]:
+    """The pod template of an object, made where it has none."""
+    spec = obj.setdefault("spec", {})
+    template: dict[str, Any] = spec.setdefault("template", {})
+    return template

@@ -1,0 +1,28 @@
+"""Whether a group's Workload waits for pods in place of those that failed (JOB-168)."""
+
+from datetime import datetime
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import Condition
+from kohort.engine.lifecycle.states import EVICTED, condition, false, is_evicted, stated, true
+
+WAITING = "WaitingForReplacementPods"
+
+
+def replacement_condition(workload: Workload, absent: int, now: datetime) -> Condition | None:
+    """The condition as it should be; None where there is nothing to say."""
+    known = condition(workload, WAITING)
+    if absent:
+        return _waiting(workload, known, now)
+    if known is None or known.status == "False":
+        return known
+    return stated(WAITING, false("PodsReady", "No pods need replacement"), workload.metadata.generation, now)
+
+
+def _waiting(workload: Workload, known: Condition | None, now: datetime) -> Condition:
+    evicted = condition(workload, EVICTED)
+    if evicted is not None and is_evicted(workload):
+        return stated(WAITING, true(evicted.reason, evicted.message), workload.metadata.generation, now)
+    if known is not None and known.status == "True":
+        return known
+    return stated(WAITING, true("PodsFailed", "Some Failed pods need replacement"), workload.metadata.generation, now)

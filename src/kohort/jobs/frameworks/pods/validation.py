@@ -1,0 +1,72 @@
+"""What is refused in pods besides what all jobs are checked for (JOB-147)."""
+
+from collections.abc import Iterator
+
+from kohort.api.fields import FieldError, Path, forbidden, invalid, required
+from kohort.api.gates import FeatureGates
+from kohort.api.names import check_subdomain
+from kohort.api.objects import METADATA
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.pods.members import group_name, is_unretriable, total_count
+from kohort.jobs.keys import (
+    MANAGED_LABEL,
+    POD_GROUP_NAME,
+    POD_GROUP_TOTAL_COUNT_ANNOTATION,
+    PREBUILT_WORKLOAD,
+    RETRIABLE_IN_GROUP_ANNOTATION,
+)
+from kohort.jobs.objects import annotations, labels, prebuilt_name
+
+RULE = "JOB-147"
+LABELS, ANNOTATIONS = METADATA / "labels", METADATA / "annotations"
+TOTAL_COUNT = ANNOTATIONS[POD_GROUP_TOTAL_COUNT_ANNOTATION]
+
+
+def pod_errors(pod: Object, gates: FeatureGates) -> list[FieldError]:
+    """Problems of a pod on its own."""
+    return [*_managed_errors(pod), *_group_errors(pod), *_prebuilt_errors(pod, gates)]
+
+
+def pod_change_errors(old: Object, new: Object, gates: FeatureGates) -> list[FieldError]:
+    """Problems of a change of a pod."""
+    return [*pod_errors(new, gates), *_group_change_errors(old, new)]
+
+
+def _managed_errors(pod: Object) -> Iterator[FieldError]:
+    if labels(pod).get(MANAGED_LABEL, "true") != "true":
+        yield forbidden(LABELS[MANAGED_LABEL], "managed label value can only be 'true'", RULE)
+
+
+def _group_errors(pod: Object) -> Iterator[FieldError]:
+    name, has_count = group_name(pod), POD_GROUP_TOTAL_COUNT_ANNOTATION in annotations(pod)
+    if not name and has_count:
+        yield required(_name_path(pod), "must be given with the total count of the group", RULE)
+    if not name:
+        return
+    problem = check_subdomain(name)
+    if problem:
+        yield invalid(_name_path(pod), name, problem, RULE)
+    if not has_count:
+        yield required(TOTAL_COUNT, "must be given with the name of the group", RULE)
+    elif total_count(pod) is None:
+        text = annotations(pod)[POD_GROUP_TOTAL_COUNT_ANNOTATION]
+        yield invalid(TOTAL_COUNT, text, "must be a whole number greater than 0", RULE)
+
+
+def _name_path(pod: Object) -> Path:
+    return (ANNOTATIONS if annotations(pod).get(POD_GROUP_NAME) else LABELS)[POD_GROUP_NAME]
+
+
+def _prebuilt_errors(pod: Object, gates: FeatureGates) -> Iterator[FieldError]:
+    name, prebuilt = group_name(pod), prebuilt_name(pod, gates)
+    if name and prebuilt and name != prebuilt:
+        table = ANNOTATIONS if annotations(pod).get(PREBUILT_WORKLOAD) == prebuilt else LABELS
+        yield invalid(table[PREBUILT_WORKLOAD], prebuilt, "must be the name of the pod group", RULE)
+
+
+def _group_change_errors(old: Object, new: Object) -> Iterator[FieldError]:
+    if group_name(old) and group_name(new) != group_name(old):
+        yield invalid(_name_path(new), group_name(new), "field is immutable", RULE)
+    if group_name(new) and is_unretriable(old) and not is_unretriable(new):
+        path = ANNOTATIONS[RETRIABLE_IN_GROUP_ANNOTATION]
+        yield forbidden(path, "unretriable pod group can't be converted to retriable", RULE)

@@ -1,0 +1,95 @@
+"""What is done to single pods: gated, let run, stopped and let go; each as effects, nothing written here."""
+
+from copy import deepcopy
+from datetime import datetime
+
+from kohort.api.times import format_time
+from kohort.engine.lifecycle.writes import Part
+from kohort.jobs.contract import Stop, told_stopped
+from kohort.jobs.defaulting.facts import set_label
+from kohort.jobs.effects import DeleteObject, Effect, Object, PatchObject, tell
+from kohort.jobs.frameworks.pods.members import gates, is_finalized
+from kohort.jobs.keys import (
+    ADMISSION_GATE,
+    MANAGED_FINALIZER,
+    MANAGED_LABEL,
+    SUSPENDING_PARENT_ANNOTATION,
+    TOPOLOGY_GATE,
+)
+from kohort.jobs.objects import annotations, is_terminating, metadata, uid
+from kohort.jobs.podsets import PodSetInfo, merge_info
+from kohort.kube.options import Deletion
+
+TERMINATION_TARGET = "TerminationTarget"
+
+
+def hold(pod: Object) -> None:
+    """Make a new pod wait for admission, in place (JOB-145)."""
+    if SUSPENDING_PARENT_ANNOTATION not in annotations(pod):
+        set_label(pod, MANAGED_LABEL, "true")
+        if is_finalized(pod):
+            pod["metadata"]["finalizers"] = [*(metadata(pod).get("finalizers") or ()), MANAGED_FINALIZER]
+    add_gate(pod, ADMISSION_GATE)
+
+
+def add_gate(pod: Object, gate: str) -> None:
+    """Give a pod a scheduling gate, in place."""
+    if gate not in gates(pod):
+        spec = pod["spec"] = pod.get("spec") or {}
+        spec["schedulingGates"] = [*(spec.get("schedulingGates") or ()), {"name": gate}]
+
+
+def drop_gates(pod: Object, *names: str) -> None:
+    """Take scheduling gates from a pod, in place."""
+    kept = [gate for gate in gates(pod) if gate not in names]
+    if len(kept) == len(gates(pod)):
+        return
+    pod["spec"]["schedulingGates"] = [{"name": gate} for gate in kept]
+    if not kept:
+        del pod["spec"]["schedulingGates"]
+
+
+def let_run(pod: Object, info: PodSetInfo) -> None:
+    """Give a pod what it was admitted with, and open its gate, in place (JOB-150)."""
+    merge_info(pod, info)
+    brought = (TOPOLOGY_GATE,) if TOPOLOGY_GATE in info.scheduling_gates else ()
+    drop_gates(pod, *({ADMISSION_GATE, TOPOLOGY_GATE} - set(brought)))
+
+
+def release(pod: Object) -> tuple[Effect, ...]:
+    """Take our finalizer from a pod."""
+    return () if is_finalized(pod) else (PatchObject(pod, _without_finalizer(pod)),)
+
+
+def _without_finalizer(pod: Object) -> Object:
+    kept = [name for name in metadata(pod).get("finalizers") or () if name != MANAGED_FINALIZER]
+    return {**pod, "metadata": {**metadata(pod), "finalizers": kept or None}}
+
+
+def stop_pod(pod: Object, stop: Stop, now: datetime) -> tuple[Effect, ...]:
+    """Tell a pod why it has to go, and delete it (JOB-151)."""
+    marked = _marked(pod, stop, now)
+    return PatchObject(pod, marked, Part.STATUS), DeleteObject(pod, Deletion(uid=uid(pod))), told_stopped(pod, stop)
+
+
+def _marked(pod: Object, stop: Stop, now: datetime) -> Object:
+    marked = deepcopy(pod)
+    status = marked["status"] = marked.get("status") or {}
+    others = [each for each in status.get("conditions") or () if each.get("type") != TERMINATION_TARGET]
+    target = {
+        "type": TERMINATION_TARGET,
+        "status": "True",
+        "reason": stop.spoken_reason,
+        "message": stop.message,
+        "lastTransitionTime": format_time(now),
+    }
+    status["conditions"] = [*others, target]
+    return marked
+
+
+def drop_excess(pod: Object, expectation: str) -> tuple[Effect, ...]:
+    """Delete a pod that its group has no room for (JOB-161)."""
+    if is_terminating(pod):
+        return release(pod)
+    deletion = DeleteObject(pod, Deletion(uid=uid(pod)), expectation)
+    return *release(pod), deletion, tell(pod, "ExcessPodDeleted", "Excess pod deleted")

@@ -1,0 +1,196 @@
+"""What pod templates may say about topology (JOB-78).
+
+A template is looked at by its annotations and its place in the object, so that every framework is checked alike.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kohort.api.fields import FieldError, Path, duplicate, forbidden, invalid, required
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.names import check_qualified_name
+from kohort.jobs.keys import (
+    PODSET_GROUP_ANNOTATION,
+    PREFERRED_TOPOLOGY_ANNOTATION,
+    REQUIRED_TOPOLOGY_ANNOTATION,
+    SLICE_CONSTRAINTS_ANNOTATION,
+    SLICE_REQUIRED_TOPOLOGY_ANNOTATION,
+    SLICE_SIZE_ANNOTATION,
+    UNCONSTRAINED_TOPOLOGY_ANNOTATION,
+)
+from kohort.jobs.objects import whole_number
+
+RULE = "JOB-78"
+MAX_LAYERS = 3
+TRUTH_VALUES = frozenset(["1", "t", "T", "TRUE", "true", "True", "0", "f", "F", "FALSE", "false", "False"])
+MODES = (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION, UNCONSTRAINED_TOPOLOGY_ANNOTATION)
+_LEVELS = (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION, SLICE_REQUIRED_TOPOLOGY_ANNOTATION)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplatePlace:
+    """A pod template in an object."""
+
+    annotations: Mapping[str, str]
+    path: Path
+    """Where its annotations stand."""
+    count: int | None = None
+    """How many pods it makes, where that is known."""
+
+
+class _Layer(msgspec.Struct):
+    topology: str = ""
+    size: int = 0
+
+
+def topology_errors(template: TemplatePlace, gates: FeatureGates) -> Iterator[FieldError]:
+    """Problems of one template."""
+    yield from _mode_errors(template)
+    yield from _level_errors(template)
+    yield from _group_name_errors(template)
+    yield from _slice_errors(template)
+    yield from _constraint_errors(template, gates)
+
+
+def _mode_errors(template: TemplatePlace) -> Iterator[FieldError]:
+    given = [mode for mode in MODES if mode in template.annotations]
+    if len(given) > 1:
+        yield invalid(template.path, given, "may have one of these annotations: keep one", RULE)
+    text = template.annotations.get(UNCONSTRAINED_TOPOLOGY_ANNOTATION)
+    if text is not None and text not in TRUTH_VALUES:
+        yield invalid(template.path[UNCONSTRAINED_TOPOLOGY_ANNOTATION], text, "must be true or false", RULE)
+
+
+def _level_errors(template: TemplatePlace) -> Iterator[FieldError]:
+    for name in _LEVELS:
+        level = template.annotations.get(name)
+        problem = None if level is None else check_qualified_name(level)
+        if problem:
+            yield invalid(template.path[name], level, problem, RULE)
+
+
+def _group_name_errors(template: TemplatePlace) -> Iterator[FieldError]:
+    name = template.annotations.get(PODSET_GROUP_ANNOTATION)
+    if name is None:
+        return
+    path = template.path[PODSET_GROUP_ANNOTATION]
+    if name.isascii() and name.isdecimal():
+        yield invalid(path, name, "must not be a number", RULE)
+    for other in (SLICE_SIZE_ANNOTATION, SLICE_REQUIRED_TOPOLOGY_ANNOTATION):
+        if other in template.annotations:
+            yield forbidden(path, f"does not go together with {other}", RULE)
+    if not {REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION} & template.annotations.keys():
+        detail = f"needs {REQUIRED_TOPOLOGY_ANNOTATION} or {PREFERRED_TOPOLOGY_ANNOTATION} beside it"
+        yield forbidden(path, detail, RULE)
+
+
+# Slices
+
+
+def _slice_errors(template: TemplatePlace) -> Iterator[FieldError]:
+    path = template.path[SLICE_SIZE_ANNOTATION]
+    has_level = SLICE_REQUIRED_TOPOLOGY_ANNOTATION in template.annotations
+    size = template.annotations.get(SLICE_SIZE_ANNOTATION)
+    if size is None:
+        if has_level:
+            yield required(path, f"must be given with {SLICE_REQUIRED_TOPOLOGY_ANNOTATION}", RULE)
+        return
+    if not has_level:
+        yield forbidden(path, f"goes only with {SLICE_REQUIRED_TOPOLOGY_ANNOTATION}", RULE)
+    yield from _size_errors(size, template.count, path)
+
+
+def _size_errors(text: str, count: int | None, path: Path) -> Iterator[FieldError]:
+    size = whole_number(text)
+    if size is None:
+        yield invalid(path, text, "must be a whole number", RULE)
+    elif size < 1:
+        yield invalid(path, text, "must be at least 1", RULE)
+    elif count is not None and size > count:
+        yield invalid(path, text, f"may be at most the number of pods, {count}", RULE)
+
+
+def _constraint_errors(template: TemplatePlace, gates: FeatureGates) -> Iterator[FieldError]:
+    text = template.annotations.get(SLICE_CONSTRAINTS_ANNOTATION)
+    if text is None:
+        return
+    path = template.path[SLICE_CONSTRAINTS_ANNOTATION]
+    if not gates.enabled(Gate.TASMultiLayerTopology):
+        yield forbidden(path, "needs the feature gate TASMultiLayerTopology", RULE)
+        return
+    for other in (SLICE_REQUIRED_TOPOLOGY_ANNOTATION, SLICE_SIZE_ANNOTATION):
+        if other in template.annotations:
+            yield forbidden(path, f"does not go together with {other}", RULE)
+    if PODSET_GROUP_ANNOTATION in template.annotations:
+        detail = f"does not go together with {SLICE_CONSTRAINTS_ANNOTATION}"
+        yield forbidden(template.path[PODSET_GROUP_ANNOTATION], detail, RULE)
+    yield from _layer_errors(text, template.count, path)
+
+
+def _layer_errors(text: str, count: int | None, path: Path) -> Iterator[FieldError]:
+    try:
+        layers = msgspec.json.decode(text, type=list[_Layer])
+    except (msgspec.DecodeError, ValueError):
+        yield invalid(path, text, "must be a JSON list of objects with topology and size", RULE)
+        return
+    if not 1 <= len(layers) <= MAX_LAYERS:
+        yield invalid(path, text, f"must have 1 to {MAX_LAYERS} layers", RULE)
+        return
+    yield from _single_layer_errors(layers, path)
+    yield from _nesting_errors(layers, path)
+    if count is not None and layers[0].size > count:
+        yield invalid(path, layers[0].size, f"may be at most the number of pods, {count}", RULE)
+
+
+def _single_layer_errors(layers: Sequence[_Layer], path: Path) -> Iterator[FieldError]:
+    seen: set[str] = set()
+    for index, layer in enumerate(layers):
+        problem = check_qualified_name(layer.topology)
+        if problem:
+            yield invalid(path[index] / "topology", layer.topology, problem, RULE)
+        elif layer.topology in seen:
+            yield duplicate(path[index] / "topology", layer.topology, rule=RULE)
+        seen.add(layer.topology)
+        if layer.size < 1:
+            yield invalid(path[index] / "size", layer.size, "must be at least 1", RULE)
+
+
+def _nesting_errors(layers: Sequence[_Layer], path: Path) -> Iterator[FieldError]:
+    for index in range(1, len(layers)):
+        outer, inner = layers[index - 1].size, layers[index].size
+        if inner > 0 and outer % inner:
+            yield invalid(path[index] / "size", inner, f"must divide the size of the layer above it, {outer}", RULE)
+
+
+# Several templates of one object
+
+
+def grouping_errors(templates: Sequence[TemplatePlace]) -> Iterator[FieldError]:
+    """Problems of pod sets that want to stand together: two of them, one with one pod, alike in mode and level."""
+    groups: dict[str, list[TemplatePlace]] = {}
+    for template in templates:
+        name = template.annotations.get(PODSET_GROUP_ANNOTATION)
+        if name is not None:
+            groups.setdefault(name, []).append(template)
+    for name, members in groups.items():
+        yield from _group_errors(name, members)
+
+
+def _group_errors(name: str, members: Sequence[TemplatePlace]) -> Iterator[FieldError]:
+    if len(members) != 2:
+        detail = f"a group has exactly 2 pod sets, not {len(members)}"
+        yield from (invalid(member.path[PODSET_GROUP_ANNOTATION], name, detail, RULE) for member in members)
+        return
+    if all(member.count != 1 for member in members):
+        detail = "one of the two pod sets of a group must have exactly 1 pod"
+        yield from (invalid(member.path[PODSET_GROUP_ANNOTATION], name, detail, RULE) for member in members)
+    if _wanted(members[0]) != _wanted(members[1]):
+        detail = f"both pod sets of group {name} must name the same required or preferred topology"
+        yield from (invalid(member.path, name, detail, RULE) for member in members)
+
+
+def _wanted(template: TemplatePlace) -> tuple[str | None, str | None]:
+    levels = template.annotations
+    return levels.get(REQUIRED_TOPOLOGY_ANNOTATION), levels.get(PREFERRED_TOPOLOGY_ANNOTATION)
