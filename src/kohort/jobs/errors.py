@@ -6,11 +6,18 @@ JobError
 └── PermanentError    the job can't be started like this: its Workload is finished with FailedToStart
 """
 
+from collections.abc import Sequence
+
 from kohort.api.errors import ApiError
+from kohort.jobs.effects import Effect
 
 
 class JobError(ApiError):
-    """A pass over a job that did not come to its end."""
+    """A pass over a job that did not come to its end; what is to be done before it ends goes along."""
+
+    def __init__(self, message: str, effects: Sequence[Effect] = ()) -> None:
+        super().__init__(message)
+        self.effects = tuple(effects)
 
 
 class RetryError(JobError):

@@ -78,6 +78,14 @@ def info_of(name: str, count: int, template: Template) -> PodSetInfo:
     )
 
 
+def add_update(info: PodSetInfo, update: PodSetInfo) -> PodSetInfo:
+    """An info with what an admission check adds; raises PermanentError where they contradict (JOB-46, JOB-47)."""
+    template: Template = {"metadata": {}, "spec": {}}
+    merge_info(template, info)
+    merge_info(template, update)
+    return info_of(info.name, info.count, template)
+
+
 def _part(owner: dict[str, Any], name: str) -> dict[str, Any]:
     part = owner.get(name)
     if part is None:

@@ -1,0 +1,59 @@
+"""The owner that is queued in a job's place: the topmost one on the way up that qualifies (JOB-3)."""
+
+from collections.abc import Awaitable, Callable
+
+from kohort.jobs.effects import Object, tell
+from kohort.jobs.errors import RetryError
+from kohort.jobs.objects import controller_owner, metadata, queue_name, uid
+from kohort.jobs.registry import Registry, group_kind
+
+DEEPEST = 10
+
+Fetch = Callable[[str, str, str, str], Awaitable[Object | None]]
+"""From apiVersion, kind, namespace and name to the object; None where there is none."""
+
+
+async def managed_ancestor(obj: Object, registry: Registry, fetch: Fetch, *, without_queue_name: bool) -> Object | None:
+    """The owner that is queued in the job's place; raises RetryError where that can't be told (JOB-3)."""
+    found: Object | None = None
+    seen, current = {uid(obj)}, obj
+    for _ in range(DEEPEST):
+        owner = await _owner(current, registry, fetch)
+        if owner is None:
+            return found
+        if uid(owner) in seen:
+            raise RetryError("cyclic ownership")
+        seen.add(uid(owner))
+        if _qualifies(owner, registry, without_queue_name=without_queue_name):
+            found = owner
+        current = owner
+    if controller_owner(current) is None:
+        return found
+    why = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}"
+    raise RetryError(why, (tell(obj, "JobNestingTooDeep", why, "Warning"),))
+
+
+async def _owner(obj: Object, registry: Registry, fetch: Fetch) -> Object | None:
+    """The controller of an object, if its kind is known and it is still that life of it."""
+    reference = controller_owner(obj)
+    if reference is None or not registry.is_known(group_kind(reference["apiVersion"], reference["kind"])):
+        return None
+    namespace = metadata(obj).get("namespace", "")
+    owner = await fetch(reference["apiVersion"], reference["kind"], namespace, reference["name"])
+    if owner is None:
+        raise RetryError(f"workload owner not found: {reference['kind']} {namespace}/{reference['name']}")
+    return owner if uid(owner) == reference.get("uid") else None
+
+
+def _qualifies(owner: Object, registry: Registry, *, without_queue_name: bool) -> bool:
+    kind = group_kind(owner.get("apiVersion", ""), owner.get("kind", ""))
+    if not registry.is_managed(kind) or not (without_queue_name or queue_name(owner)):
+        return False
+    framework = registry.framework(kind)
+    return framework is None or framework.claims(owner)
+
+
+def owner_is_managed_kind(obj: Object, registry: Registry) -> bool:
+    """Whether the direct owner is of a kind that is queued, whatever its labels (JOB-8)."""
+    reference = controller_owner(obj)
+    return reference is not None and registry.is_managed(group_kind(reference["apiVersion"], reference["kind"]))

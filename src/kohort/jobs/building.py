@@ -1,0 +1,117 @@
+"""A Workload from a job (§6): what is common to all frameworks; the pod sets are the framework's."""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from kohort.api.codec import encode
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import PodSet as StoredPodSet
+from kohort.api.kueue.v1beta2.workload import WorkloadSpec
+from kohort.api.meta import ObjectMeta, OwnerReference
+from kohort.api.names import check_label_value
+from kohort.jobs.contract import Framework
+from kohort.jobs.effects import Object
+from kohort.jobs.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL, PROVISIONING_PREFIX
+from kohort.jobs.names import workload_name
+from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, queue_name, uid
+from kohort.jobs.podsets import PodSet, Template
+
+
+def build_workload(
+    framework: Framework,
+    obj: Object,
+    pod_sets: Sequence[PodSet],
+    configuration: Configuration,
+    gates: FeatureGates,
+    extra: str = "",
+) -> Workload:
+    """The Workload of a job, still without its priority (JOB-37, JOB-38)."""
+    resource, name = framework.resource, metadata(obj).get("name", "")
+    owner = OwnerReference(
+        api_version=resource.api_version,
+        kind=resource.kind,
+        name=name,
+        uid=uid(obj),
+        controller=True,
+        block_owner_deletion=True,
+    )
+    head = ObjectMeta(
+        name=workload_name(resource, name, uid(obj), gates, extra),
+        namespace=metadata(obj).get("namespace", ""),
+        labels=copied_labels(obj, configuration),
+        annotations=copied_annotations(obj, configuration, gates),
+        owner_references=(owner,),
+        finalizers=(RESOURCE_IN_USE_FINALIZER,),
+    )
+    return with_demand(Workload(metadata=head, spec=WorkloadSpec(pod_sets=stored(pod_sets, gates))), obj)
+
+
+def with_demand(workload: Workload, obj: Object) -> Workload:
+    """The Workload with the queue and the time limit that the job asks for (JOB-38)."""
+    spec = replace(
+        workload.spec,
+        queue_name=queue_name(obj) or None,
+        maximum_execution_time_seconds=maximum_execution_time(obj),
+    )
+    return replace(workload, spec=spec)
+
+
+def copied_labels(obj: Object, configuration: Configuration) -> dict[str, str]:
+    """The job's labels that its Workload gets too, and the job's UID (JOB-37)."""
+    own = labels(obj)
+    wanted = configuration.integrations.label_keys_to_copy
+    copied = {key: own[key] for key in wanted if key in own}
+    if uid(obj) and check_label_value(uid(obj)) is None:
+        copied[JOB_UID_LABEL] = uid(obj)
+    return copied
+
+
+def copied_annotations(obj: Object, configuration: Configuration, gates: FeatureGates) -> dict[str, str]:
+    """The job's annotations that its Workload gets too (JOB-37)."""
+    copied = {key: value for key, value in annotations(obj).items() if key.startswith(PROVISIONING_PREFIX)}
+    gated_by = annotations(obj).get(ADMISSION_GATED_BY_ANNOTATION)
+    if gated_by and gates.enabled(Gate.AdmissionGatedBy):
+        copied[ADMISSION_GATED_BY_ANNOTATION] = gated_by
+    return copied
+
+
+def stored(pod_sets: Sequence[PodSet], gates: FeatureGates) -> tuple[StoredPodSet, ...]:
+    """Pod sets as a Workload keeps them (JOB-42, JOB-45)."""
+    partial = gates.enabled(Gate.PartialAdmission)
+    return tuple(
+        StoredPodSet(
+            name=each.name,
+            template=msgspec.Raw(encode(sanitised(each.template))),
+            count=each.count,
+            min_count=each.min_count if partial else None,
+            topology_request=each.topology_request,
+        )
+        for each in pod_sets
+    )
+
+
+def sanitised(template: Template) -> Template:
+    """The template without environment variables that a later one of the same name overrides (JOB-42)."""
+    spec = template.get("spec") or {}
+    groups = [name for name in ("containers", "initContainers") if any(map(_repeats, spec.get(name) or ()))]
+    if not groups:
+        return template
+    changed = {name: [_with_last_values(container) for container in spec[name]] for name in groups}
+    return {**template, "spec": {**spec, **changed}}
+
+
+def _repeats(container: Mapping[str, Any]) -> bool:
+    names = [variable.get("name") for variable in container.get("env") or ()]
+    return len(names) != len(set(names))
+
+
+def _with_last_values(container: Mapping[str, Any]) -> dict[str, Any]:
+    last = {variable.get("name"): variable for variable in container.get("env") or ()}
+    return {**deepcopy(dict(container)), **({"env": list(last.values())} if last else {})}

@@ -1,0 +1,91 @@
+"""Whether a Workload still stands for its job (JOB-32 to JOB-34).
+
+Both sides go through one normaliser, because an API server fills in defaults on one of them and not on the other.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.lifecycle.states import is_admitted, is_reserved
+from kohort.jobs.building import sanitised
+from kohort.jobs.effects import Object
+from kohort.jobs.errors import JobError
+from kohort.jobs.infos import Flavors, admitted_infos, template_of
+from kohort.jobs.normalising import containers_of, tolerations_of
+from kohort.jobs.objects import maximum_execution_time, metadata, uid
+from kohort.jobs.podsets import PodSet, merge_info
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A job as far as it is compared."""
+
+    obj: Object
+    pod_sets: Sequence[PodSet]
+    is_suspended: bool
+
+
+def is_controlled_by(workload: Workload, obj: Object) -> bool:
+    """Whether the job is the controller of the Workload, in this life of it (JOB-32)."""
+    owners = workload.metadata.owner_references
+    owner = next((each for each in owners if each.controller), None)
+    return owner is not None and (owner.name, owner.uid) == (metadata(obj).get("name"), uid(obj))
+
+
+def is_equivalent(workload: Workload, job: Side, flavors: Flavors, gates: FeatureGates) -> bool:
+    """Whether the Workload stands for the job as it is now (JOB-32)."""
+    if workload.spec.maximum_execution_time_seconds != maximum_execution_time(job.obj):
+        return False
+    asked = spec_pod_sets(workload)
+    same = _comparison(workload, gates)
+    if not is_reserved(workload):
+        return same(job.pod_sets, asked)
+    running = running_pod_sets(workload, flavors, gates)
+    if running is not None and same(job.pod_sets, running):
+        return True
+    return job.is_suspended and same(job.pod_sets, asked)
+
+
+def spec_pod_sets(workload: Workload) -> list[PodSet]:
+    """The pod sets of the spec, templates as plain JSON."""
+    return [PodSet(each.name, each.count, template_of(each), each.min_count) for each in workload.spec.pod_sets]
+
+
+def running_pod_sets(workload: Workload, flavors: Flavors, gates: FeatureGates) -> list[PodSet] | None:
+    """The pod sets that a started job has; None where they can't be told (JOB-33)."""
+    try:
+        infos = admitted_infos(workload, flavors, gates)
+        asked = spec_pod_sets(workload)
+        if len(infos) != len(asked):
+            return None
+        for pod_set, info in zip(asked, infos, strict=True):
+            merge_info(pod_set.template, info)
+    except JobError:
+        return None
+    partial = gates.enabled(Gate.PartialAdmission) and any(each.min_count is not None for each in asked)
+    return [
+        PodSet(each.name, info.count, each.template, each.min_count) if partial and each.min_count is not None else each
+        for each, info in zip(asked, infos, strict=True)
+    ]
+
+
+def _comparison(workload: Workload, gates: FeatureGates) -> Callable[[Sequence[PodSet], Sequence[PodSet]], bool]:
+    """Pod sets by position; tolerations matter until the Workload is admitted, minCount with PartialAdmission."""
+    partial, admitted = gates.enabled(Gate.PartialAdmission), is_admitted(workload)
+
+    def seen(pod_set: PodSet) -> tuple[Any, ...]:
+        template = sanitised(pod_set.template)
+        return (
+            pod_set.count,
+            pod_set.min_count if partial else None,
+            containers_of(template, "initContainers"),
+            containers_of(template, "containers"),
+            None if admitted else tolerations_of(template),
+        )
+
+    return lambda one, other: (
+        len(one) == len(other) and all(seen(first) == seen(second) for first, second in zip(one, other, strict=True))
+    )

@@ -1,0 +1,215 @@
+"""batch/v1 Job (§16.1).
+
+A stop takes three writes: Kubernetes lets the template of a suspended Job change only once its start time is cleared.
+The annotation `stopping` marks the way, so that a stop which was cut short is taken up again.
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any, ClassVar
+
+from kohort.api.gates import Gate
+from kohort.api.resource import Resource
+from kohort.engine.lifecycle.writes import Part
+from kohort.jobs.contract import Finish, Framework, ManagedBy, Reads, Stop, told_stopped
+from kohort.jobs.effects import Effect, Object, PatchObject
+from kohort.jobs.frameworks.indexes import indexes_below
+from kohort.jobs.keys import (
+    COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
+    ELASTIC_GATE,
+    MIN_PARALLELISM_ANNOTATION,
+    STOPPING_ANNOTATION,
+)
+from kohort.jobs.objects import annotations, whole_number
+from kohort.jobs.podsets import PodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
+from kohort.jobs.topology import TRUE_VALUES, topology_request
+
+MAIN = "main"
+INDEX_LABEL = "batch.kubernetes.io/job-completion-index"
+_CONTROLLER_LABELS = frozenset({"job-name", "controller-uid", "batch.kubernetes.io/controller-uid"})
+_KEPT_LABELS = _CONTROLLER_LABELS | {"batch.kubernetes.io/job-name"}
+
+
+class BatchJob(Framework):
+    """Jobs of Kubernetes itself."""
+
+    name: ClassVar[str] = "batch/job"
+    resource: ClassVar[Resource] = Resource("batch", "v1", "Job", "jobs", namespaced=True)
+    is_elastic: ClassVar[bool] = True
+    supports_prebuilt: ClassVar[bool] = True
+    follows_owner: ClassVar[bool] = True
+    managed_by: ClassVar[ManagedBy | None] = ManagedBy(("spec", "managedBy"), "kubernetes.io/job-controller")
+
+    def is_suspended(self, obj: Object) -> bool:
+        """Suspended, and not half-way through a stop (JOB-98)."""
+        return obj["spec"].get("suspend") is True and annotations(obj).get(STOPPING_ANNOTATION) != "true"
+
+    def suspend(self, obj: Object) -> None:
+        """Set the switch."""
+        obj["spec"]["suspend"] = True
+
+    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+        """One set, of as many pods as run at once (JOB-99)."""
+        template = deepcopy(obj["spec"].get("template") or {})
+        _drop_labels(template)
+        request = topology_request(template, reads.gates, INDEX_LABEL)
+        return [PodSet(MAIN, pod_count(obj), template, _min_count(obj, reads), request)]
+
+    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+        """Clear the switch, with as many pods as were admitted (JOB-100)."""
+        expect_count(infos, 1)
+        info = infos[0]
+        obj["spec"]["suspend"] = False
+        if min_parallelism(obj) is not None:
+            _set_parallelism(obj, info.count)
+        merge_info(_template(obj), info)
+
+    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+        """Put counts and template back; labels of the Job controller stay (JOB-101)."""
+        if len(originals) != 1:
+            return False
+        original = originals[0]
+        if min_parallelism(obj) is not None:
+            _set_parallelism(obj, original.count)
+        template = _template(obj)
+        own = {key: value for key, value in _labels(template).items() if key in _KEPT_LABELS}
+        restore_info(template, original)
+        if own:
+            template["metadata"]["labels"] = {**_labels(template), **own}
+        return True
+
+    def stop(self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: Reads) -> tuple[Effect, ...]:
+        """Suspend, clear the start time, restore: each a write that may be repeated (JOB-101)."""
+        stops_now = not self.is_suspended(obj)
+        suspended = _marked(obj) if stops_now else obj
+        reset = _without_start_time(suspended)
+        restored = _unmarked(reset)
+        if originals is not None:
+            self.restore(restored, originals)
+        steps = (
+            PatchObject(obj, suspended),
+            PatchObject(suspended, reset, Part.STATUS),
+            PatchObject(reset, restored),
+        )
+        changes: tuple[Effect, ...] = tuple(each for each in steps if each.before != each.after)
+        return (*changes, told_stopped(obj, stop)) if stops_now else changes
+
+    def finished(self, obj: Object) -> Finish | None:
+        """The first condition that says so (JOB-102)."""
+        for each in _status(obj).get("conditions") or ():
+            if each.get("type") in ("Complete", "Failed") and each.get("status") == "True":
+                return Finish(success=each["type"] != "Failed", message=each.get("message", ""))
+        return None
+
+    def is_active(self, obj: Object) -> bool:
+        """Whether pods are counted as active (JOB-103)."""
+        return bool(_status(obj).get("active"))
+
+    def pods_ready(self, obj: Object, reads: Reads) -> bool:
+        """Whether as many pods are ready or done as the set has (JOB-103)."""
+        status = _status(obj)
+        uncounted = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
+        return (status.get("succeeded") or 0) + (status.get("ready") or 0) + len(uncounted) >= pod_count(obj)
+
+    def reclaimable(self, obj: Object) -> dict[str, int]:
+        """Pods that no further completion needs (JOB-104)."""
+        parallelism, done = _parallelism(obj), _terminal(obj)
+        if parallelism <= 1 or done == 0:
+            return {}
+        remaining = max(_completions(obj) - done, 0)
+        return {MAIN: parallelism - remaining} if remaining < parallelism else {}
+
+    def gate_templates(self, obj: Object) -> None:
+        """Have new pods wait for their place in an admitted slice (JOB-106)."""
+        spec = _template(obj).setdefault("spec", {})
+        gates = spec.get("schedulingGates") or []
+        if not any(gate.get("name") == ELASTIC_GATE for gate in gates):
+            spec["schedulingGates"] = [*gates, {"name": ELASTIC_GATE}]
+
+    def pod_selector(self, obj: Object) -> str:
+        """All pods of the Job."""
+        return f"batch.kubernetes.io/job-name={obj['metadata']['name']}"
+
+
+def pod_count(obj: Object) -> int:
+    """How many pods run at once (JOB-99)."""
+    completions = obj["spec"].get("completions")
+    return _parallelism(obj) if completions is None else min(_parallelism(obj), completions)
+
+
+def min_parallelism(obj: Object) -> int | None:
+    """The lowest parallelism that the Job accepts, if it says one (JOB-99)."""
+    return whole_number(annotations(obj).get(MIN_PARALLELISM_ANNOTATION))
+
+
+def _min_count(obj: Object, reads: Reads) -> int | None:
+    return min_parallelism(obj) if reads.gates.enabled(Gate.PartialAdmission) else None
+
+
+def _parallelism(obj: Object) -> int:
+    parallelism = obj["spec"].get("parallelism")
+    return 1 if parallelism is None else int(parallelism)
+
+
+def _completions(obj: Object) -> int:
+    completions = obj["spec"].get("completions")
+    return _parallelism(obj) if completions is None else int(completions)
+
+
+def _set_parallelism(obj: Object, count: int) -> None:
+    obj["spec"]["parallelism"] = count
+    if annotations(obj).get(COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION) in TRUE_VALUES:
+        obj["spec"]["completions"] = count
+
+
+def _terminal(obj: Object) -> int:
+    """Pods that have come to their end for good (JOB-104)."""
+    status = _status(obj)
+    if obj["spec"].get("completionMode") != "Indexed":
+        return int(status.get("succeeded") or 0)
+    completions = _completions(obj)
+    texts = (status.get("completedIndexes") or "", status.get("failedIndexes") or "")
+    return len(set().union(*(indexes_below(text, completions) for text in texts)))
+
+
+def _template(obj: Object) -> Template:
+    template: Template = obj["spec"].setdefault("template", {})
+    return template
+
+
+def _status(obj: Object) -> dict[str, Any]:
+    return obj.get("status") or {}
+
+
+def _labels(template: Template) -> dict[str, str]:
+    return (template.get("metadata") or {}).get("labels") or {}
+
+
+def _drop_labels(template: Template) -> None:
+    kept = {key: value for key, value in _labels(template).items() if key not in _CONTROLLER_LABELS}
+    if kept != _labels(template):
+        template["metadata"]["labels"] = kept
+        if not kept:
+            del template["metadata"]["labels"]
+
+
+def _marked(obj: Object) -> Object:
+    """The Job suspended, with the mark that its stop is not finished."""
+    marked = deepcopy(obj)
+    marked["spec"]["suspend"] = True
+    marked["metadata"].setdefault("annotations", {})[STOPPING_ANNOTATION] = "true"
+    return marked
+
+
+def _without_start_time(obj: Object) -> Object:
+    if not _status(obj).get("startTime"):
+        return obj
+    return {**obj, "status": {key: value for key, value in _status(obj).items() if key != "startTime"}}
+
+
+def _unmarked(obj: Object) -> Object:
+    unmarked = deepcopy(obj)
+    notes = unmarked["metadata"].get("annotations") or {}
+    if notes.pop(STOPPING_ANNOTATION, None) is not None and not notes:
+        del unmarked["metadata"]["annotations"]
+    return unmarked

@@ -1,0 +1,132 @@
+"""What an admission gives to each pod set, and what each had before: the two sides of start and restore (JOB-46)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from kohort.api.codec import decode_json, to_json
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
+from kohort.api.kueue.v1beta2.workload import PodSet as StoredPodSet
+from kohort.api.kueue.v1beta2.workload import PodSetAssignment, PodSetUpdate
+from kohort.api.names import check_label
+from kohort.jobs.errors import RetryError
+from kohort.jobs.keys import (
+    CLUSTER_QUEUE_LABEL,
+    ELASTIC_JOB_ANNOTATION,
+    LOCAL_QUEUE_LABEL,
+    MULTIKUEUE_ORIGIN_LABEL,
+    PODSET_LABEL,
+    PREFERRED_TOPOLOGY_ANNOTATION,
+    REQUIRED_TOPOLOGY_ANNOTATION,
+    SLICE_NAME_ANNOTATION,
+    TOPOLOGY_GATE,
+    UNCONSTRAINED_TOPOLOGY_ANNOTATION,
+    WORKER_POD_LABEL,
+    WORKLOAD_ANNOTATION,
+)
+from kohort.jobs.podsets import PodSetInfo, Template, add_update, info_of
+
+Flavors = Callable[[str], ResourceFlavor | None]
+
+
+def template_of(pod_set: StoredPodSet) -> Template:
+    """The template of a stored pod set as plain JSON, free to change."""
+    template = decode_json(bytes(pod_set.template))
+    return template if isinstance(template, dict) else {}
+
+
+def originals(workload: Workload) -> list[PodSetInfo]:
+    """What the pod sets had before any start, from the spec of the Workload (JOB-50)."""
+    return [info_of(each.name, each.count, template_of(each)) for each in workload.spec.pod_sets]
+
+
+def admitted_infos(workload: Workload, flavors: Flavors, gates: FeatureGates) -> list[PodSetInfo]:
+    """One info per assignment, in order; raises RetryError for a flavor that is not there (JOB-46)."""
+    admission = workload.status.admission
+    if admission is None:
+        return []
+    pairs = zip(admission.pod_set_assignments, workload.spec.pod_sets, strict=False)
+    return [_with_updates(_info(workload, given, asked, flavors, gates), workload) for given, asked in pairs]
+
+
+def _info(
+    workload: Workload, given: PodSetAssignment, asked: StoredPodSet, flavors: Flavors, gates: FeatureGates
+) -> PodSetInfo:
+    found = _flavors(given.flavors, flavors)
+    return PodSetInfo(
+        name=given.name,
+        count=asked.count if given.count is None else given.count,
+        labels=_labels(workload, given.name, gates),
+        annotations=_annotations(workload, given, asked, gates),
+        node_selector={key: value for each in found for key, value in each.spec.node_labels.items()},
+        tolerations=tuple(to_json(toleration) for each in found for toleration in each.spec.tolerations),
+        scheduling_gates=(TOPOLOGY_GATE,) if given.topology_assignment is not None else (),
+    )
+
+
+def _flavors(assigned: Mapping[str, str], flavors: Flavors) -> Sequence[ResourceFlavor]:
+    """The distinct flavors, by resource in sorted order (DEV-2)."""
+    names = dict.fromkeys(assigned[resource] for resource in sorted(assigned))
+    return [_flavor(name, flavors) for name in names]
+
+
+def _flavor(name: str, flavors: Flavors) -> ResourceFlavor:
+    found = flavors(name)
+    if found is None:
+        raise RetryError(f"ResourceFlavor {name!r} not found")
+    return found
+
+
+def _labels(workload: Workload, name: str, gates: FeatureGates) -> dict[str, str]:
+    labels = {PODSET_LABEL: name}
+    admission = workload.status.admission
+    if gates.enabled(Gate.AssignQueueLabelsForPods) and admission is not None:
+        labels[LOCAL_QUEUE_LABEL] = workload.spec.queue_name or ""
+        if check_label(admission.cluster_queue) is None:
+            labels[CLUSTER_QUEUE_LABEL] = admission.cluster_queue
+    if MULTIKUEUE_ORIGIN_LABEL in workload.metadata.labels:
+        labels[WORKER_POD_LABEL] = "true"
+    return labels
+
+
+def _annotations(
+    workload: Workload, given: PodSetAssignment, asked: StoredPodSet, gates: FeatureGates
+) -> dict[str, str]:
+    notes: dict[str, str] = {}
+    if gates.enabled(Gate.TopologyAwareScheduling):
+        notes[WORKLOAD_ANNOTATION] = workload.metadata.name
+    if workload.metadata.annotations.get(ELASTIC_JOB_ANNOTATION) == "true":
+        own = workload.metadata.annotations
+        notes[SLICE_NAME_ANNOTATION] = own.get(SLICE_NAME_ANNOTATION) or workload.metadata.name
+    if given.topology_assignment is not None and not _has_mode(asked):
+        notes[UNCONSTRAINED_TOPOLOGY_ANNOTATION] = "true"
+    return notes
+
+
+def _has_mode(asked: StoredPodSet) -> bool:
+    """Whether the template says how its pods are to be placed."""
+    notes = asked.pod_template.metadata.annotations
+    modes = (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION, UNCONSTRAINED_TOPOLOGY_ANNOTATION)
+    return any(mode in notes for mode in modes)
+
+
+def _with_updates(info: PodSetInfo, workload: Workload) -> PodSetInfo:
+    for update in _updates(workload, info.name):
+        info = add_update(info, _as_info(update))
+    return info
+
+
+def _updates(workload: Workload, name: str) -> Iterable[PodSetUpdate]:
+    checks = workload.status.admission_checks
+    return (update for check in checks for update in check.pod_set_updates if update.name == name)
+
+
+def _as_info(update: PodSetUpdate) -> PodSetInfo:
+    tolerations: tuple[Mapping[str, Any], ...] = tuple(to_json(each) for each in update.tolerations)
+    return PodSetInfo(
+        update.name,
+        labels=update.labels,
+        annotations=update.annotations,
+        node_selector=update.node_selector,
+        tolerations=tolerations,
+    )

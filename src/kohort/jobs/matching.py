@@ -1,0 +1,208 @@
+"""The one Workload of a job: prebuilt, matching, or brought in line; all others go (JOB-28 to JOB-35)."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from kohort.api.gates import Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import OwnerReference
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.finishing import finish, without_finalizer
+from kohort.engine.lifecycle.states import is_reserved
+from kohort.jobs.building import build_workload
+from kohort.jobs.contract import Composable, Stop, StopReason
+from kohort.jobs.effects import DeleteWorkload, Object
+from kohort.jobs.equivalence import Side, is_controlled_by, is_equivalent
+from kohort.jobs.errors import RetryError
+from kohort.jobs.keys import (
+    ADMISSION_GATED_BY_ANNOTATION,
+    JOB_UID_LABEL,
+    SLICE_REPLACEMENT_ANNOTATION,
+)
+from kohort.jobs.objects import annotations, asks_for_slices, metadata, uid
+from kohort.jobs.passes import Pass
+from kohort.jobs.priority import out_of_line, resolve_priority, with_priority
+from kohort.kube.kinds import ObjectKey
+
+OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
+RESTORED = "No matching Workload; restoring pod templates according to existent Workload"
+NOT_RESTORED = "Missing Workload; unable to restore pod templates"
+
+
+def side_of(this: Pass) -> Side:
+    """The job as it is compared with Workloads."""
+    return Side(
+        this.obj, this.framework.pod_sets(this.obj, this.reads), is_suspended=this.framework.is_suspended(this.obj)
+    )
+
+
+def name_of(workload: Workload) -> str:
+    """Namespace and name, as events tell them."""
+    return f"{workload.metadata.namespace}/{workload.metadata.name}"
+
+
+# Prebuilt
+
+
+def find_prebuilt(this: Pass, name: str) -> None:
+    """Take the Workload that the job names, if it stands for the job (JOB-29)."""
+    found = this.reads.workload(ObjectKey(this.key.namespace, name))
+    if found is None or _is_foreign(found, this):
+        return
+    owned = this.write_object(found, _owned(found, this))
+    if _is_replacement(this, owned) or _stands_for(this, owned):
+        this.workload = owned
+        return
+    this.write_status(owned, finish(owned, reasons.OUT_OF_SYNC, OUT_OF_SYNC, this.reads.now))
+
+
+def _is_foreign(workload: Workload, this: Pass) -> bool:
+    """Whether another object controls the Workload."""
+    controller = next((each for each in workload.metadata.owner_references if each.controller), None)
+    return controller is not None and controller.uid != uid(this.obj)
+
+
+def _owned(workload: Workload, this: Pass) -> Workload:
+    """The Workload as the job owns it; the same where it does already."""
+    head = workload.metadata
+    missing = [each for each in _references(this) if each.uid not in {owner.uid for owner in head.owner_references}]
+    if not missing:
+        return workload
+    labels = head.labels if _is_composed(this) else {**head.labels, JOB_UID_LABEL: uid(this.obj)}
+    return replace(workload, metadata=replace(head, owner_references=(*head.owner_references, *missing), labels=labels))
+
+
+def _references(this: Pass) -> list[OwnerReference]:
+    if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
+        return [_reference(this, member) for member in this.framework.owners(this.obj)]
+    reference = _reference(this, this.obj)
+    return [replace(reference, controller=True, block_owner_deletion=True)]
+
+
+def _reference(this: Pass, obj: Object) -> OwnerReference:
+    resource = this.framework.resource
+    name = metadata(obj).get("name", "")
+    return OwnerReference(api_version=resource.api_version, kind=resource.kind, name=name, uid=uid(obj))
+
+
+def _is_composed(this: Pass) -> bool:
+    return isinstance(this.framework, Composable) and this.framework.is_composed(this.obj)
+
+
+def _is_replacement(this: Pass, workload: Workload) -> bool:
+    """Whether the Workload is a slice that makes its job larger, which the job follows later (JOB-29)."""
+    is_elastic = this.framework.is_elastic and asks_for_slices(this.obj, this.reads.gates)
+    return is_elastic and SLICE_REPLACEMENT_ANNOTATION in workload.metadata.annotations
+
+
+def _stands_for(this: Pass, workload: Workload) -> bool:
+    if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
+        match = this.framework.match(this.obj, [workload], this.reads)
+        this.effects.extend(match.effects)
+        return match.workload is not None
+    return is_equivalent(workload, side_of(this), this.reads.flavor, this.reads.gates)
+
+
+# Regular
+
+
+def find_match(this: Pass) -> None:
+    """Take the Workload that stands for the job, bring one in line, or have the others deleted (JOB-31)."""
+    match, extra = _divided(this, this.framework.workloads(this.key, this.reads))
+    reusable = _reusable(this, extra) if match is None else None
+    if reusable is not None:
+        extra = [each for each in extra if each is not reusable]
+    if match is None and not this.framework.is_suspended(this.obj):
+        _stop_unmatched(this, extra)
+    _delete(this, extra, "no matching workloads" if match is None else "extra workloads")
+    if reusable is not None:
+        this.workload = reusable
+        _bring_in_line(this, reusable)
+    elif match is not None:
+        this.workload = match
+        _follow_gates(this, match)
+        follow_priority(this, [this.workload])
+
+
+def _divided(this: Pass, workloads: Sequence[Workload]) -> tuple[Workload | None, list[Workload]]:
+    """The first Workload that stands for the job, and all others."""
+    if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
+        found = this.framework.match(this.obj, workloads, this.reads)
+        this.effects.extend(found.effects)
+        return found.workload, list(found.extra)
+    if not workloads:
+        return None, []
+    fits = partial(is_equivalent, job=side_of(this), flavors=this.reads.flavor, gates=this.reads.gates)
+    match = next((each for each in workloads if is_controlled_by(each, this.obj) and fits(each)), None)
+    return match, [each for each in workloads if each is not match]
+
+
+def _reusable(this: Pass, extra: Sequence[Workload]) -> Workload | None:
+    """The Workload to update in place: without quota, of this very job, while the job is suspended (DEV-8)."""
+    if not extra or _is_composed(this) or not this.framework.is_suspended(this.obj):
+        return None
+    first = extra[0]
+    return first if not is_reserved(first) and is_controlled_by(first, this.obj) else None
+
+
+def _stop_unmatched(this: Pass, extra: Sequence[Workload]) -> None:
+    """Stop a job that runs without a Workload, with what is known of its originals (JOB-31)."""
+    if this.framework.finished(this.obj) is not None:
+        return
+    only = extra[0] if len(extra) == 1 else None
+    message = RESTORED if only is not None else NOT_RESTORED
+    this.stop(Stop(StopReason.NO_MATCHING_WORKLOAD, message), only)
+
+
+def _delete(this: Pass, extra: Sequence[Workload], why: str) -> None:
+    for each in extra:
+        released = this.write_object(each, without_finalizer(each))
+        this.effects.append(DeleteWorkload(released))
+        this.tell("DeletedWorkload", f"Deleted not matching Workload: {name_of(each)}")
+    if extra:
+        raise RetryError(f"{why}: deleted {len(extra)} workloads")
+
+
+def _bring_in_line(this: Pass, workload: Workload) -> None:
+    """Give the Workload the spec that the job has now; whether it is active stays as it was (JOB-31)."""
+    fresh = fresh_workload(this)
+    spec = replace(fresh.spec, active=workload.spec.active)
+    this.write_object(workload, replace(workload, spec=spec))
+    this.tell("UpdatedWorkload", f"Updated not matching Workload for suspended job: {name_of(workload)}")
+
+
+def fresh_workload(this: Pass, extra: str = "") -> Workload:
+    """A Workload of the job as it is now, complete with its priority (§6)."""
+    framework, reads = this.framework, this.reads
+    pod_sets = framework.pod_sets(this.obj, reads)
+    built = build_workload(framework, this.obj, pod_sets, reads.configuration, reads.gates, extra)
+    return with_priority(built, resolve_priority(framework, this.obj, pod_sets, reads))
+
+
+def _follow_gates(this: Pass, workload: Workload) -> None:
+    """Hand the job's admission gates on to its Workload (JOB-31, JOB-62)."""
+    if not this.reads.gates.enabled(Gate.AdmissionGatedBy):
+        return
+    wanted = annotations(this.obj).get(ADMISSION_GATED_BY_ANNOTATION, "")
+    present = workload.metadata.annotations
+    if present.get(ADMISSION_GATED_BY_ANNOTATION, "") == wanted:
+        return
+    others = {key: value for key, value in present.items() if key != ADMISSION_GATED_BY_ANNOTATION}
+    noted = {**others, ADMISSION_GATED_BY_ANNOTATION: wanted} if wanted else others
+    this.write_object(workload, replace(workload, metadata=replace(workload.metadata, annotations=noted)))
+    this.tell("UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{wanted}"')
+
+
+def follow_priority(this: Pass, workloads: Sequence[Workload]) -> None:
+    """Hand a changed priority class of the job on to its Workloads (JOB-35)."""
+    behind = out_of_line(this.obj, workloads)
+    if not behind:
+        return
+    pod_sets = this.framework.pod_sets(this.obj, this.reads)
+    priority = resolve_priority(this.framework, this.obj, pod_sets, this.reads)
+    for each in behind:
+        if with_priority(each, priority) is not each:
+            this.write_object(each, with_priority(each, priority))
+            this.tell("UpdatedWorkload", f"Updated workload priority class: {name_of(each)}")

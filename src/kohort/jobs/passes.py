@@ -1,0 +1,100 @@
+"""A pass over one job: what it looks at, what it has decided so far, and how it ends (§4).
+
+A pass reads caches and writes nothing; its effects are carried out afterwards, in order, up to the first that fails.
+Its steps see the Workload as their own effects will leave it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
+from kohort.engine.lifecycle.writes import Part
+from kohort.jobs.contract import Framework, JobKey, Reads, Stop
+from kohort.jobs.effects import Effect, Object, PatchWorkload, tell
+from kohort.jobs.errors import JobError
+from kohort.jobs.infos import originals
+from kohort.jobs.priority import Classes
+
+ADMISSION_MANAGER = "kueue-admission"
+"""Field manager of admission and Finished (JOB-54)."""
+PODS_READY_MANAGER = "kueue-job-controller-PodsReady"
+RECLAIMABLE_MANAGER = "kueue-reclaimable-pods"
+
+
+class PassReads(Reads, Classes, Protocol):
+    """What a pass looks at besides what frameworks may."""
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """The labels of a namespace; None where there is none."""
+
+    def flavor(self, name: str) -> ResourceFlavor | None:
+        """A ResourceFlavor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a pass came to: effects, and what is to follow."""
+
+    effects: tuple[Effect, ...] = ()
+    error: JobError | None = None
+    """Why the pass did not come to its end, once the effects are made."""
+    requeue_after: float | None = None
+    """Seconds after which to look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a pass, said by a step."""
+
+    requeue_after: float | None = None
+
+
+DONE = End()
+
+
+@dataclass(slots=True)
+class Pass:
+    """One pass over one job."""
+
+    framework: Framework
+    key: JobKey
+    obj: Object
+    """The job; of several members, their first with all of them under `items`."""
+    reads: PassReads
+    effects: list[Effect] = field(default_factory=list)
+    workload: Workload | None = None
+    """The Workload that stands for the job, once it is found."""
+    replaced: Workload | None = None
+    """The slice of an elastic job that a new one is to replace."""
+
+    @property
+    def manager(self) -> str:
+        """Field manager of what is the framework's own in a Workload."""
+        return f"kueue-{self.framework.resource.kind.lower()}-controller"
+
+    def tell(self, reason: str, message: str) -> None:
+        """Send an event about the job."""
+        self.effects.append(tell(self.obj, reason, message))
+
+    def write_status(self, before: Workload, after: Workload, manager: str = ADMISSION_MANAGER) -> Workload:
+        """Change the status of a Workload, if it changes."""
+        if after is not before and after.status != before.status:
+            self.effects.append(PatchWorkload(before, after, manager))
+        return self._followed(before, after)
+
+    def write_object(self, before: Workload, after: Workload) -> Workload:
+        """Change metadata or spec of a Workload, if they change."""
+        if after is not before:
+            self.effects.append(PatchWorkload(before, after, self.manager, Part.OBJECT))
+        return self._followed(before, after)
+
+    def stop(self, stop: Stop, restore_from: Workload | None) -> None:
+        """Stop the job, and restore it where a Workload has its originals (JOB-49, JOB-50)."""
+        before = originals(restore_from) if restore_from is not None else None
+        self.effects.extend(self.framework.stop(self.obj, before, stop, self.reads))
+
+    def _followed(self, before: Workload, after: Workload) -> Workload:
+        if self.workload is before:
+            self.workload = after
+        return after

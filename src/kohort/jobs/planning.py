@@ -1,0 +1,50 @@
+"""One pass over one job, from its key to a plan (§4): pure, so that it can be tried, repeated and cut short at will."""
+
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.finishing import finish, without_finalizer
+from kohort.jobs.contract import Framework, JobKey
+from kohort.jobs.effects import Object
+from kohort.jobs.errors import JobError
+from kohort.jobs.objects import is_terminating
+from kohort.jobs.passes import DONE, End, Pass, PassReads, Plan
+from kohort.jobs.scope import in_scope
+from kohort.jobs.steps import STEPS
+
+ORPHANED = "The workload's owner no longer exists"
+
+
+def plan_pass(framework: Framework, key: JobKey, obj: Object | None, ancestor: Object | None, reads: PassReads) -> Plan:
+    """What to do about a job now; `ancestor` is the owner that is queued in its place (JOB-9 to JOB-25)."""
+    this = Pass(framework, key, obj if obj is not None else {}, reads)
+    try:
+        end = _run(this, obj, ancestor)
+    except JobError as error:
+        return Plan((*this.effects, *error.effects), error)
+    return Plan(tuple(this.effects), requeue_after=end.requeue_after)
+
+
+def _run(this: Pass, obj: Object | None, ancestor: Object | None) -> End:
+    if obj is not None and this.framework.skips(obj):
+        return DONE
+    if obj is None or is_terminating(obj):
+        return _finalize(this, obj)
+    end = in_scope(this, ancestor)
+    for step in STEPS if end is None else ():
+        end = step(this)
+        if end is not None:
+            break
+    return end or DONE
+
+
+def _finalize(this: Pass, obj: Object | None) -> End:
+    """S2: the job is gone or going, and its Workloads end with it (JOB-11, JOB-58)."""
+    for each in this.framework.workloads(this.key, this.reads):
+        current = each
+        controlled = any(owner.controller for owner in each.metadata.owner_references)
+        if controlled and each.metadata.deletion_timestamp is None:
+            ended = finish(each, reasons.OWNER_NOT_FOUND, ORPHANED, this.reads.now)
+            current = this.write_status(each, ended)
+        this.write_object(current, without_finalizer(current))
+    if obj is not None:
+        this.effects.extend(this.framework.finalize(obj))
+    return DONE

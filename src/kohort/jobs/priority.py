@@ -1,0 +1,111 @@
+"""The priority of a job: the first that has a say decides (JOB-43), and a changed class is followed (JOB-35)."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from msgspec.structs import replace
+
+from kohort.api.core.nodes import PriorityClass
+from kohort.api.kueue.v1beta2 import Workload, WorkloadPriorityClass
+from kohort.api.kueue.v1beta2.workload import PriorityClassRef
+from kohort.engine.lifecycle.states import is_reserved
+from kohort.jobs.contract import Framework
+from kohort.jobs.effects import Object, tell
+from kohort.jobs.errors import RetryError
+from kohort.jobs.keys import PRIORITY_CLASS_LABEL
+from kohort.jobs.objects import labels
+from kohort.jobs.podsets import PodSet
+
+WORKLOAD_CLASS = "WorkloadPriorityClass"
+
+
+class Priority(NamedTuple):
+    """A number, and the class that it came from."""
+
+    value: int
+    ref: PriorityClassRef | None = None
+
+
+class Classes(Protocol):
+    """Where priority classes are found."""
+
+    def workload_priority_class(self, name: str) -> WorkloadPriorityClass | None:
+        """A WorkloadPriorityClass."""
+
+    def priority_class(self, name: str) -> PriorityClass | None:
+        """A PriorityClass."""
+
+    def default_priority_classes(self) -> Iterable[PriorityClass]:
+        """The PriorityClasses that are meant for pods that name none."""
+
+
+def resolve_priority(framework: Framework, obj: Object, pod_sets: Sequence[PodSet], classes: Classes) -> Priority:
+    """The priority of a job; raises RetryError for a class that is not there (JOB-43)."""
+    named = labels(obj).get(PRIORITY_CLASS_LABEL)
+    if named:
+        return _of_workload_class(obj, named, classes)
+    own = framework.priority_class(obj)
+    name = _first_class(pod_sets) if own is None else own
+    return _of_class(name, classes) if name else _default(classes)
+
+
+def _of_workload_class(obj: Object, name: str, classes: Classes) -> Priority:
+    found = classes.workload_priority_class(name)
+    if found is None:
+        why = f'WorkloadPriorityClass "{name}" not found'
+        raise RetryError(why, (tell(obj, "WorkloadPriorityClassNotFound", why, "Warning"),))
+    return Priority(found.value, PriorityClassRef(group="kueue.x-k8s.io", kind="WorkloadPriorityClass", name=name))
+
+
+def _first_class(pod_sets: Sequence[PodSet]) -> str:
+    names = ((each.template.get("spec") or {}).get("priorityClassName") for each in pod_sets)
+    return next((name for name in names if name), "")
+
+
+def _of_class(name: str, classes: Classes) -> Priority:
+    found = classes.priority_class(name)
+    if found is None:
+        raise RetryError(f'PriorityClass "{name}" not found')
+    return Priority(found.value, _pod_class(name))
+
+
+def _default(classes: Classes) -> Priority:
+    """Of several default classes the lowest, and of equal ones the first by name, so that all agree."""
+    defaults = classes.default_priority_classes()
+    lowest = min(defaults, key=lambda each: (each.value, each.metadata.name), default=None)
+    if lowest is None:
+        return Priority(0)
+    return Priority(lowest.value, _pod_class(lowest.metadata.name))
+
+
+def _pod_class(name: str) -> PriorityClassRef:
+    return PriorityClassRef(group="scheduling.k8s.io", kind="PriorityClass", name=name)
+
+
+def out_of_line(obj: Object, workloads: Iterable[Workload]) -> list[Workload]:
+    """The Workloads whose class may follow the job's, where one of them does not yet (JOB-35)."""
+    named = labels(obj).get(PRIORITY_CLASS_LABEL, "")
+    may_follow = [each for each in workloads if _may_follow(each)]
+    if all(_class_name(each) == named for each in may_follow):
+        return []
+    return sorted(may_follow, key=lambda each: _class_name(each) != named)
+
+
+def with_priority(workload: Workload, priority: Priority) -> Workload:
+    """The Workload with that priority; the same where it has it."""
+    if (workload.spec.priority, workload.spec.priority_class_ref) == priority:
+        return workload
+    spec = replace(workload.spec, priority=priority.value, priority_class_ref=priority.ref)
+    return replace(workload, spec=spec)
+
+
+def _may_follow(workload: Workload) -> bool:
+    ref = workload.spec.priority_class_ref
+    if ref is None:
+        return not is_reserved(workload)
+    return ref.kind == WORKLOAD_CLASS
+
+
+def _class_name(workload: Workload) -> str:
+    ref = workload.spec.priority_class_ref
+    return ref.name if ref is not None else ""

@@ -1,0 +1,66 @@
+"""Which jobs are ours (§3): by their namespace, their queue, and what their owners do."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.selectors import compile_selector
+from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_finished
+from kohort.jobs.effects import Object, PatchObject
+from kohort.jobs.objects import asks_for_slices, queue_name, uid
+from kohort.jobs.passes import DONE, End, Pass
+
+
+def selects_namespace(configuration: Configuration, labels: Mapping[str, str]) -> bool:
+    """Whether jobs of a namespace with these labels are managed at all (JOB-1)."""
+    return compile_selector(configuration.managed_jobs_namespace_selector).matches(labels)
+
+
+def in_scope(this: Pass, ancestor: Object | None) -> End | None:
+    """End the pass where the job is none of ours, or its owner's affair (JOB-12)."""
+    labels = this.reads.namespace_labels(this.key.namespace)
+    if labels is None or not selects_namespace(this.reads.configuration, labels):
+        return DONE
+    if ancestor is not None:
+        _follow_ancestor(this, ancestor)
+        return DONE
+    if not queue_name(this.obj) and not this.reads.configuration.manage_jobs_without_queue_name:
+        return DONE
+    return None
+
+
+def _follow_ancestor(this: Pass, ancestor: Object) -> None:
+    """Suspend a child whose owner may not run (JOB-6)."""
+    framework, obj = this.framework, this.obj
+    if framework.is_suspended(obj) or framework.finished(obj) is not None:
+        return
+    if not _must_wait(this, _newest(this, ancestor), ancestor):
+        return
+    suspended = deepcopy(obj)
+    framework.suspend(suspended)
+    this.effects.append(PatchObject(obj, suspended))
+    this.tell("Suspended", "Kueue managed child job suspended")
+
+
+def _must_wait(this: Pass, workload: Workload | None, ancestor: Object) -> bool:
+    if workload is None:
+        return True
+    gates = this.reads.gates
+    if asks_for_slices(this.obj, gates) or asks_for_slices(ancestor, gates):
+        return is_evicted(workload)
+    return not is_admitted(workload)
+
+
+def _newest(this: Pass, ancestor: Object) -> Workload | None:
+    """The ancestor's newest Workload that is not finished."""
+    name = (ancestor.get("metadata") or {}).get("name", "")
+    owned = this.reads.owned_workloads(
+        this.key.namespace, ancestor.get("apiVersion", ""), ancestor.get("kind", ""), name
+    )
+    living = [each for each in owned if _owns(ancestor, each) and not is_finished(each)]
+    return living[-1] if living else None
+
+
+def _owns(ancestor: Object, workload: Workload) -> bool:
+    return any(owner.uid == uid(ancestor) for owner in workload.metadata.owner_references)

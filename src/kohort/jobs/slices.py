@@ -1,0 +1,97 @@
+"""Elastic jobs: a job that changes in size keeps running while a larger slice of it waits for quota (JOB-80 to JOB-82).
+
+Which slices live on is `engine.lifecycle`'s to say; here they are compared with the job, resized, or replaced.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.lifecycle.slices import settle_slices
+from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
+from kohort.jobs.equivalence import is_controlled_by
+from kohort.jobs.keys import (
+    ELASTIC_JOB_ANNOTATION,
+    SLICE_NAME_ANNOTATION,
+    SLICE_REPLACEMENT_ANNOTATION,
+)
+from kohort.jobs.matching import follow_priority, fresh_workload, name_of
+from kohort.jobs.objects import asks_for_slices
+from kohort.jobs.passes import Pass
+
+
+def is_elastic(this: Pass) -> bool:
+    """Whether the job may change in size while it runs (JOB-80)."""
+    return this.framework.is_elastic and asks_for_slices(this.obj, this.reads.gates)
+
+
+def living_slices(this: Pass) -> list[Workload]:
+    """The job's Workloads that are not finished, oldest first (JOB-81)."""
+    owned = this.framework.workloads(this.key, this.reads)
+    return [each for each in owned if not is_finished(each) and is_controlled_by(each, this.obj)]
+
+
+def find_slice(this: Pass) -> bool:
+    """Take the slice that stands for the job, or say which a new one replaces; False where slices won't do (JOB-81)."""
+    current, kept = _settled(this, living_slices(this))
+    if current is None:
+        return True
+    wanted = {each.name: each.count for each in this.framework.pod_sets(this.obj, this.reads)}
+    present = {each.name: each.count for each in current.spec.pod_sets}
+    if wanted.keys() != present.keys():
+        return False
+    this.workload = current
+    if wanted != present:
+        _resize(this, current, wanted, present)
+    follow_priority(this, [this.workload or each if each is current else each for each in kept])
+    return True
+
+
+def _settled(this: Pass, living: Sequence[Workload]) -> tuple[Workload | None, Sequence[Workload]]:
+    """The slice to compare the job with, and all that live on, after those were ended that have no place any more."""
+    if len(living) <= 1:
+        return (living[0] if living else None), living
+    # A slice that is being evicted still has pods: the job must stop before anything is ended or replaced.
+    leaving = next((each for each in living if is_evicted(each) and is_reserved(each)), None)
+    if leaving is not None:
+        return leaving, living
+    settled = settle_slices(living, this.reads.now)
+    ends = {ended.metadata.name: ended for ended in settled.ended}
+    for each in living:
+        if each.metadata.name in ends:
+            this.write_status(each, ends[each.metadata.name])
+    return settled.current, [each for each in living if each.metadata.name not in ends]
+
+
+def _resize(this: Pass, current: Workload, wanted: Mapping[str, int], present: Mapping[str, int]) -> None:
+    """Change the counts in place, or have a larger slice made where quota is held already (JOB-81)."""
+    grows = any(wanted[name] > present[name] for name in wanted)
+    if not is_reserved(current) or not grows:
+        this.write_object(current, _resized(current, wanted))
+    elif not is_evicted(current):
+        this.workload, this.replaced = None, current
+
+
+def _resized(workload: Workload, counts: Mapping[str, int]) -> Workload:
+    pod_sets = tuple(replace(each, count=counts[each.name]) for each in workload.spec.pod_sets)
+    return replace(workload, spec=replace(workload.spec, pod_sets=pod_sets))
+
+
+def new_slice(this: Pass) -> Workload:
+    """The first slice of a job, or the one that replaces a smaller one (JOB-82)."""
+    fresh = fresh_workload(this, this.framework.name_extra(this.obj))
+    own = fresh.metadata
+    notes = {**own.annotations, ELASTIC_JOB_ANNOTATION: "true", SLICE_NAME_ANNOTATION: own.name}
+    if this.replaced is not None:
+        fresh = _with_templates_of(fresh, this.replaced)
+        chain = this.replaced.metadata.annotations.get(SLICE_NAME_ANNOTATION) or this.replaced.metadata.name
+        notes |= {SLICE_NAME_ANNOTATION: chain, SLICE_REPLACEMENT_ANNOTATION: name_of(this.replaced)}
+    return replace(fresh, metadata=replace(own, annotations=notes))
+
+
+def _with_templates_of(fresh: Workload, replaced: Workload) -> Workload:
+    """The slice with the templates of the one that it replaces, since those of a running job are changed (Q-10)."""
+    templates = {each.name: each.template for each in replaced.spec.pod_sets}
+    pod_sets = tuple(replace(each, template=templates[each.name]) for each in fresh.spec.pod_sets)
+    return replace(fresh, spec=replace(fresh.spec, pod_sets=pod_sets))

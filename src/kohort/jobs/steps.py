@@ -1,0 +1,313 @@
+"""The steps of a pass once the job is known to be ours, S4 to S16 (JOB-13 to JOB-25).
+
+Each either falls through (None) or ends the pass. They run in the order of `STEPS`.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+
+from msgspec.structs import replace
+
+from kohort.api.conditions import find
+from kohort.api.gates import Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import ReclaimablePod
+from kohort.api.times import parse_duration, to_timedelta
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.admission import drop_reservation
+from kohort.engine.lifecycle.eviction import release
+from kohort.engine.lifecycle.finishing import finish, job_expiry, without_finalizer
+from kohort.engine.lifecycle.pods_ready import report_readiness
+from kohort.engine.lifecycle.states import (
+    EVICTED,
+    FINISHED,
+    condition,
+    is_admitted,
+    is_evicted,
+    is_finished,
+    is_reserved,
+    put,
+    with_condition,
+)
+from kohort.jobs.contract import Composable, Stop, StopReason
+from kohort.jobs.effects import CreateWorkload, DeleteObject, PatchObject
+from kohort.jobs.errors import PermanentError, RetryError
+from kohort.jobs.infos import admitted_infos
+from kohort.jobs.keys import MULTIKUEUE_CONTROLLER
+from kohort.jobs.matching import find_match, find_prebuilt, fresh_workload, name_of
+from kohort.jobs.objects import prebuilt_name, queue_name
+from kohort.jobs.passes import (
+    DONE,
+    PODS_READY_MANAGER,
+    RECLAIMABLE_MANAGER,
+    End,
+    Pass,
+)
+from kohort.jobs.priority import resolve_priority, with_priority
+from kohort.jobs.slices import find_slice, is_elastic, living_slices, new_slice
+from kohort.kube.options import Deletion
+
+FAILED_TO_START = "FailedToStart"
+SUCCEEDED, FAILED = "Succeeded", "Failed"
+
+Step = Callable[[Pass], End | None]
+
+
+def find_workload(this: Pass) -> End | None:
+    """S4: the one Workload of the job; none where one is to be made (JOB-13)."""
+    name = prebuilt_name(this.obj, this.reads.gates)
+    if name:
+        find_prebuilt(this, name)
+    elif not is_elastic(this) or not find_slice(this):
+        find_match(this)
+    return None
+
+
+def write_conditions(this: Pass) -> End | None:
+    """S5: conditions that the framework adds (JOB-14)."""
+    workload = this.workload
+    if workload is None:
+        return None
+    changed = workload
+    for each in this.framework.conditions(this.obj, workload, this.reads):
+        known = find(changed.status.conditions, each.type)
+        if known is None or (known.status, known.reason, known.message) != (each.status, each.reason, each.message):
+            changed = with_condition(changed, each)
+    if changed is workload:
+        return None
+    this.write_status(workload, changed, this.manager)
+    return DONE
+
+
+def let_finished_go(this: Pass) -> End | None:
+    """S7: nothing holds a finished Workload back any more (JOB-16)."""
+    workload = this.workload
+    if workload is None or not is_finished(workload):
+        return None
+    this.effects.extend(this.framework.finalize(this.obj))
+    released = this.write_object(workload, without_finalizer(workload))
+    finished = condition(workload, FINISHED)
+    # Whoever finished it as the job ended has told so; others are told of here, once.
+    if released is not workload and finished is not None and finished.reason not in (SUCCEEDED, FAILED):
+        _tell_finished(this, workload)
+    return DONE
+
+
+def stop_with_deleted(this: Pass) -> End | None:
+    """S8: a Workload that is being deleted takes its job along, which then gets a new one (JOB-17)."""
+    workload = this.workload
+    if workload is None or workload.metadata.deletion_timestamp is None:
+        return None
+    this.stop(Stop(StopReason.WORKLOAD_DELETED, "Workload is deleted"), workload)
+    this.write_object(workload, without_finalizer(workload))
+    return DONE
+
+
+def hold(this: Pass) -> End | None:
+    """S9: a job that a user has to mend first holds no quota (JOB-18)."""
+    if not this.framework.on_hold(this.obj):
+        return None
+    workload = this.workload
+    if workload is not None and is_reserved(workload):
+        reads = this.reads
+        this.write_status(
+            workload, drop_reservation(workload, reasons.ON_HOLD, "Job is on hold", reads.gates, reads.now)
+        )
+    return DONE
+
+
+def finish_with_job(this: Pass) -> End | None:
+    """S10: the job has ended, and all its Workloads with it (JOB-19)."""
+    ended = this.framework.finished(this.obj)
+    if ended is None:
+        return None
+    reason = SUCCEEDED if ended.success else FAILED
+    for each in _standing_for(this):
+        this.write_status(each, finish(each, reason, ended.message, this.reads.now))
+        _tell_finished(this, each)
+    this.effects.extend(this.framework.finalize(this.obj))
+    return DONE
+
+
+def _standing_for(this: Pass) -> list[Workload]:
+    """The Workload of the job; of an elastic job every slice that lives, or a waiting one would keep its quota."""
+    slices = living_slices(this) if is_elastic(this) else []
+    latest = this.workload
+    others = [each for each in slices if latest is None or each.metadata.name != latest.metadata.name]
+    return [*([latest] if latest is not None else []), *others]
+
+
+def make_workload(this: Pass) -> End | None:
+    """S11: a job without a Workload gets one, once nothing of it runs (JOB-20, JOB-36)."""
+    if this.workload is not None:
+        return None
+    if prebuilt_name(this.obj, this.reads.gates):
+        this.stop(Stop(StopReason.NO_MATCHING_WORKLOAD, "missing workload"), None)
+        if not this.framework.is_active(this.obj):
+            raise RetryError("prebuilt workload not found")
+        return DONE
+    if this.framework.is_active(this.obj) and not is_elastic(this):
+        return DONE
+    workload = _new_workload(this)
+    this.effects.append(CreateWorkload(workload, this.obj))
+    this.tell("CreatedWorkload", f"Created Workload: {name_of(workload)}")
+    return DONE
+
+
+def _new_workload(this: Pass) -> Workload:
+    if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
+        composed = this.framework.compose(this.obj, this.reads)
+        this.effects.extend(composed.effects)
+        pod_sets = this.framework.pod_sets(this.obj, this.reads)
+        return with_priority(composed.workload, resolve_priority(this.framework, this.obj, pod_sets, this.reads))
+    return new_slice(this) if is_elastic(this) else fresh_workload(this)
+
+
+def give_back(this: Pass) -> End | None:
+    """S12: pods that will not come back need no quota (JOB-21, JOB-57)."""
+    workload = this.workload
+    if workload is None or not this.reads.gates.enabled(Gate.ReclaimablePods):
+        return None
+    reported = this.framework.reclaimable(this.obj)
+    if reported is None:
+        return None
+    given = _capped(workload, reported)
+    present = {each.name: each.count for each in workload.status.reclaimable_pods}
+    if given == present:
+        return None
+    entries = tuple(ReclaimablePod(name=name, count=count) for name, count in given.items())
+    this.write_status(workload, put(workload, replace(workload.status, reclaimable_pods=entries)), RECLAIMABLE_MANAGER)
+    return DONE
+
+
+def _capped(workload: Workload, reported: dict[str, int]) -> dict[str, int]:
+    """At most all pods of a set, and never fewer than were given back while quota is held (API-67)."""
+    kept = {each.name: each.count for each in workload.status.reclaimable_pods} if is_reserved(workload) else {}
+    given: dict[str, int] = {}
+    for each in workload.spec.pod_sets:
+        count = max(reported.get(each.name, 0), kept.get(each.name, 0))
+        if each.name in reported or each.name in kept:
+            given[each.name] = min(count, each.count)
+    return given
+
+
+def tell_readiness(this: Pass) -> End | None:
+    """S13: whether the pods are ready, where somebody waits for them (JOB-22, JOB-56)."""
+    workload = this.workload
+    if workload is None or not this.reads.configuration.waits_for_pods_ready(this.reads.gates):
+        return None
+    ready = is_admitted(workload) and this.framework.pods_ready(this.obj, this.reads)
+    told = report_readiness(workload, ready=ready, now=this.reads.now)
+    if told is workload:
+        return None
+    this.write_status(workload, told, PODS_READY_MANAGER)
+    return DONE
+
+
+def stop_evicted(this: Pass) -> End | None:
+    """S14: an evicted job stops, and its quota goes when its pods have gone (JOB-23)."""
+    workload = this.workload
+    evicted = condition(workload, EVICTED) if workload is not None else None
+    if workload is None or evicted is None or not is_evicted(workload):
+        return None
+    this.stop(Stop(StopReason.WORKLOAD_EVICTED, evicted.message, evicted.reason), workload)
+    if not this.framework.is_active(this.obj):
+        this.write_status(workload, release(workload, this.reads.gates, this.reads.now))
+    return _expire(this, workload)
+
+
+def _expire(this: Pass, workload: Workload) -> End:
+    """Delete a job some time after Kohort has given it up, where so configured (JOB-59)."""
+    text = this.reads.configuration.object_retention_policies.workloads.after_deactivated_by_kueue
+    keep = None if text is None else to_timedelta(parse_duration(text))
+    expiry = job_expiry(workload, keep)
+    if expiry is None:
+        return DONE
+    left = (expiry - this.reads.now).total_seconds()
+    if left > 0:
+        return End(requeue_after=left)
+    this.effects.append(DeleteObject(this.obj, Deletion(propagation="Background")))
+    this.tell("Deleted", "Deleted job: deactivation retention period expired")
+    this.effects.extend(this.framework.finalize(this.obj))
+    return DONE
+
+
+def start_admitted(this: Pass) -> End | None:
+    """S15: a suspended job starts once it is admitted, and tells what it waits for until then (JOB-24)."""
+    workload = this.workload
+    if workload is None or not this.framework.is_suspended(this.obj):
+        return None
+    if is_admitted(workload):
+        _start(this, workload)
+        return DONE
+    if is_reserved(workload):
+        _tell_checks(this, workload)
+    _follow_queue(this, workload)
+    return DONE
+
+
+def _start(this: Pass, workload: Workload) -> None:
+    """Start with what was admitted; where that can't work, the Workload is finished (JOB-48)."""
+    admission = workload.status.admission
+    started = f"Admitted by clusterQueue {admission.cluster_queue if admission else ''}"
+    try:
+        infos = admitted_infos(workload, this.reads.flavor, this.reads.gates)
+        if isinstance(this.framework, Composable):
+            if not _is_dispatched(this, workload):
+                this.effects.extend(this.framework.run(this.obj, infos, started, this.reads))
+            return
+        running = deepcopy(this.obj)
+        this.framework.start(running, infos)
+    except PermanentError as error:
+        this.write_status(workload, finish(workload, FAILED_TO_START, str(error), this.reads.now))
+        return
+    this.effects.append(PatchObject(this.obj, running))
+    this.tell("Started", started)
+
+
+def _is_dispatched(this: Pass, workload: Workload) -> bool:
+    """Whether the pods run in another cluster, and stay gated in this one (JOB-48)."""
+    checks = (this.reads.check_controller(each.name) for each in workload.status.admission_checks)
+    return MULTIKUEUE_CONTROLLER in checks
+
+
+def _tell_checks(this: Pass, workload: Workload) -> None:
+    checks = workload.status.admission_checks
+    waiting = [f"{each.name}: {each.message}" for each in checks if each.state == "Pending" and each.message]
+    if waiting:
+        this.tell("UpdatedAdmissionCheck", "; ".join(waiting))
+
+
+def _follow_queue(this: Pass, workload: Workload) -> None:
+    """Hand a changed queue on to the Workload (JOB-53)."""
+    wanted = queue_name(this.obj) or None
+    if not is_reserved(workload) and (workload.spec.queue_name or None) != wanted:
+        this.write_object(workload, replace(workload, spec=replace(workload.spec, queue_name=wanted)))
+
+
+def stop_unadmitted(this: Pass) -> End | None:
+    """S16: a job that runs without being admitted is stopped; pods of an elastic one are gated one by one (JOB-25)."""
+    workload = this.workload
+    if workload is not None and not is_admitted(workload) and not is_elastic(this):
+        this.stop(Stop(StopReason.NOT_ADMITTED, "Not admitted by cluster queue"), workload)
+    return DONE
+
+
+def _tell_finished(this: Pass, workload: Workload) -> None:
+    this.tell("FinishedWorkload", f"Workload '{name_of(workload)}' is declared finished")
+
+
+STEPS: tuple[Step, ...] = (
+    find_workload,
+    write_conditions,
+    let_finished_go,
+    stop_with_deleted,
+    hold,
+    finish_with_job,
+    make_workload,
+    give_back,
+    tell_readiness,
+    stop_evicted,
+    start_admitted,
+    stop_unadmitted,
+)

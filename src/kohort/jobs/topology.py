@@ -1,0 +1,81 @@
+"""What the annotations of a template ask of topology-aware scheduling (JOB-77).
+
+Annotations are validated by webhooks; what is wrong all the same, on older objects, counts as not said.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kohort.api.codec import decode_json
+from kohort.api.errors import DecodeError
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.v1beta2.workload import TopologyConstraint, TopologyRequest
+from kohort.jobs.keys import (
+    PODSET_GROUP_ANNOTATION,
+    PREFERRED_TOPOLOGY_ANNOTATION,
+    REQUIRED_TOPOLOGY_ANNOTATION,
+    SLICE_CONSTRAINTS_ANNOTATION,
+    SLICE_REQUIRED_TOPOLOGY_ANNOTATION,
+    SLICE_SIZE_ANNOTATION,
+    UNCONSTRAINED_TOPOLOGY_ANNOTATION,
+)
+from kohort.jobs.objects import whole_number
+
+TRUE_VALUES = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
+
+
+def topology_request(
+    template: Mapping[str, Any],
+    gates: FeatureGates,
+    pod_index_label: str | None = None,
+    sub_group_index_label: str | None = None,
+    sub_group_count: int | None = None,
+) -> TopologyRequest | None:
+    """The request of a pod set; None where neither template nor framework has something to say (JOB-77, JOB-79)."""
+    if not gates.enabled(Gate.TopologyAwareScheduling):
+        return None
+    notes = (template.get("metadata") or {}).get("annotations") or {}
+    request = TopologyRequest(
+        **_mode(notes),
+        **_layers(notes),
+        pod_index_label=pod_index_label,
+        sub_group_index_label=sub_group_index_label,
+        sub_group_count=sub_group_count,
+    )
+    return request if request != TopologyRequest() else None
+
+
+def _mode(notes: Mapping[str, str]) -> dict[str, Any]:
+    for annotation, field in ((REQUIRED_TOPOLOGY_ANNOTATION, "required"), (PREFERRED_TOPOLOGY_ANNOTATION, "preferred")):
+        if annotation in notes:
+            group = notes.get(PODSET_GROUP_ANNOTATION)
+            return {field: notes[annotation]} | ({"pod_set_group_name": group} if group else {})
+    unconstrained = notes.get(UNCONSTRAINED_TOPOLOGY_ANNOTATION)
+    if unconstrained in TRUE_VALUES | _FALSE:
+        return {"unconstrained": unconstrained in TRUE_VALUES}
+    return {}
+
+
+def _layers(notes: Mapping[str, str]) -> dict[str, Any]:
+    """Slices: one layer as a pair of annotations, or several as JSON; half a pair says nothing."""
+    if SLICE_CONSTRAINTS_ANNOTATION in notes:
+        return {"slice_constraints": _constraints(notes[SLICE_CONSTRAINTS_ANNOTATION])}
+    level, size = notes.get(SLICE_REQUIRED_TOPOLOGY_ANNOTATION), whole_number(notes.get(SLICE_SIZE_ANNOTATION))
+    if level is None or size is None:
+        return {}
+    return {"pod_set_slice_required_topology": level, "pod_set_slice_size": size}
+
+
+def _constraints(text: str) -> tuple[TopologyConstraint, ...]:
+    try:
+        layers = decode_json(text.encode())
+    except DecodeError:
+        return ()
+    if not isinstance(layers, list):
+        return ()
+    return tuple(
+        TopologyConstraint(topology=str(layer.get("topology", "")), size=layer.get("size", 0))
+        for layer in layers
+        if isinstance(layer, dict) and isinstance(layer.get("size"), int)
+    )

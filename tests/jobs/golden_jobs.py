@@ -1,0 +1,85 @@
+"""The recorded job cases of the real Kueue, and a stage set as theirs was (tests/golden/jobs/README.md)."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from jobs.stage import Stage
+from kohort.api.config.common import Integrations, ObjectRetentionPolicies, WorkloadRetention
+from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.meta import LabelSelector
+from kohort.jobs.contract import Framework
+from kohort.jobs.registry import registry_of
+
+FOLDER = Path(__file__).parents[1] / "golden" / "jobs"
+FLAVOR_F = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "ResourceFlavor",
+    "metadata": {"name": "f"},
+    "spec": {"nodeLabels": {"tier": "a"}, "tolerations": [{"key": "spot", "operator": "Exists"}]},
+}
+
+Json = Any
+
+
+def cases(name: str) -> list[Json]:
+    """The cases of a file."""
+    found: list[Json] = json.loads((FOLDER / f"{name}.json").read_text())
+    return found
+
+
+def gates_of(case: Json) -> FeatureGates:
+    """The gates of a case."""
+    on = set(DEFAULT_GATES.on)
+    for name, enabled in case.get("featureGates", {}).items():
+        (on.add if enabled else on.discard)(Gate[name])
+    return FeatureGates(frozenset(on))
+
+
+def configuration_of(case: Json) -> Configuration:
+    """The settings of a case."""
+    config = case.get("config") or {}
+    retention = config.get("afterDeactivatedSeconds")
+    settings = Configuration(
+        manage_jobs_without_queue_name=config.get("manageJobsWithoutQueueName", False),
+        managed_jobs_namespace_selector=_selector(config.get("namespaceSelector", "")),
+        integrations=Integrations(label_keys_to_copy=tuple(config.get("labelKeysToCopy", ()))),
+        wait_for_pods_ready=WaitForPodsReady() if config.get("waitForPodsReady") else None,
+    )
+    if retention is None:
+        return settings
+    kept = WorkloadRetention(after_deactivated_by_kueue=f"{retention}s")
+    return replace(settings, object_retention_policies=ObjectRetentionPolicies(workloads=kept))
+
+
+def _selector(text: str) -> LabelSelector:
+    key, _, value = text.partition("=")
+    return LabelSelector(match_labels={key: value} if key else {})
+
+
+def stage_of(case: Json, *frameworks: Framework) -> Stage:
+    """The stage of a case."""
+    configuration = configuration_of(case)
+    stage = Stage(registry_of(configuration, frameworks), configuration, gates_of(case))
+    for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
+        if obj["kind"] in ("ResourceFlavor", "PriorityClass", "WorkloadPriorityClass"):
+            stage.put(obj)
+    return stage
+
+
+def events_of(observed: Json) -> list[tuple[str, str, str, str]]:
+    """The events of a recorded pass."""
+    return [(each["type"], each["reason"], each["message"], each["object"]) for each in observed["events"]]
+
+
+def without_empty(value: Json) -> Json:
+    """JSON without members that say nothing, to compare what objects mean."""
+    if isinstance(value, dict):
+        kept = {name: without_empty(member) for name, member in value.items()}
+        return {name: member for name, member in kept.items() if member not in (None, {}, [])}
+    if isinstance(value, list):
+        return [without_empty(item) for item in value]
+    return value

@@ -1,0 +1,185 @@
+"""batch/v1 Jobs as the real Kueue turned them into Workloads, started and stopped them (GS-1 to GS-21)."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from jobs.golden_jobs import cases, events_of, stage_of, without_empty
+from jobs.stage import Seen, Stage
+from kohort.api.codec import from_json, to_json
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.api.merge import merge
+from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.states import ADMITTED, QUOTA_RESERVED, mark, put, true
+from kohort.jobs.building import stored
+from kohort.jobs.contract import JobKey
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.names import workload_name
+from kohort.jobs.objects import asks_for_slices
+from kohort.kube.kinds import ObjectKey
+
+Json = Any
+
+JOB = BatchJob()
+CASES = cases("job")
+QUEUED = [case for case in CASES if "workload" in case]
+STARTED = [case for case in QUEUED if "stopped" in case]
+
+
+def named(case: Json) -> str:
+    return str(case["name"])
+
+
+def key_of(case: Json) -> JobKey:
+    return JobKey("ns", case["object"]["metadata"]["name"])
+
+
+def staged(case: Json) -> Stage:
+    stage = stage_of(case, JOB)
+    stage.put(case["defaulted"])
+    return stage
+
+
+def object_of(stage: Stage, case: Json) -> Json:
+    found = dict(stage.objects["Job", ObjectKey(*key_of(case)[:2])])
+    found["metadata"] = {name: value for name, value in found["metadata"].items() if name != "resourceVersion"}
+    return without_empty(found)
+
+
+def the_workload(stage: Stage) -> Workload:
+    (workload,) = stage.workloads.values()
+    return workload
+
+
+def admit(stage: Stage, case: Json) -> None:
+    """Write the admission of the case, as the recording did: with empty messages."""
+    workload = the_workload(stage)
+    admission = from_json(case["admission"], Admission)
+    admitted = put(workload, replace(workload.status, admission=admission))
+    for each in (QUOTA_RESERVED, ADMITTED):
+        admitted = mark(admitted, each, true(each, ""), stage.now)
+    stage.put_workload(admitted)
+
+
+def evicted(stage: Stage) -> None:
+    eviction = Eviction("Preempted", "Preempted to accommodate x")
+    stage.put_workload(evict(the_workload(stage), eviction, stage.now).workload)
+
+
+async def started(case: Json) -> tuple[Stage, Seen]:
+    stage = staged(case)
+    await stage.reconcile(JOB, key_of(case))
+    admit(stage, case)
+    return stage, await stage.reconcile(JOB, key_of(case))
+
+
+def job_writes(seen: Seen) -> list[tuple[str, Json]]:
+    return [(subresource, patch) for _, kind, subresource, patch in seen.writes if kind == "Job"]
+
+
+def recorded_job_writes(observed: Json) -> list[tuple[str, Json]]:
+    """What was sent to the Job, without the empty patches that JOB-54 forbids."""
+    sent = [each for each in observed["writes"] if each["kind"] == "Job" and each["patch"]]
+    return [(each.get("subresource", ""), each["patch"]) for each in sent]
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_pod_sets_are_those_that_the_real_kueue_derived(case: Json) -> None:
+    stage = staged(case)
+    found = stored(JOB.pod_sets(case["defaulted"], stage), stage.gates)
+    shown = [{"name": each.name, "count": each.count, **to_json(each)} for each in found]
+    assert without_empty(shown) == without_empty(case["podSets"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_names_are_those_that_the_real_kueue_gave(case: Json) -> None:
+    obj, stage = case["defaulted"], staged(case)
+    extra = JOB.name_extra(obj) if asks_for_slices(obj, stage.gates) else ""
+    metadata = obj["metadata"]
+    assert workload_name(JOB.resource, metadata["name"], metadata["uid"], stage.gates, extra) == case["workloadName"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+async def test_the_first_pass_makes_the_workload_or_leaves_the_job_alone(case: Json) -> None:
+    stage = staged(case)
+    seen = await stage.reconcile(JOB, key_of(case))
+    recorded = case["firstReconcile"]
+    assert seen.events == events_of(recorded)
+    assert [(verb, kind) for verb, kind, _, _ in seen.writes] == [(w["verb"], w["kind"]) for w in recorded["writes"]]
+    assert (seen.error is not None) == ("error" in recorded)
+    if "workload" not in case:
+        assert not stage.workloads
+        return
+    made = to_json(the_workload(stage))
+    made["spec"].pop("podSets")
+    for generated in ("uid", "resourceVersion", "creationTimestamp", "generation"):
+        made["metadata"].pop(generated)
+    expected = case["workload"]
+    assert without_empty({"metadata": made["metadata"], "spec": made["spec"]}) == without_empty(expected)
+
+
+@pytest.mark.parametrize("case", QUEUED, ids=named)
+async def test_a_second_pass_over_a_waiting_job_writes_nothing(case: Json) -> None:
+    stage = staged(case)
+    await stage.reconcile(JOB, key_of(case))
+    assert await stage.reconcile(JOB, key_of(case)) == Seen()
+
+
+@pytest.mark.parametrize("case", QUEUED, ids=named)
+async def test_an_admitted_job_starts_with_one_write(case: Json) -> None:
+    stage, seen = await started(case)
+    assert seen.events == events_of(case["start"])
+    assert job_writes(seen) == recorded_job_writes(case["start"])
+    assert object_of(stage, case) == without_empty(case["started"])
+    if "workloadStatusAfterStart" in case:
+        assert conditions(to_json(the_workload(stage).status)) == conditions(case["workloadStatusAfterStart"])
+
+
+def conditions(status: Json) -> Json:
+    members = ("type", "status", "reason", "message")
+    found = [tuple(each[member] for member in members) for each in status["conditions"]]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("case", STARTED, ids=named)
+async def test_a_pass_over_a_running_job_writes_nothing(case: Json) -> None:
+    stage, _ = await started(case)
+    assert case["steadyWrites"] == []
+    assert await stage.reconcile(JOB, key_of(case)) == Seen()
+
+
+@pytest.mark.parametrize("case", STARTED, ids=named)
+async def test_an_evicted_job_is_what_it_was_before_it_started(case: Json) -> None:
+    stage, _ = await started(case)
+    evicted(stage)
+    seen = await stage.reconcile(JOB, key_of(case))
+    assert seen.events == events_of(case["stop"])
+    assert job_writes(seen) == recorded_job_writes(case["stop"])
+    assert object_of(stage, case) == without_empty(case["stopped"])
+    status = to_json(the_workload(stage).status)
+    assert conditions(status) == conditions(case["workloadStatusAfterStop"])
+    assert status["accumulatedPastExecutionTimeSeconds"] == 0
+    assert "admission" not in status
+    assert await stage.reconcile(JOB, key_of(case)) == Seen()
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "statuses" in case], ids=named)
+def test_statuses_are_read_as_the_real_kueue_reads_them(case: Json) -> None:
+    stage = staged(case)
+    for told in case["statuses"]:
+        obj = merge(case["defaulted"], {"status": told["status"]})
+        ended = JOB.finished(obj)
+        assert (ended is not None) == told["finished"]["finished"]
+        if ended is not None:
+            assert (ended.success, ended.message) == (told["finished"]["success"], told["finished"]["message"])
+        assert JOB.is_active(obj) == told["active"]
+        assert JOB.is_suspended(obj) == told["suspended"]
+        assert JOB.pods_ready(obj, stage) == told["podsReady"]
+        assert JOB.reclaimable(obj) == {each["name"]: each["count"] for each in told["reclaimable"]}
+
+
+@pytest.mark.parametrize("case", CASES, ids=named)
+def test_pods_are_selected_as_the_real_kueue_does(case: Json) -> None:
+    assert JOB.pod_selector(case["object"]) == case["podLabelSelector"]

@@ -1,0 +1,66 @@
+"""Which edits of a Job end its Workload, as the real Kueue saw it (JOB-32, JOB-65)."""
+
+from typing import Any
+
+import pytest
+
+from jobs.golden_jobs import cases, stage_of
+from jobs.stage import Stage
+from jobs.test_golden_job_flows import admit
+from kohort.jobs.contract import JobKey
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.kube.kinds import ObjectKey
+
+Json = Any
+JOB = BatchJob()
+KEY = JobKey("ns", "etl")
+OBJECT_KEY = ObjectKey("ns", "etl")
+ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "flavors": {"cpu": "f"}, "count": 3}]}
+
+ETL: Json = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {
+        "name": "etl",
+        "namespace": "ns",
+        "uid": "0a1b2c3d-0000-4000-8000-000000000001",
+        "labels": {"kueue.x-k8s.io/queue-name": "q"},
+    },
+    "spec": {
+        "parallelism": 3,
+        "completions": 9,
+        "suspend": True,
+        "template": {
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [
+                    {"name": "c", "image": "registry.test/c:1", "resources": {"requests": {"cpu": "1"}}},
+                ],
+            }
+        },
+    },
+}
+
+
+async def staged(workload: str) -> Stage:
+    stage = stage_of({"featureGates": {"TopologyAwareScheduling": False}}, JOB)
+    stage.put(ETL)
+    await stage.reconcile(JOB, KEY)
+    if workload == "admitted":
+        admit(stage, {"workload": "job-etl-4af5e", "admission": ADMISSION})
+        await stage.reconcile(JOB, KEY)
+    return stage
+
+
+@pytest.mark.parametrize("case", cases("equivalence"), ids=lambda case: f"{case['edit']}, {case['workload']}")
+async def test_an_edit_ends_the_workload_where_the_real_kueue_says_so(case: Json) -> None:
+    stage = await staged(case["workload"])
+    before = dict(stage.workloads)
+    stage.patch("Job", OBJECT_KEY, case["patch"])
+    seen = await stage.reconcile(JOB, KEY)
+    assert [(reason, message) for _, reason, message, _ in seen.events] == [
+        (each["reason"], each["message"]) for each in case["events"]
+    ]
+    assert seen.error == case["error"]
+    if case["matches"]:
+        assert stage.workloads.keys() == before.keys()

@@ -1,0 +1,142 @@
+"""Lives of batch/v1 Jobs, pass by pass, as the real Kueue led them (GS-3 to GS-21)."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from jobs.golden_jobs import cases, events_of, stage_of, without_empty
+from jobs.stage import Seen, Stage
+from kohort.api.codec import from_json, to_json
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState
+from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
+from kohort.jobs.contract import JobKey
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.kube.kinds import ObjectKey
+
+Json = Any
+JOB = BatchJob()
+
+DIFFERENT = {
+    "recreated job, old workload pending (upstream rewrites it, see DEV-8)",
+    "nested owners",
+    "elastic: up, up while pending, admitted, down, evicted",
+}
+"""Flows that differ on purpose, or need frameworks that are not built in; `test_reconciling` has their own tests."""
+
+FLOWS = [case for case in cases("flows-job") if case["name"] not in DIFFERENT]
+
+
+def play(stage: Stage, step: Json) -> None:
+    """Do what a step of a flow does to the world."""
+    match step["do"]:
+        case "create":
+            stage.put(step["defaulted"])
+        case "create without webhooks":
+            stage.put(step["object"])
+        case "patch" | "patch status":
+            if step.get("allowed", True):
+                stage.patch(step["kind"], ObjectKey("ns", step["objectName"]), timed(stage, step["patch"]))
+        case "delete":
+            stage.delete(step["kind"], ObjectKey("ns", step["objectName"]))
+        case "admit workload":
+            admit(stage, step)
+        case "evict workload":
+            workload = stage.workloads[ObjectKey("ns", step["workload"])]
+            stage.put_workload(evict(workload, Eviction(step["reason"], step["message"]), stage.now).workload)
+        case "advance clock":
+            stage.advance(step["seconds"])
+        case unknown:
+            raise AssertionError(unknown)
+
+
+def timed(stage: Stage, patch: Json) -> Json:
+    """The patch with the times that the fixtures leave out."""
+    now = stage.now.isoformat().replace("+00:00", "Z")
+    status = patch.get("status") or {}
+    for member in ("admissionChecks", "conditions"):
+        for each in status.get(member) or ():
+            each.setdefault("lastTransitionTime", now)
+            each.setdefault("reason", "Recorded")
+            if member == "admissionChecks":
+                each.pop("reason")
+    return patch
+
+
+def admit(stage: Stage, step: Json) -> None:
+    workload = stage.workloads[ObjectKey("ns", step["workload"])]
+    status = replace(workload.status, admission=from_json(step["admission"], Admission))
+    checks = timed(stage, {"status": {"admissionChecks": step.get("admissionChecks", [])}})["status"]["admissionChecks"]
+    if checks:
+        status = replace(status, admission_checks=tuple(from_json(each, AdmissionCheckState) for each in checks))
+    admitted = without_condition(put(workload, status), EVICTED)
+    for each in (QUOTA_RESERVED, ADMITTED):
+        admitted = mark(admitted, each, true(each, ""), stage.now)
+    stage.put_workload(admitted)
+
+
+def shown(workload: Workload) -> Json:
+    """A Workload as the fixtures show it."""
+    head = workload.metadata
+    return {
+        "annotations": head.annotations,
+        "conditions": {
+            each.type: {"message": each.message, "reason": each.reason, "status": each.status}
+            for each in workload.status.conditions
+        },
+        "finalizers": list(head.finalizers),
+        "hasAdmission": workload.status.admission is not None,
+        "labels": head.labels,
+        "name": head.name,
+        "owners": [
+            f"{own.kind}/{own.name}{' (controller)' if own.controller else ''}" for own in head.owner_references
+        ],
+        "podSets": [{"count": each.count, "name": each.name} for each in workload.spec.pod_sets],
+        "queueName": workload.spec.queue_name or "",
+        **(
+            {"reclaimablePods": [to_json(each) for each in workload.status.reclaimable_pods]}
+            if workload.status.reclaimable_pods
+            else {}
+        ),
+    }
+
+
+def told(events: list[tuple[str, str, str, str]], *, is_repeated: bool) -> list[tuple[str, str, str, str]]:
+    """The events, without a FinishedWorkload that was told before (Q-3)."""
+    return [each for each in events if not (is_repeated and each[1] == "FinishedWorkload")]
+
+
+def sent(seen: Seen) -> list[tuple[str, str]]:
+    return [(kind, subresource) for _, kind, subresource, _ in seen.writes]
+
+
+def recorded(observed: Json) -> list[tuple[str, str]]:
+    """What was sent, without the empty patches that JOB-54 forbids."""
+    return [(w["kind"], w.get("subresource", "")) for w in observed["writes"] if w.get("patch") != {}]
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: flow["name"])
+async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
+    stage = stage_of(flow, JOB)
+    finished = False
+    for step in flow["steps"]:
+        if step["do"] != "reconcile":
+            play(stage, step)
+            continue
+        observed = step["observed"]
+        namespace, name = step["key"].split("/")
+        seen = await stage.reconcile(JOB, JobKey(namespace, name))
+        assert seen.events == told(events_of(observed), is_repeated=finished), step
+        finished |= any(reason == "FinishedWorkload" for _, reason, _, _ in seen.events)
+        assert sent(seen) == recorded(observed), step
+        assert seen.error == observed.get("error")
+        assert seen.requeue_after == observed.get("requeueAfterSeconds")
+        workloads = sorted(stage.workloads.values(), key=lambda each: each.metadata.name)
+        expected = sorted(step["workloads"], key=lambda each: str(each["name"]))
+        assert [without_empty(shown(each)) for each in workloads] == without_empty(expected), step
+        if "objectAfter" in step:
+            after = dict(stage.objects.get(("Job", ObjectKey(namespace, name)), {"metadata": {}}))
+            after["metadata"] = {key: value for key, value in after["metadata"].items() if key != "resourceVersion"}
+            assert without_empty(after) == without_empty(step["objectAfter"] or {})
