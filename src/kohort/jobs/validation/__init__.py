@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kohort.api.fields import FieldError
 from kohort.api.gates import Gate
 from kohort.jobs.contract import Framework
-from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.facts import JobFacts, should_manage
 from kohort.jobs.defaulting.webhook_only import Propagator
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.parents import PodParent
@@ -32,6 +32,8 @@ def validate_job(
 
 
 def _own_errors(framework: Framework, new: Object, old: Object | None, facts: JobFacts) -> list[FieldError]:
+    if isinstance(framework, PodParent) and not should_manage(new, facts):
+        return []
     if old is None:
         return framework.validate_create(new, facts.reads)
     return framework.validate_update(old, new, facts.reads)

@@ -1,0 +1,45 @@
+"""What may change of a StatefulSet that is queued: not its size, except to zero and back, nor its pods' shape."""
+
+from collections.abc import Iterator
+
+from kohort.api.fields import ROOT, FieldError, forbidden, invalid
+from kohort.engine.lifecycle.states import is_on_hold
+from kohort.jobs.contract import Reads
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.pods.shape import IMMUTABLE, shape_change_errors
+from kohort.jobs.frameworks.statefulset.sets import replicas_of, set_workload_name
+from kohort.jobs.objects import metadata
+from kohort.kube.kinds import ObjectKey
+
+REPLICAS = ROOT / "spec" / "replicas"
+POD_SPEC = ROOT / "spec" / "template" / "spec"
+RULE = "JOB-178"
+
+
+def change_errors(old: Object, new: Object, reads: Reads) -> list[FieldError]:
+    """Problems of a change; a set without replicas may get other pods (DEV-5)."""
+    if replicas_of(old) == 0:
+        return list(_scale_up_errors(old, new, reads))
+    return [*shape_change_errors(_pod_spec(new), _pod_spec(old), POD_SPEC), *_resize_errors(old, new)]
+
+
+def _pod_spec(obj: Object) -> Object:
+    spec: Object = ((obj.get("spec") or {}).get("template") or {}).get("spec") or {}
+    return spec
+
+
+def _resize_errors(old: Object, new: Object) -> Iterator[FieldError]:
+    if replicas_of(new) not in (0, replicas_of(old)):
+        yield invalid(REPLICAS, replicas_of(new), IMMUTABLE, RULE)
+
+
+def _scale_up_errors(old: Object, new: Object, reads: Reads) -> Iterator[FieldError]:
+    if replicas_of(new) == 0:
+        return
+    if (new.get("status") or {}).get("replicas"):
+        yield forbidden(REPLICAS, "scaling down is still in progress", RULE)
+        return
+    namespace = metadata(old).get("namespace", "")
+    workload = reads.workload(ObjectKey(namespace, set_workload_name(old, reads.gates)))
+    if workload is not None and not is_on_hold(workload):
+        yield forbidden(REPLICAS, "workload from previous scale-down is still being deleted", RULE)

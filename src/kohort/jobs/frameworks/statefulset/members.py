@@ -1,0 +1,91 @@
+"""The pods of a StatefulSet: each is made a member of the set's group, once (JOB-177)."""
+
+from collections.abc import Iterable
+from copy import deepcopy
+
+from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+from kohort.jobs.contract import JobKey, Reads
+from kohort.jobs.defaulting.facts import set_annotation, set_label
+from kohort.jobs.effects import Object, PatchObject
+from kohort.jobs.frameworks.pods.members import group_name, is_terminated
+from kohort.jobs.frameworks.pods.writes import release
+from kohort.jobs.frameworks.statefulset.sets import (
+    FRAMEWORK,
+    POD_INDEX_LABEL,
+    STATEFULSETS,
+    replicas_of,
+    set_workload_name,
+)
+from kohort.jobs.keys import (
+    MANAGED_LABEL,
+    POD_GROUP_FAST_ADMISSION_ANNOTATION,
+    POD_GROUP_NAME,
+    POD_GROUP_SERVING_ANNOTATION,
+    POD_GROUP_TOTAL_COUNT_ANNOTATION,
+    POD_INDEX_LABEL_ANNOTATION,
+    PREBUILT_WORKLOAD,
+    ROLE_HASH_ANNOTATION,
+    SUSPENDING_PARENT_ANNOTATION,
+)
+from kohort.jobs.objects import annotations, controller_owner, is_terminating, labels, metadata, queue_name
+from kohort.jobs.passes import PassReads, Plan
+from kohort.kube.kinds import ObjectKey
+
+ROLE = "main"
+
+
+def is_member(pod: Object) -> bool:
+    """Whether a StatefulSet gates the pod."""
+    return annotations(pod).get(SUSPENDING_PARENT_ANNOTATION) == FRAMEWORK
+
+
+def set_of(pod: Object, reads: Reads) -> Iterable[JobKey]:
+    """The StatefulSet to look at again when a pod comes."""
+    owner = controller_owner(pod)
+    if owner is not None and is_member(pod) and _is_set(owner["apiVersion"], owner["kind"]):
+        yield JobKey(metadata(pod).get("namespace", ""), owner["name"])
+
+
+def _is_set(api_version: str, kind: str) -> bool:
+    return (api_version, kind) == (STATEFULSETS.api_version, STATEFULSETS.kind)
+
+
+def plan_member(obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
+    """Make a pod a member of its set's group; let one go that is over."""
+    if is_terminated(obj) or is_terminating(obj):
+        return Plan(release(obj))
+    owner = next(iter(set_of(obj, reads)), None)
+    parent = reads.get(STATEFULSETS, ObjectKey(owner.namespace, owner.name)) if owner is not None else None
+    if parent is None:
+        return Plan()
+    member = deepcopy(obj)
+    if group_name(obj) == set_workload_name(parent, reads.gates):
+        _follow_queue(member, parent)
+    elif queue_name(parent) or reads.configuration.manage_jobs_without_queue_name:
+        _stamp(member, parent, reads)
+    return Plan((PatchObject(obj, member),) if member != obj else ())
+
+
+def _follow_queue(member: Object, parent: Object) -> None:
+    if queue_name(parent):
+        set_label(member, QUEUE_NAME_LABEL, queue_name(parent))
+
+
+def _stamp(member: Object, parent: Object, reads: Reads) -> None:
+    name = set_workload_name(parent, reads.gates)
+    set_label(member, MANAGED_LABEL, "true")
+    _follow_queue(member, parent)
+    priority_class = labels(parent).get(PRIORITY_CLASS_LABEL)
+    if priority_class:
+        set_label(member, PRIORITY_CLASS_LABEL, priority_class)
+    stamps = {
+        PREBUILT_WORKLOAD: name,
+        POD_GROUP_NAME: name,
+        POD_GROUP_TOTAL_COUNT_ANNOTATION: str(replicas_of(parent)),
+        POD_GROUP_FAST_ADMISSION_ANNOTATION: "true",
+        POD_GROUP_SERVING_ANNOTATION: "true",
+        POD_INDEX_LABEL_ANNOTATION: POD_INDEX_LABEL,
+        ROLE_HASH_ANNOTATION: ROLE,
+    }
+    for key, value in stamps.items():
+        set_annotation(member, key, value)

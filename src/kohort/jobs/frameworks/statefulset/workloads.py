@@ -1,0 +1,176 @@
+"""The Workload of a StatefulSet: made when the set has replicas, on hold while it has none (JOB-176, JOB-178)."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+
+from msgspec.structs import replace
+
+from kohort.api.gates import Gate
+from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
+from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL, QUEUE_NAME_LABEL
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import WorkloadSpec
+from kohort.api.meta import ObjectMeta, OwnerReference
+from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.admission import drop_reservation
+from kohort.engine.lifecycle.states import is_evicted, is_finished, is_on_hold, is_reserved
+from kohort.engine.lifecycle.writes import Part
+from kohort.jobs.building import copied_annotations, stored, with_demand
+from kohort.jobs.defaulting.facts import set_label
+from kohort.jobs.effects import CreateWorkload, Effect, Object, PatchObject, PatchWorkload, tell
+from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS
+from kohort.jobs.frameworks.pods.parents import PodParent
+from kohort.jobs.frameworks.pods.writes import drop_gates
+from kohort.jobs.frameworks.statefulset.sets import (
+    POD_INDEX_LABEL,
+    STATEFULSETS,
+    is_outgoing,
+    replicas_of,
+    set_workload_name,
+)
+from kohort.jobs.keys import (
+    ADMISSION_GATE,
+    GROUP_WORKLOAD_ANNOTATION,
+    JOB_OWNER_GVK_ANNOTATION,
+    JOB_OWNER_NAME_ANNOTATION,
+    MULTIKUEUE_ORIGIN_LABEL,
+    TOPOLOGY_GATE,
+)
+from kohort.jobs.objects import annotations, is_terminating, labels, metadata, queue_name, uid
+from kohort.jobs.passes import PassReads, Plan
+from kohort.jobs.podsets import PodSet
+from kohort.jobs.priority import resolve_priority, with_priority
+from kohort.jobs.scope import selects_namespace
+from kohort.jobs.topology import topology_request
+from kohort.kube.kinds import ObjectKey
+
+MANAGER = "kueue-statefulset-controller"
+OWNER_GVK = f"{STATEFULSETS.api_version}, Kind={STATEFULSETS.kind}"
+ON_HOLD = "StatefulSet scaled to zero; workload on hold"
+NO_LONGER_ON_HOLD = "Workload no longer on hold; waiting for quota reservation"
+
+
+def plan_set(framework: PodParent, obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
+    """What a StatefulSet, its pods and its Workload need now."""
+    if not _is_ours(obj, ancestor, reads):
+        return Plan()
+    key = ObjectKey(metadata(obj).get("namespace", ""), set_workload_name(obj, reads.gates))
+    pods = reads.find(PODS, BY_GROUP, f"{key.namespace}/{key.name}")
+    workload = reads.workload(key)
+    settled = _new(framework, obj, reads) if workload is None else _in_line(obj, workload, reads)
+    return Plan((*_pods_in_line(obj, pods), *settled))
+
+
+def _is_ours(obj: Object, ancestor: Object | None, reads: PassReads) -> bool:
+    """JOB-2; a set that is being deleted is left to garbage collection."""
+    namespace = reads.namespace_labels(metadata(obj).get("namespace", ""))
+    if namespace is None or not selects_namespace(reads.configuration, namespace):
+        return False
+    if ancestor is not None or is_terminating(obj):
+        return False
+    return bool(queue_name(obj)) or reads.configuration.manage_jobs_without_queue_name
+
+
+# Pods
+
+
+def _pods_in_line(obj: Object, pods: Sequence[Object]) -> list[Effect]:
+    effects: list[Effect] = []
+    for pod in pods:
+        changed = deepcopy(pod)
+        if replicas_of(obj) and queue_name(obj):
+            set_label(changed, QUEUE_NAME_LABEL, queue_name(obj))
+        if is_outgoing(pod, obj):
+            drop_gates(changed, ADMISSION_GATE, TOPOLOGY_GATE)
+        if changed != pod:
+            effects.append(PatchObject(pod, changed))
+    return effects
+
+
+# The Workload
+
+
+def _new(framework: PodParent, obj: Object, reads: PassReads) -> tuple[Effect, ...]:
+    """A Workload where the set wants pods; on a worker cluster it comes from the manager (JOB-176)."""
+    if not replicas_of(obj) or MULTIKUEUE_ORIGIN_LABEL in labels(obj):
+        return ()
+    pod_sets = [_pod_set(obj, reads)]
+    head = ObjectMeta(
+        name=set_workload_name(obj, reads.gates),
+        namespace=metadata(obj).get("namespace", ""),
+        labels={JOB_UID_LABEL: uid(obj)},
+        annotations={**copied_annotations(obj, reads.configuration, reads.gates), **_marks(obj)},
+        owner_references=(_owner(obj),),
+        finalizers=(RESOURCE_IN_USE_FINALIZER,),
+    )
+    built = Workload(metadata=head, spec=WorkloadSpec(pod_sets=stored(pod_sets, reads.gates)))
+    priority = resolve_priority(framework, obj, pod_sets, reads)
+    told = tell(obj, "CreatedWorkload", f"Created Workload: {head.namespace}/{head.name}")
+    return CreateWorkload(with_priority(with_demand(built, obj), priority), obj), told
+
+
+def _pod_set(obj: Object, reads: PassReads) -> PodSet:
+    template = (obj.get("spec") or {}).get("template") or {}
+    request = topology_request(template, reads.gates, POD_INDEX_LABEL)
+    return PodSet("main", replicas_of(obj), {"spec": deepcopy(template.get("spec") or {})}, topology_request=request)
+
+
+def _owner(obj: Object) -> OwnerReference:
+    name = metadata(obj).get("name", "")
+    return OwnerReference(api_version=STATEFULSETS.api_version, kind=STATEFULSETS.kind, name=name, uid=uid(obj))
+
+
+def _marks(obj: Object) -> dict[str, str]:
+    return {
+        GROUP_WORKLOAD_ANNOTATION: "true",
+        JOB_OWNER_GVK_ANNOTATION: OWNER_GVK,
+        JOB_OWNER_NAME_ANNOTATION: metadata(obj).get("name", ""),
+    }
+
+
+def _in_line(obj: Object, workload: Workload, reads: PassReads) -> list[Effect]:
+    """Owner, queue, gates and size as the set has them now, and held or not by its number of replicas (JOB-178)."""
+    followed = _followed(obj, workload, reads)
+    effects: list[Effect] = []
+    if followed is not workload:
+        effects.append(PatchWorkload(workload, followed, MANAGER, Part.OBJECT))
+    if _gated_by(followed) != _gated_by(workload):
+        effects.append(tell(obj, "UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{_gated_by(followed)}"'))
+    held = _held(obj, followed, reads)
+    if held is not followed:
+        effects.append(PatchWorkload(followed, held, MANAGER))
+    return effects
+
+
+def _followed(obj: Object, workload: Workload, reads: PassReads) -> Workload:
+    head, spec = workload.metadata, workload.spec
+    noted = dict(head.annotations)
+    if reads.gates.enabled(Gate.AdmissionGatedBy):
+        noted.pop(ADMISSION_GATED_BY_ANNOTATION, None)
+        gated_by = annotations(obj).get(ADMISSION_GATED_BY_ANNOTATION)
+        noted |= {ADMISSION_GATED_BY_ANNOTATION: gated_by} if gated_by else {}
+    owners = head.owner_references
+    if replicas_of(obj) and all(owner.uid != uid(obj) for owner in owners):
+        owners, noted = (*owners, _owner(obj)), noted | _marks(obj)
+    if replicas_of(obj):
+        spec = replace(spec, queue_name=queue_name(obj) or None)
+    if replicas_of(obj) and is_on_hold(workload):
+        spec = replace(spec, pod_sets=stored([_pod_set(obj, reads)], reads.gates))
+    followed = replace(workload, metadata=replace(head, annotations=noted, owner_references=owners), spec=spec)
+    return workload if followed == workload else followed
+
+
+def _gated_by(workload: Workload) -> str:
+    return workload.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
+
+
+def _held(obj: Object, workload: Workload, reads: PassReads) -> Workload:
+    if replicas_of(obj):
+        if not is_on_hold(workload):
+            return workload
+        reason = reasons.of_controller(reasons.PENDING_EVALUATION, reads.gates)
+        return drop_reservation(workload, reason, NO_LONGER_ON_HOLD, reads.gates, reads.now)
+    is_used = is_reserved(workload) and not is_evicted(workload) and not is_finished(workload)
+    if not is_used or workload.spec.active is False:
+        return workload
+    return drop_reservation(workload, reasons.ON_HOLD, ON_HOLD, reads.gates, reads.now)
