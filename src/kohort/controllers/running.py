@@ -12,6 +12,8 @@ from kohort.controllers.queues.keeping import Keeper
 from kohort.controllers.queues.local_queues import LocalQueues
 from kohort.controllers.queues.priorities import PriorityClasses
 from kohort.controllers.queues.tallies import Tallies
+from kohort.controllers.scheduling.scheduler import scheduling
+from kohort.controllers.workloads.controller import reconciling_workloads
 from kohort.controllers.world import World
 
 
@@ -33,6 +35,13 @@ def keepers(world: World) -> list[Keeper[Any]]:
 @asynccontextmanager
 async def controlling(world: World) -> AsyncIterator[None]:
     """Core controllers at work for as long as the block lasts."""
+    async with scheduling(world), reconciling_workloads(world), keeping(world):
+        yield
+
+
+@asynccontextmanager
+async def keeping(world: World) -> AsyncIterator[None]:
+    """The controllers of everything but Workloads at work for as long as the block lasts."""
     started = keepers(world)
     for each in started:
         each.start()

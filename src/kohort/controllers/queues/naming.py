@@ -5,11 +5,11 @@ from typing import Final
 
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor, Workload
 
-FLAVOR: Final = "flavor"
-CHECK: Final = "check"
-TOPOLOGY: Final = "topology"
-CLUSTER_QUEUE: Final = "cluster queue"
-PRIORITY_CLASS: Final = "priority class"
+FLAVOR: Final = "names flavor"
+CHECK: Final = "names check"
+TOPOLOGY: Final = "names topology"
+CLUSTER_QUEUE: Final = "names cluster queue"
+PRIORITY_CLASS: Final = "names priority class"
 """Names of indices: whom an object names."""
 
 

@@ -1,0 +1,244 @@
+"""An API server in memory that has Kueue's kinds, with core controllers at work on it, all in virtual time.
+
+Webhooks are called as functions: what they refuse and change is the same, and no wire is needed.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
+from typing import Any
+
+from embedded.collector.worlds import Meddler
+from embedded.controllers.workshops import time_passing
+from embedded.server.clusters import ADMIN, Cluster, Object, Reply
+from kohort.api.codec import Json
+from kohort.api.crds import WebhookService, definitions
+from kohort.api.errors import DecodeError
+from kohort.api.gates import DEFAULT_GATES, FeatureGates
+from kohort.api.kinds import kind_of
+from kohort.api.kueue.admission import is_undecodable
+from kohort.api.kueue.conversion import V1BETA2, convert
+from kohort.api.kueue.group import GROUP
+from kohort.api.kueue.webhooks import MUTATED_ON_CREATE, mutate_on_create, webhook_errors
+from kohort.api.schema import schema_of
+from kohort.api.structural import default, validate
+from kohort.controllers.running import controlling
+from kohort.controllers.world import ManagerSettings, World, always, running_world
+from kohort.embedded.admission.attributes import Attributes, Silent
+from kohort.embedded.auth.jwt import Signer
+from kohort.embedded.server.core import Core, Parts
+from kohort.embedded.store import Store
+from kohort.kube.certificates import new_key
+from kohort.kube.client import Client
+from kohort.kube.clock import VirtualClock
+from kohort.kube.errors import StatusError, forbidden
+from kohort.metrics.kueue import KueueMetrics
+from kohort.metrics.registry import Registry
+
+USUAL = ManagerSettings()
+LONG = 30.0
+STEP = 0.1
+
+
+class Webhooks(Silent):
+    """Kueue's admission webhooks, in the place where an API server would call them."""
+
+    def __init__(self, gates: FeatureGates = DEFAULT_GATES) -> None:
+        self._gates = gates
+
+    async def mutate(self, attributes: Attributes) -> Object | None:
+        found, resource = attributes.object, attributes.resource
+        if resource.group != GROUP or attributes.verb != "CREATE" or found is None or attributes.subresource:
+            return None
+        kind = kind_of(found["apiVersion"], found["kind"])
+        if kind is None or resource.kind not in MUTATED_ON_CREATE:
+            return None
+        unreadable = [error for error in validate(found, schema_of(kind)) if is_undecodable(error)]
+        if unreadable:
+            raise StatusError(400, "BadRequest", "; ".join(map(str, unreadable)))
+        return dict(default(mutate_on_create(found, self._gates), schema_of(kind)))
+
+    async def validate(self, attributes: Attributes) -> None:
+        found, resource = attributes.object, attributes.resource
+        if resource.group != GROUP or found is None or attributes.verb not in ("CREATE", "UPDATE"):
+            return
+        if attributes.subresource and (resource.kind, attributes.subresource) != ("Workload", "status"):
+            return
+        old = None if attributes.old is None else convert(attributes.old, V1BETA2)
+        try:
+            errors = webhook_errors(convert(found, V1BETA2), old, self._gates)
+        except DecodeError as error:
+            raise StatusError(400, "BadRequest", str(error)) from None
+        if errors:
+            raise forbidden(attributes.about, "; ".join(map(str, errors)))
+
+
+async def answer_conversion(_client: Mapping[str, Any], review: Json, _seconds: float) -> Json:
+    """What the conversion webhook would answer."""
+    request = review["request"]
+    objects = [convert(each, request["desiredAPIVersion"]) for each in request["objects"]]
+    response = {"uid": request["uid"], "convertedObjects": objects, "result": {"status": "Success"}}
+    return {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
+
+
+@cache
+def kueue_kinds() -> tuple[Object, ...]:
+    return tuple(definitions(WebhookService()))
+
+
+@asynccontextmanager
+async def kueue_cluster(gates: FeatureGates = DEFAULT_GATES) -> AsyncIterator[Cluster]:
+    """A server with Kueue's kinds and their webhooks, and nobody at work on it."""
+    clock = VirtualClock()
+    store = await Store.open(None, clock=lambda: clock.wall().timestamp())
+    core = Core(Parts(store, clock, Signer(new_key()), b"authority", plugins=(Webhooks(gates),)))
+    core.remote.post = answer_conversion  # type: ignore[assignment, method-assign]
+    await core.start()
+    cluster = Cluster(core, clock)
+    try:
+        for definition in kueue_kinds():
+            await cluster.create(definition)
+        yield cluster
+    finally:
+        await core.close()
+        await store.close()
+
+
+class House:
+    """A cluster and the controllers that keep it."""
+
+    def __init__(self, cluster: Cluster, world: World, meddler: Meddler) -> None:
+        self.cluster = cluster
+        self.world = world
+        self.meddler = meddler
+        self.clock = cluster.clock
+
+    async def create(self, *found: Object) -> None:
+        for each in found:
+            await self.cluster.create(each)
+
+    def path(self, kind: str, name: str, namespace: str = "default", version: str = V1BETA2) -> str:
+        head = {"apiVersion": version, "kind": kind, "metadata": {"namespace": namespace}}
+        return f"{self.cluster.place(head)}/{name}"
+
+    async def ask(self, kind: str, name: str, namespace: str = "default") -> Reply:
+        return await self.cluster.ask("GET", self.path(kind, name, namespace))
+
+    async def get(self, kind: str, name: str, namespace: str = "default") -> Object:
+        return await self.cluster.get(self.path(kind, name, namespace))
+
+    async def merge(self, kind: str, name: str, patch: Object, subresource: str = "") -> None:
+        place = self.path(kind, name) + (f"/{subresource}" if subresource else "")
+        reply = await self.cluster.merge(place, patch)
+        assert reply.status == 200, reply
+
+    async def delete(self, kind: str, name: str) -> None:
+        reply = await self.cluster.ask("DELETE", self.path(kind, name))
+        assert reply.status == 200, reply
+
+    async def later(self, seconds: float) -> None:
+        """Let time pass, in steps small enough for all to do their work."""
+        for _ in range(round(seconds / STEP)):
+            await self.clock.advance(STEP)
+
+    async def until(self, holds: Callable[[Object], bool], kind: str, name: str, namespace: str = "default") -> Object:
+        """The object as soon as something holds of it; fails the test when that does not come about."""
+        found: Object = {}
+        for _ in range(round(LONG / STEP)):
+            reply = await self.ask(kind, name, namespace)
+            found = reply.body
+            if reply.status == 200 and holds(found):
+                return found
+            await self.clock.advance(STEP)
+        raise AssertionError(f"{kind} {name} does not come to what was awaited: {found}")
+
+    async def gone(self, kind: str, name: str) -> None:
+        """Wait until there is no such object."""
+        for _ in range(round(LONG / STEP)):
+            if (await self.ask(kind, name)).status == 404:
+                return
+            await self.clock.advance(STEP)
+        raise AssertionError(f"{kind} {name} stays")
+
+    @property
+    def revision(self) -> int:
+        return self.cluster.core.store.revision
+
+
+def active(found: Object) -> tuple[str, str] | None:
+    """Status and reason of the condition Active."""
+    for condition in found.get("status", {}).get("conditions", ()):
+        if condition["type"] == "Active":
+            return condition["status"], condition["reason"]
+    return None
+
+
+def is_active(status: str, reason: str) -> Callable[[Object], bool]:
+    return lambda found: active(found) == (status, reason)
+
+
+@asynccontextmanager
+async def house(settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always) -> AsyncIterator[House]:
+    """A fresh cluster with all core controllers at work."""
+    async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:
+        meddler = Meddler(cluster.core.transport(ADMIN))
+        metrics = KueueMetrics(Registry(), settings.configuration, settings.gates, lambda: "standalone")
+        manager = running_world(Client(meddler, cluster.clock), settings, metrics, leads)
+        world = await stack.enter_async_context(manager)
+        await stack.enter_async_context(controlling(world))
+        try:
+            yield House(cluster, world, meddler)
+        finally:
+            async with time_passing(cluster.clock):
+                await stack.aclose()
+
+
+# Objects, one line each
+
+
+def flavor(name: str = "f", **spec: Any) -> Object:
+    return _object("ResourceFlavor", name, spec)
+
+
+def check(name: str, controller: str = "example.com/x") -> Object:
+    return _object("AdmissionCheck", name, {"controllerName": controller})
+
+
+def topology(name: str) -> Object:
+    return _object("Topology", name, {"levels": [{"nodeLabel": "rack"}]})
+
+
+def cohort(name: str, parent: str = "", **spec: Any) -> Object:
+    return _object("Cohort", name, {**({"parentName": parent} if parent else {}), **spec})
+
+
+def cluster_queue(name: str, cpu: str = "2", flavors: str = "f", **spec: Any) -> Object:
+    """A queue with so much cpu in each flavor; open to all namespaces."""
+    quotas = [{"name": each, "resources": [{"name": "cpu", "nominalQuota": cpu}]} for each in flavors.split()]
+    groups = [{"coveredResources": ["cpu"], "flavors": quotas}] if quotas else []
+    return _object("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups, **spec})
+
+
+def checked(*names: str) -> Object:
+    """The part of a ClusterQueue that lists checks."""
+    return {"admissionChecksStrategy": {"admissionChecks": [{"name": name} for name in names]}}
+
+
+def local_queue(name: str, behind: str, **spec: Any) -> Object:
+    return _object("LocalQueue", name, {"clusterQueue": behind, **spec}, "default")
+
+
+def priority_class(name: str, value: int) -> Object:
+    head = {"apiVersion": V1BETA2, "kind": "WorkloadPriorityClass", "metadata": {"name": name}}
+    return {**head, "value": value}
+
+
+def workload(name: str, queue: str, cpu: str = "1", **spec: Any) -> Object:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    pods = {"name": "main", "count": 1, "template": {"spec": {"restartPolicy": "Never", "containers": [container]}}}
+    return _object("Workload", name, {"queueName": queue, "podSets": [pods], **spec}, "default")
+
+
+def _object(kind: str, name: str, spec: Object, namespace: str = "") -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": V1BETA2, "kind": kind, "metadata": metadata, "spec": spec}

@@ -1,0 +1,67 @@
+"""Whether an object is what a golden transcript shows: masks match anything, order and emptiness mean nothing."""
+
+from collections.abc import Iterator
+from typing import Any
+
+Json = Any
+
+MASKS = ("<time>", "<text>", "<uid>", "<rv>")
+MENTIONS = "messageMentions"
+IDLE = ("managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink")
+"""Members of metadata that say nothing of controllers."""
+
+
+def differences(expected: Json, found: Json, path: str = "") -> Iterator[str]:
+    """Where the two differ, one line each."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        yield from _members(expected, found, path)
+    elif isinstance(expected, list) and isinstance(found, list):
+        yield from _items(expected, found, path)
+    elif not _alike(expected, found):
+        yield f"{path}: {expected!r} became {found!r}"
+
+
+def _alike(expected: Json, found: Json) -> bool:
+    if expected in MASKS:
+        return isinstance(found, str)
+    return bool(expected == found) or (_is_empty(expected) and _is_empty(found))
+
+
+def _is_empty(value: Json) -> bool:
+    return value is None or value in ({}, [])
+
+
+def _members(expected: Json, found: Json, path: str) -> Iterator[str]:
+    for name in sorted({*expected, *found} - {MENTIONS, *IDLE}):
+        yield from differences(_pruned(expected.get(name)), _pruned(found.get(name)), f"{path}.{name}".strip("."))
+    for mention in expected.get(MENTIONS, ()):
+        if mention not in MASKS and mention not in found.get("message", ""):
+            yield f"{path}.message: no mention of {mention!r} in {found.get('message')!r}"
+
+
+def _pruned(value: Json) -> Json:
+    """Without members that are empty, which mean the same as their absence."""
+    if not isinstance(value, dict):
+        return value
+    members = {name: _pruned(member) for name, member in value.items()}
+    return {name: member for name, member in members.items() if not _is_empty(member)}
+
+
+def _items(expected: Json, found: Json, path: str) -> Iterator[str]:
+    """Items by what tells them apart: conditions by type, else by their place."""
+    keys = [_keys(expected), _keys(found)]
+    if None in keys:
+        if len(expected) != len(found):
+            yield f"{path}: {len(expected)} items became {len(found)}"
+        for index, (one, other) in enumerate(zip(expected, found, strict=False)):
+            yield from differences(one, other, f"{path}[{index}]")
+        return
+    one, other = keys[0] or {}, keys[1] or {}
+    for key in sorted({*one, *other}):
+        yield from differences(one.get(key), other.get(key), f"{path}[{key}]")
+
+
+def _keys(items: Json) -> dict[str, Json] | None:
+    if not all(isinstance(item, dict) and "type" in item for item in items):
+        return None
+    return {item["type"]: item for item in items}
