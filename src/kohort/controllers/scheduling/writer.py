@@ -84,10 +84,12 @@ class Writer:
             return
         intent = Intent(decision, record.object)
         self._intents.add(intent)
-        if isinstance(decision, Wait):
-            self._queue.add_after(decision.workload, self._patience(decision, record.object))
-        else:
+        if not isinstance(decision, Wait):
             self._queue.add(decision.workload, priority=1)
+        elif self._scribe.change(decision, record.object).workload is record.object:
+            self._intents.drop(intent)
+        else:
+            self._queue.add_after(decision.workload, self._patience(decision, record.object))
 
     def _patience(self, decision: Wait, workload: Workload) -> float:
         """Words are for people, who do not read ten a second; admissions go first."""

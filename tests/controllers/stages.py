@@ -1,0 +1,201 @@
+"""Managers on an API server in memory: started, crashed, cut off and led by hand, beside jobs that follow a script."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from controllers.houses import House, kueue_cluster
+from embedded.collector.worlds import Meddler
+from embedded.controllers.workshops import time_passing
+from embedded.server.clusters import ADMIN, Cluster, Object
+from kohort.api.codec import decode_json, from_json, to_json
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.merge import difference
+from kohort.controllers.scheduling.scheduler import scheduling
+from kohort.controllers.scheduling.writer import Writer
+from kohort.controllers.workloads.controller import reconciling_workloads
+from kohort.controllers.world import ManagerSettings, World, always, running_world
+from kohort.engine.lifecycle.eviction import release
+from kohort.engine.lifecycle.finishing import finish
+from kohort.kube.client import Client
+from kohort.kube.clock import Clock
+from kohort.kube.transport import Request, Response, Transport
+from kohort.metrics.kueue import KueueMetrics
+from kohort.metrics.registry import Registry
+from kube.faults import Fault, FaultyTransport, Refusal
+
+USUAL = ManagerSettings()
+DAWN = "2026-01-01T00:00:00Z"
+READY = {"type": "Active", "status": "True", "reason": "Ready", "message": "", "lastTransitionTime": DAWN}
+
+
+class Wire(FaultyTransport):
+    """The way of one manager to the server: counts what is written of Workloads, and breaks what it is told to."""
+
+    def __init__(self, inner: Transport, clock: Clock) -> None:
+        super().__init__(inner, clock)
+        self.writes: list[Request] = []
+        """Attempts to write a Workload."""
+        self.faults: dict[int, Fault | Refusal] = {}
+        """What happens to the n-th of them."""
+        self.last = float("inf")
+        """So many reach the server; then the manager is dead, and nothing of it gets through."""
+        self.before: deque[Callable[[], Awaitable[None]]] = deque()
+        """What happens right before the next writes."""
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        if len(self.writes) >= self.last:
+            await asyncio.Event().wait()
+        if request.method != "GET" and "/workloads" in request.path:
+            if self.before:
+                await self.before.popleft()()
+            fault = self.faults.pop(len(self.writes), None)
+            self.writes.append(request)
+            if fault is not None:
+                self.next(fault)
+        return await super().send(request, timeout)
+
+    def written(self, name: str) -> list[Any]:
+        """The patches of one Workload, in their order."""
+        mine = (each for each in self.writes if f"/workloads/{name}" in each.path)
+        return [decode_json(each.body) for each in mine]
+
+
+@dataclass
+class Manager:
+    """One replica at work."""
+
+    world: World
+    wire: Wire
+    writer: Writer
+    stack: AsyncExitStack
+
+
+class Stage(House):
+    """A server, managers on it, and jobs that do as they are told."""
+
+    managers: list[Manager]
+
+    async def start(self, settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always) -> Manager:
+        """Another replica, or the next life of one."""
+        wire = Wire(self.cluster.core.transport(ADMIN), self.clock)
+        stack = AsyncExitStack()
+        metrics = KueueMetrics(Registry(), settings.configuration, settings.gates, lambda: "standalone")
+        client = Client(wire, self.clock)
+        world = await stack.enter_async_context(running_world(client, settings, metrics, leads))
+        writer = await stack.enter_async_context(scheduling(world))
+        await stack.enter_async_context(reconciling_workloads(world))
+        manager = Manager(world, wire, writer, stack)
+        self.managers.append(manager)
+        return manager
+
+    async def crash(self, manager: Manager) -> None:
+        """The process is gone; nothing of it reaches the server any more."""
+        manager.wire.last = 0
+        await self.stop(manager)
+
+    async def stop(self, manager: Manager) -> None:
+        self.managers.remove(manager)
+        async with time_passing(self.clock):
+            await manager.stack.aclose()
+
+    async def open(self, *found: Object) -> None:
+        """Create objects; ClusterQueues and checks are Active from the first."""
+        for each in found:
+            await self.cluster.create(each)
+            if each["kind"] in ("ClusterQueue", "AdmissionCheck"):
+                await self.merge(each["kind"], each["metadata"]["name"], {"status": {"conditions": [READY]}}, "status")
+
+    # The job side
+
+    async def workload(self, name: str) -> Workload:
+        return from_json(await self.get("Workload", name), Workload)
+
+    async def workloads(self) -> list[Workload]:
+        listed = await self.cluster.get("/apis/kueue.x-k8s.io/v1beta2/workloads")
+        return [from_json(each, Workload) for each in listed["items"]]
+
+    async def write(self, before: Workload, after: Workload) -> None:
+        patch = difference(to_json(before.status), to_json(after.status))
+        if patch:
+            await self.merge("Workload", before.metadata.name, {"status": patch}, "status")
+
+    async def stop_jobs(self) -> None:
+        """Jobs of evicted workloads have stopped."""
+        for each in await self.workloads():
+            await self.write(each, release(each, USUAL.gates, self.clock.wall()))
+
+    async def finish(self, name: str) -> None:
+        found = await self.workload(name)
+        await self.write(found, finish(found, "Succeeded", "Job finished successfully", self.clock.wall()))
+
+    async def answer(self, name: str, check: str, state: str, **more: Any) -> None:
+        """A check's controller says something."""
+        found = await self.get("Workload", name)
+        entry = {"name": check, "state": state, "message": "", "lastTransitionTime": stamp(self.clock), **more}
+        others = [each for each in found["status"].get("admissionChecks", ()) if each["name"] != check]
+        await self.merge("Workload", name, {"status": {"admissionChecks": [*others, entry]}}, "status")
+
+    # What came of it
+
+    async def states(self) -> dict[str, Object]:
+        """What all Workloads say, but for times and words."""
+        return {each.metadata.name: summary(each) for each in await self.workloads()}
+
+    async def events(self, reason: str) -> list[Object]:
+        listed = await self.cluster.get("/apis/events.k8s.io/v1/events")
+        return [each for each in listed["items"] if each["reason"] == reason]
+
+
+def summary(workload: Workload) -> Object:
+    admission = workload.status.admission
+    return {
+        "conditions": {each.type: (each.status, each.reason) for each in workload.status.conditions},
+        "queue": admission.cluster_queue if admission else None,
+        "flavors": [dict(each.flavors) for each in admission.pod_set_assignments] if admission else [],
+        "checks": {each.name: each.state for each in workload.status.admission_checks},
+        "active": workload.spec.active,
+    }
+
+
+def conditions(found: Object) -> dict[str, tuple[str, str]]:
+    return {each["type"]: (each["status"], each["reason"]) for each in found.get("status", {}).get("conditions", ())}
+
+
+def says(**wanted: str) -> Callable[[Object], bool]:
+    """Whether an object has these conditions with these statuses."""
+    return lambda found: all(conditions(found).get(type_, ("",))[0] == status for type_, status in wanted.items())
+
+
+def stamp(clock: Any) -> str:
+    return str(clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def used(workloads: Iterable[Workload], queue: str) -> int:
+    """CPUs that hold quota of a queue."""
+    held = [each for each in workloads if each.status.admission and each.status.admission.cluster_queue == queue]
+    holders = [each for each in held if not summary(each)["conditions"].get("Finished")]
+    parts = [part for each in holders if each.status.admission for part in each.status.admission.pod_set_assignments]
+    return sum(int(part.resource_usage["cpu"]) for part in parts)
+
+
+@asynccontextmanager
+async def stage(settings: ManagerSettings = USUAL) -> AsyncIterator[Stage]:
+    """A fresh server without a manager."""
+    async with kueue_cluster(settings.gates) as cluster:
+        built = _built(cluster)
+        try:
+            yield built
+        finally:
+            for manager in list(built.managers):
+                await built.stop(manager)
+
+
+def _built(cluster: Cluster) -> Stage:
+    built = Stage.__new__(Stage)
+    built.cluster, built.clock, built.managers = cluster, cluster.clock, []
+    built.meddler = Meddler(cluster.core.transport(ADMIN))
+    return built

@@ -1,0 +1,91 @@
+"""Whatever happens to any write, or to the watch, the end is the same: nothing lost, nothing twice, no quota over."""
+
+import pytest
+
+from controllers.flows import Flow, holders, opened
+from controllers.houses import cluster_queue, local_queue, workload
+from controllers.stages import says, stage
+from kube.faults import Cut, Fault, Refusal
+
+FAULTS: dict[str, Fault | Refusal] = {
+    "never sent": Fault.UNREACHABLE,
+    "answer lost": Fault.LOST_ANSWER,
+    "silence": Fault.SILENCE,
+    "conflict": Refusal(409),
+    "gone": Refusal(410),
+    "too many": Refusal(429, retry_after=1),
+    "broken": Refusal(500),
+    "away": Refusal(503),
+    "too late": Refusal(504),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+async def test_a_fault_at_every_write_changes_nothing_in_the_end(name: str) -> None:
+    async with stage() as scene:
+        manager = await opened(scene)
+        expected = await Flow(scene, "clean").play()
+        writes = len(manager.wire.writes)
+        assert writes >= 8
+        manager.wire.faults = {2 * number + writes: FAULTS[name] for number in range(writes)}
+        flow = Flow(scene, "x")
+        assert await flow.play() == expected
+        assert len(manager.wire.faults) <= 2, "a lost answer is an answer: some need no repetition"
+        assert holders(manager)[flow.name("q")] == [flow.name("low")]
+        assert len(manager.writer) == 0
+
+
+async def test_an_answer_lost_at_any_write_changes_nothing_in_the_end() -> None:
+    async with stage() as scene:
+        manager = await opened(scene)
+        expected = await Flow(scene, "clean").play()
+        for number in range(len(manager.wire.writes)):
+            manager.wire.faults = {len(manager.wire.writes) + number: Fault.LOST_ANSWER}
+            flow = Flow(scene, f"{number}x")
+            assert await flow.play() == expected, f"write {number}"
+            assert not manager.wire.faults, "the fault happened"
+            assert holders(manager)[flow.name("q")] == [flow.name("low")]
+            assert len(manager.writer) == 0
+
+
+async def test_a_server_that_fails_for_a_long_time_is_asked_again_until_it_answers() -> None:
+    async with stage() as scene:
+        manager = await opened(scene)
+        expected = await Flow(scene, "clean").play()
+        start = len(manager.wire.writes)
+        manager.wire.faults = {start + number: Refusal(503) for number in range(25)}
+        assert await Flow(scene, "x").play() == expected
+        assert not manager.wire.faults
+
+
+@pytest.mark.parametrize("how", [Cut.RESET, Cut.MID_FRAME, Cut.GARBAGE])
+async def test_watches_that_break_at_every_write_change_nothing_in_the_end(how: Cut) -> None:
+    async with stage() as scene:
+        manager = await opened(scene)
+        expected = await Flow(scene, "clean").play()
+
+        async def cut() -> None:
+            manager.wire.cut(how)
+
+        manager.wire.before.extend([cut] * len(manager.wire.writes))
+        assert await Flow(scene, "x").play() == expected
+        assert len(manager.wire.before) <= 1
+
+
+async def test_a_server_that_is_away_for_a_while_finds_everything_as_it_should_be() -> None:
+    async with stage() as scene:
+        manager = await opened(scene)
+        expected = await Flow(scene, "clean").play()
+        flow = Flow(scene, "x")
+
+        async def down() -> None:
+            manager.wire.go_down()
+
+        manager.wire.before.append(down)
+        await scene.open(cluster_queue("other"), local_queue("other", "other"))
+        await scene.create(workload("w", "other"))
+        await scene.later(20)
+        assert not (await scene.states())["w"]["queue"]
+        manager.wire.come_up()
+        await scene.until(says(Admitted="True"), "Workload", "w")
+        assert await flow.play() == expected
