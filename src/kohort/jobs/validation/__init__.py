@@ -11,9 +11,11 @@ from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.facts import JobFacts, should_manage
 from kohort.jobs.defaulting.webhook_only import Propagator
 from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.frameworks.pods.parents import PodParent
 from kohort.jobs.objects import asks_for_slices
 from kohort.jobs.validation import changes, labels
+from kohort.jobs.validation.batch_jobs import batch_job_errors
 from kohort.jobs.validation.templates import template_errors
 from kohort.jobs.validation.warnings import managed_pod_warnings
 
@@ -26,6 +28,7 @@ def validate_job(
         return [], []
     errors = [
         *_common_errors(framework, new, old, facts),
+        *(batch_job_errors(new, old, facts.gates) if isinstance(framework, BatchJob) else ()),
         *_own_errors(framework, new, old, facts),
     ]
     return errors, managed_pod_warnings(framework, new, old, facts)

@@ -1,0 +1,91 @@
+"""What is refused in batch Jobs besides what all jobs are checked for (JOB-86, JOB-105)."""
+
+from collections.abc import Iterator
+
+from kohort.api.fields import ROOT, FieldError, forbidden, invalid
+from kohort.api.gates import FeatureGates, Gate
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.job import BatchJob, pod_count
+from kohort.jobs.keys import (
+    COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
+    MIN_PARALLELISM_ANNOTATION,
+    PREFERRED_TOPOLOGY_ANNOTATION,
+    REQUIRED_TOPOLOGY_ANNOTATION,
+)
+from kohort.jobs.objects import annotations, asks_for_slices, whole_number
+from kohort.jobs.topology import TRUE_VALUES
+from kohort.jobs.validation.labels import ANNOTATIONS
+from kohort.jobs.validation.topology import TRUTH_VALUES
+
+RULE = "JOB-105"
+MIN_PARALLELISM = ANNOTATIONS[MIN_PARALLELISM_ANNOTATION]
+IN_STEP = ANNOTATIONS[COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION]
+SPEC = ROOT / "spec"
+TEMPLATE_ANNOTATIONS = SPEC / "template" / "metadata" / "annotations"
+
+
+def batch_job_errors(new: Object, old: Object | None, gates: FeatureGates) -> Iterator[FieldError]:
+    """Problems of a new Job, or of a change of one."""
+    before = None if old is None else annotations(old).get(MIN_PARALLELISM_ANNOTATION)
+    if before != annotations(new).get(MIN_PARALLELISM_ANNOTATION):
+        yield from _min_parallelism_errors(new, gates)
+    yield from _in_step_errors(new)
+    if gates.enabled(Gate.TopologyAwareScheduling) and asks_for_slices(new, gates):
+        yield from _elastic_topology_errors(new)
+    if old is not None:
+        yield from _change_errors(new, old)
+
+
+def _min_parallelism_errors(new: Object, gates: FeatureGates) -> Iterator[FieldError]:
+    text = annotations(new).get(MIN_PARALLELISM_ANNOTATION)
+    if text is None:
+        return
+    least, count = whole_number(text), pod_count(new)
+    if least is None:
+        yield invalid(MIN_PARALLELISM, text, "must be a whole number", RULE)
+    elif not 0 < least < count:
+        yield invalid(MIN_PARALLELISM, least, f"should be between 0 and {count - 1}", RULE)
+    if asks_for_slices(new, gates):
+        yield invalid(MIN_PARALLELISM, text, "partial admission and elastic job cannot be used together", RULE)
+
+
+def _in_step_errors(new: Object) -> Iterator[FieldError]:
+    text = annotations(new).get(COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION)
+    if text is None:
+        return
+    if text not in TRUTH_VALUES:
+        yield invalid(IN_STEP, text, "must be true or false", RULE)
+    if text not in TRUE_VALUES:
+        return
+    if new["spec"].get("completionMode", "NonIndexed") == "NonIndexed":
+        yield invalid(IN_STEP, text, "should not be enabled for NonIndexed jobs", RULE)
+    completions = new["spec"].get("completions")
+    if (1 if completions is None else completions) != _parallelism(new):
+        why = f"should be equal to parallelism when {COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION} annotation is true"
+        yield invalid(SPEC / "completions", completions, why, RULE)
+
+
+def _elastic_topology_errors(new: Object) -> Iterator[FieldError]:
+    notes = annotations(new["spec"].get("template") or {})
+    for name in (REQUIRED_TOPOLOGY_ANNOTATION, PREFERRED_TOPOLOGY_ANNOTATION):
+        if name in notes:
+            yield forbidden(TEMPLATE_ANNOTATIONS[name], "an elastic job can be unconstrained only", "JOB-86")
+
+
+def _change_errors(new: Object, old: Object) -> Iterator[FieldError]:
+    runs = not old["spec"].get("suspend")
+    if MIN_PARALLELISM_ANNOTATION in annotations(old) and runs and _parallelism(old) != _parallelism(new):
+        why = "cannot change when partial admission is enabled and the job is not suspended"
+        yield forbidden(SPEC / "parallelism", why, RULE)
+    waits, waited = BatchJob().is_suspended(new), BatchJob().is_suspended(old)
+    if not waits and not waited and _is_in_step(new) != _is_in_step(old):
+        yield forbidden(IN_STEP, "field is immutable while the job is not suspended", RULE)
+
+
+def _is_in_step(job: Object) -> bool:
+    return annotations(job).get(COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION) in TRUE_VALUES
+
+
+def _parallelism(job: Object) -> int:
+    count = job["spec"].get("parallelism")
+    return 1 if count is None else int(count)

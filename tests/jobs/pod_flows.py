@@ -1,0 +1,213 @@
+"""Recorded lives of pods and of what makes pods, played on a stage with webhooks and finalizers."""
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from jobs.golden_jobs import FLAVOR_F, configuration_of, gates_of, without_empty
+from jobs.stage import Seen, Stage
+from jobs.test_golden_job_flows import play as play_on_objects
+from jobs.test_golden_job_flows import shown
+from kohort.api.config.common import Integrations
+from kohort.api.fields import FieldError
+from kohort.api.merge import merge
+from kohort.engine.lifecycle.states import REQUEUED, without_condition
+from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
+from kohort.jobs.contract import Framework, JobKey
+from kohort.jobs.defaulting import default_job
+from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.effects import DeleteObject, Effect, Object
+from kohort.jobs.errors import JobError
+from kohort.jobs.frameworks.cronjob import CronJobs
+from kohort.jobs.frameworks.deployment import Deployments
+from kohort.jobs.frameworks.pods.framework import Pods
+from kohort.jobs.frameworks.replicaset import ReplicaSets
+from kohort.jobs.frameworks.statefulset import StatefulSets
+from kohort.jobs.passes import Plan
+from kohort.jobs.registry import registry_of
+from kohort.jobs.validation import validate_job
+from kohort.kube.kinds import ObjectKey
+
+Json = Any
+
+PODS = Pods()
+FRAMEWORKS: dict[str, Framework] = {
+    each.name: each for each in (PODS, Deployments(), StatefulSets(), ReplicaSets(), CronJobs())
+}
+GENERATED = ("resourceVersion", "creationTimestamp")
+
+
+class PodStage(Stage):
+    """A stage on which deleted objects stay as long as a finalizer holds them."""
+
+    def __init__(self, case: Json, *configured: str) -> None:
+        names = configured or ("pod", "deployment", "statefulset")
+        configuration = replace(configuration_of(case), integrations=Integrations(frameworks=names))
+        super().__init__(registry_of(configuration, FRAMEWORKS.values()), configuration, gates_of(case))
+        self.deleted: list[tuple[str, str]] = []
+        """Deletions that are expected to be seen, as key and UID (JOB-27)."""
+        for obj in (FLAVOR_F, *(case.get("extraObjects") or ())):
+            self.put(obj)
+
+    def put(self, obj: Object) -> None:
+        super().put(obj)
+        head = obj["metadata"]
+        if head.get("deletionTimestamp") and not head.get("finalizers"):
+            self.objects.pop((obj["kind"], ObjectKey(head.get("namespace", ""), head["name"])), None)
+
+    def delete(self, kind: str, key: ObjectKey) -> None:
+        obj = self.objects.get((kind, key))
+        if obj is None or not obj["metadata"].get("finalizers"):
+            super().delete(kind, key)
+            return
+        now = self.now.isoformat().replace("+00:00", "Z")
+        self.put(merge(obj, {"metadata": {"deletionTimestamp": now}}))
+
+    def _apply(self, effect: Effect, seen: Seen) -> None:
+        if isinstance(effect, DeleteObject) and effect.expected_by:
+            uid = effect.obj["metadata"]["uid"]
+            self.expectations.expect(effect.expected_by, [uid])
+            self.deleted.append((effect.expected_by, uid))
+        super()._apply(effect, seen)
+
+    def observe_deletions(self) -> None:
+        for key, uid in self.deleted:
+            self.expectations.observe(key, uid)
+
+    async def facts(self, obj: Object, *, is_new: bool = True) -> JobFacts:
+        ancestor = await managed_ancestor(obj, self.registry, self._fetch, without_queue_name=False)
+        return JobFacts(
+            reads=self,
+            is_new=is_new,
+            has_managed_owner=ancestor is not None,
+            has_owner_of_managed_kind=owner_is_managed_kind(obj, self.registry),
+        )
+
+    async def submit(self, obj: Object) -> Object:
+        """Create an object through its webhooks."""
+        framework = self._framework(obj)
+        facts = await self.facts(obj)
+        defaulted, _ = default_job(framework, obj, facts)
+        errors, _ = validate_job(framework, defaulted, None, facts)
+        assert not errors, errors
+        self.put(defaulted)
+        return defaulted
+
+    async def change(self, kind: str, name: str, patch: Json) -> list[FieldError]:
+        """Patch an object through its webhooks; the problems for which it is refused."""
+        old = self.objects[kind, ObjectKey("ns", name)]
+        framework, new = self._framework(old), merge(old, patch)
+        facts = await self.facts(new, is_new=False)
+        new, _ = default_job(framework, new, facts)
+        errors, _ = validate_job(framework, new, old, facts)
+        if not errors:
+            self.put(new)
+        return errors
+
+    async def look(self, planner: str, name: str) -> Seen:
+        """One pass of a controller of StatefulSets."""
+        (found,) = (each for each in StatefulSets().planners if each.name == planner)
+        obj = self.objects[found.resource.kind, ObjectKey("ns", name)]
+        ancestor = await managed_ancestor(obj, self.registry, self._fetch, without_queue_name=False)
+        before = deepcopy(self.objects), dict(self.workloads)
+        try:
+            plan = found.plan(obj, ancestor, self)
+        except JobError as error:
+            plan = Plan(error.effects, error)
+        assert (self.objects, self.workloads) == before, "planning changed what it read"
+        seen = Seen(error=str(plan.error) if plan.error else None)
+        for effect in plan.effects:
+            self._apply(effect, seen)
+        return seen
+
+    def _framework(self, obj: Object) -> Framework:
+        (found,) = (each for each in FRAMEWORKS.values() if each.resource.kind == obj["kind"])
+        return found
+
+
+@dataclass
+class Step:
+    """A recorded pass, and the one that we made."""
+
+    recorded: Json
+    seen: Seen
+    workloads: list[Json]
+    pods: list[Json]
+    is_repeated: bool
+    """Whether the end was told in an earlier pass (Q-3)."""
+
+
+async def play(stage: PodStage, step: Json) -> None:
+    """Do what a step does to the world, webhooks included, and check what they say."""
+    match step["do"]:
+        case "create":
+            made = await stage.submit(step["object"])
+            assert without_empty(_plain(made)) == without_empty(_plain(step["defaulted"]))
+        case "patch" if "allowed" in step:
+            errors = await stage.change(step["kind"], step["objectName"], step["patch"])
+            assert (not errors) == step["allowed"], errors
+            if errors:
+                assert str(errors[0].path) == step["message"].partition(": ")[0]
+        case "observe expected pod events":
+            stage.observe_deletions()
+        case "admit workload":
+            play_on_objects(stage, step)
+            workload = stage.workloads[ObjectKey("ns", step["workload"])]
+            stage.put_workload(without_condition(workload, REQUEUED))
+        case _:
+            play_on_objects(stage, step)
+
+
+async def reconcile(stage: PodStage, step: Json) -> Seen:
+    """The pass that a step asks for."""
+    framework, key = step["framework"], step["key"]
+    if framework == "statefulset":
+        planner = "statefulset_pod" if step.get("controller") else "statefulset"
+        return await stage.look(planner, key.split("/")[-1])
+    namespace, name = key.split("/")[-2:]
+    return await stage.reconcile(FRAMEWORKS[framework], JobKey(namespace, name, key.startswith("group/")))
+
+
+async def live(flow: Json) -> list[Step]:
+    """Play a flow; every pass with what was seen and is there after it."""
+    stage, steps, finished = PodStage(flow), [], False
+    for step in flow["steps"]:
+        if step["do"] != "reconcile":
+            await play(stage, step)
+            continue
+        seen = await reconcile(stage, step)
+        workloads = sorted((shown(each) for each in stage.workloads.values()), key=_name)
+        pods = [shown_pod(obj) for (kind, _), obj in sorted(stage.objects.items()) if kind == "Pod"]
+        steps.append(Step(step, seen, workloads, pods, finished))
+        finished |= any(reason == "FinishedWorkload" for _, reason, _, _ in seen.events)
+    return steps
+
+
+def _name(obj: Json) -> str:
+    return str(obj["name"])
+
+
+def _plain(obj: Json) -> Json:
+    head = {name: value for name, value in obj["metadata"].items() if name not in GENERATED}
+    return {"metadata": head, "spec": obj["spec"]}
+
+
+def shown_pod(pod: Object) -> Json:
+    """A pod as the fixtures show it."""
+    head, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
+    return {
+        "annotations": head.get("annotations", {}),
+        "conditions": [
+            {name: value for name, value in each.items() if name != "lastTransitionTime"}
+            for each in status.get("conditions", ())
+        ],
+        "deleting": "deletionTimestamp" in head,
+        "finalizers": head.get("finalizers", []),
+        "gates": [gate["name"] for gate in spec.get("schedulingGates", ())],
+        "labels": head.get("labels", {}),
+        "name": head["name"],
+        "nodeSelector": spec.get("nodeSelector", {}),
+        "phase": status.get("phase", ""),
+    }

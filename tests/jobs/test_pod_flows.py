@@ -1,0 +1,71 @@
+"""Lives of pods, pod groups and what serves by pods, pass by pass, as the real Kueue led them (GS-31 to GS-34)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from jobs.golden_jobs import cases, events_of, without_empty
+from jobs.pod_flows import Step, live
+from jobs.stage import Seen
+
+Json = Any
+
+SERVING = [flow for flow in cases("serving") if not flow["name"].startswith("LeaderWorkerSet")]
+FLOWS = [*cases("pod")["flows"], *SERVING]  # type: ignore[call-overload]
+
+RESIZED: Json = {"StatefulSet: to zero and back": [{"count": 4, "name": "main"}]}
+"""Where the Workload follows the new size, which upstream forgets (DEV-5)."""
+
+
+def in_no_order(values: list[Json]) -> list[Json]:
+    return sorted(values, key=lambda value: json.dumps(value, sort_keys=True))
+
+
+def told(step: Step) -> list[Json]:
+    """The recorded events, without a FinishedWorkload that was told before (Q-3)."""
+    events = events_of(step.recorded["observed"])
+    return [event for event in events if not (step.is_repeated and event[1] == "FinishedWorkload")]
+
+
+def recorded_writes(step: Step) -> list[Json]:
+    """What was sent, without empty patches (JOB-54); of Workloads only which part, as their state is compared too."""
+    writes = [each for each in step.recorded["observed"]["writes"] if each.get("patch") != {}]
+    return [_write(each["verb"], each["kind"], each.get("subresource", ""), each.get("patch")) for each in writes]
+
+
+def sent(seen: Seen) -> list[Json]:
+    return [_write(*write) for write in seen.writes]
+
+
+def _write(verb: str, kind: str, subresource: str, patch: Json) -> Json:
+    is_change = verb in ("patch", "apply", "update")
+    content = _untimed(patch) if kind == "Pod" and is_change else None
+    return ["change" if is_change else verb, kind, subresource, content]
+
+
+def _untimed(patch: Json) -> Json:
+    """What a patch says: what a server knows anyway is left out, and so are times."""
+    told = {name: patch[name] for name in ("metadata", "spec") if name in patch and "status" not in patch}
+    if "status" in patch:
+        told["status"] = [(each["type"], each["reason"], each["message"]) for each in patch["status"]["conditions"]]
+    return told
+
+
+@pytest.mark.parametrize("flow", FLOWS, ids=lambda flow: str(flow["name"]))
+async def test_every_pass_does_what_the_real_kueue_did(flow: Json) -> None:
+    resized = 0
+    for step in await live(flow):
+        if flow["name"] in RESIZED and step.workloads[0]["podSets"] == RESIZED[flow["name"]]:
+            resized += 1
+            continue
+        assert in_no_order(step.seen.events) == in_no_order(told(step)), step.recorded
+        assert in_no_order(sent(step.seen)) == in_no_order(recorded_writes(step)), step.recorded
+        assert in_no_owner_order(step.workloads) == in_no_owner_order(step.recorded["workloads"]), step.recorded
+        if "pods" in step.recorded:
+            assert without_empty(step.pods) == without_empty(step.recorded["pods"]), step.recorded
+    assert resized == (flow["name"] in RESIZED)
+
+
+def in_no_owner_order(workloads: list[Json]) -> Json:
+    return without_empty([{**each, "owners": sorted(each["owners"])} for each in workloads])
