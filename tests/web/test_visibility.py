@@ -30,7 +30,8 @@ class Asked(list[Act]):
 
 
 def client_of(engine: Engine, asked: Asked | None = None, *, ready: bool = True) -> TestClient[Any, Any]:
-    return TestClient(TestServer(visibility_app(engine, (Asked() if asked is None else asked).admit, lambda: ready)))
+    door = Asked() if asked is None else asked
+    return TestClient(TestServer(visibility_app(lambda: engine if ready else None, door.admit)))
 
 
 @pytest.fixture

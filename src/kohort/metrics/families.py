@@ -56,6 +56,10 @@ class Family(Generic[Value]):
         """Drop every series of an owner: the values of the scope's labels, in their order."""
         self._owners.pop(owner, None)
 
+    def clear(self) -> None:
+        """Drop every series."""
+        self._owners.clear()
+
     def samples(self) -> Iterator[Sample]:
         """What there is to read now, in the order of the labels' values."""
         for owner in sorted(self._owners):

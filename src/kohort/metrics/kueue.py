@@ -11,7 +11,7 @@ from typing import Final
 from kohort import __version__
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import FeatureGates, Gate
-from kohort.metrics.families import Scope
+from kohort.metrics.families import Gauge, Scope
 from kohort.metrics.registry import Registry
 from kohort.metrics.scopes import Role, Scopes, only_if
 from kohort.metrics.series import (
@@ -87,6 +87,12 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
         """Remove the series of a deleted Cohort (API-144)."""
         self._scopes.cohort_labels.forget((name,))
         self._drop(name, of=("cohort",))
+
+    def forget_gauges(self) -> None:
+        """Drop what was true of queues and cohorts: a replica that no longer leads does not keep it up."""
+        for family in self.registry.families():
+            if isinstance(family, Gauge) and family.scope.owner:
+                family.clear()
 
     def _drop(self, *owner: str, of: tuple[str, ...]) -> None:
         for family in self.registry.families():

@@ -22,14 +22,15 @@ from kohort.web.visibility.summaries import GROUP, KIND, VERSIONS, Standing, Win
 PIECE: Final = 500
 """Workloads that are written before others may go on."""
 
-Ready = Callable[[], bool]
+LiveEngine = Callable[[], Engine | None]
+"""The engine, while it knows the server as it is now."""
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def visibility_app(engine: Engine, admit: Admit, ready: Ready) -> web.Application:
-    """Answers from an engine; with a 503 while its caches are not live, since an old order would mislead."""
+def visibility_app(engine: LiveEngine, admit: Admit) -> web.Application:
+    """Answers from an engine; with a 503 while there is no live one, since an old order would mislead."""
     app = web.Application(middlewares=[errors_as_status])
-    queues = _Queues(engine, admit, ready)
+    queues = _Queues(engine, admit)
     for version in VERSIONS:
         root = f"/apis/{GROUP}/{version}"
         app.router.add_get(f"{root}/clusterqueues/{{name}}/{SUBRESOURCE}", queues.of_cluster_queue)
@@ -71,27 +72,29 @@ def _discovery(admit: Admit) -> Answering:
 
 
 class _Queues:
-    def __init__(self, engine: Engine, admit: Admit, ready: Ready) -> None:
+    def __init__(self, engine: LiveEngine, admit: Admit) -> None:
         self._engine = engine
         self._admit = admit
-        self._ready = ready
 
     async def of_cluster_queue(self, request: web.Request) -> web.StreamResponse:
-        name = request.match_info["name"]
-        window = await self._window(request, _act(request, "clusterqueues"))
-        return await _answer(request, in_cluster_queue(self._engine, name, window))
+        await self._admit(request, _act(request, "clusterqueues"))
+        found = in_cluster_queue(self._live_engine(), request.match_info["name"], _window(request))
+        return await _answer(request, found)
 
     async def of_local_queue(self, request: web.Request) -> web.StreamResponse:
+        await self._admit(request, _act(request, "localqueues"))
         key = Key(request.match_info["namespace"], request.match_info["name"])
-        window = await self._window(request, _act(request, "localqueues"))
-        return await _answer(request, in_local_queue(self._engine, key, window))
+        return await _answer(request, in_local_queue(self._live_engine(), key, _window(request)))
 
-    async def _window(self, request: web.Request, act: Act) -> Window:
-        """The part that is asked for, by somebody who may."""
-        await self._admit(request, act)
-        if not self._ready():
+    def _live_engine(self) -> Engine:
+        engine = self._engine()
+        if engine is None:
             raise StatusError(503, "ServiceUnavailable", "caches are not live yet: ask again in a moment")
-        return Window.of(request.query.get("limit"), request.query.get("offset"))
+        return engine
+
+
+def _window(request: web.Request) -> Window:
+    return Window.of(request.query.get("limit"), request.query.get("offset"))
 
 
 def _act(request: web.Request, resource: str) -> Act:

@@ -1,0 +1,1 @@
+"""The manager: all parts of Kohort in one process, on any Kubernetes API server."""

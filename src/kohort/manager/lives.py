@@ -1,0 +1,69 @@
+"""The lives of a replica: a world that follows the server, and controllers in it while the replica leads.
+
+Who loses the lease begins a new life with a new world, so that nothing that was under way can come back later; who
+never led just keeps his world warm.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+
+from kohort.controllers.world import World, running_world
+from kohort.kube.client import Client
+from kohort.manager.state import Manager
+from kohort.metrics.kueue import KueueMetrics
+
+log = logging.getLogger(__name__)
+
+Crew = Callable[[World], AbstractAsyncContextManager[object]]
+"""Controllers that work in a world for as long as a block lasts."""
+
+
+class Lives:
+    """One life after the other."""
+
+    def __init__(
+        self,
+        manager: Manager,
+        client: Client,
+        metrics: KueueMetrics,
+        crews: Sequence[Crew],
+        on_warm: Callable[[World], None],
+    ) -> None:
+        self._manager = manager
+        self._client = client
+        self._metrics = metrics
+        self._crews = crews
+        self._on_warm = on_warm
+
+    async def run(self) -> None:
+        """Live until cancelled."""
+        while True:
+            await self._live()
+            log.info("another replica may lead now; starting over as a follower")
+
+    async def _live(self) -> None:
+        manager, leadership = self._manager, self._manager.leadership
+        async with running_world(self._client, manager.settings, self._metrics, leadership.leads) as world:
+            manager.world = world
+            self._on_warm(world)
+            manager.warm.set()
+            log.info("caches are live")
+            try:
+                await leadership.acquired()
+                await self._work(world)
+            finally:
+                manager.warm.clear()
+                manager.world = None
+                self._metrics.forget_gauges()
+
+    async def _work(self, world: World) -> None:
+        async with AsyncExitStack() as stack:
+            for crew in self._crews:
+                await stack.enter_async_context(crew(world))
+            self._manager.at_work.set()
+            log.info("controllers are at work")
+            try:
+                await self._manager.leadership.lost()
+            finally:
+                self._manager.at_work.clear()

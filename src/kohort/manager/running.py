@@ -1,0 +1,143 @@
+"""All parts at work in one process: what `kohort manager` runs, and tests too.
+
+Every replica keeps its caches and its engine warm and answers webhooks; controllers work in the one that leads.
+Webhooks are answered before caches are filled: to list objects an API server may need them converted.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Final
+
+from kohort.controllers.running import controlling
+from kohort.controllers.world import ManagerSettings, World
+from kohort.kube.client import Client
+from kohort.kube.limits import TokenBucket
+from kohort.manager.definitions import have_definitions
+from kohort.manager.leadership import Leadership
+from kohort.manager.lives import Crew, Lives
+from kohort.manager.options import ManagerOptions
+from kohort.manager.rights import require, rights_at_start
+from kohort.manager.servers import Backstage, serving_health, serving_metrics, serving_visibility
+from kohort.manager.state import Manager
+from kohort.metrics.kube import ClientMetrics
+from kohort.metrics.kueue import KueueMetrics
+from kohort.metrics.registry import Registry
+from kohort.web.listening import Address
+from kohort.webhooks.configurations import InCluster, Place, at_url
+from kohort.webhooks.injecting import Wiring
+from kohort.webhooks.kueue import kueue_judges
+from kohort.webhooks.registrations import KUEUE
+from kohort.webhooks.reviews import Judge
+from kohort.webhooks.running import VISIBILITY_SERVICE, answering, certified
+
+log = logging.getLogger(__name__)
+
+CREWS: Final[Sequence[Crew]] = (controlling,)
+
+
+@asynccontextmanager
+async def managing(client: Client, settings: ManagerSettings, options: ManagerOptions) -> AsyncIterator[Manager]:
+    """A manager at work for as long as the block lasts; a fault in its work ends the block.
+
+    Raises ApiError or KubeError, in one line, where it can't start.
+    """
+    async with AsyncExitStack() as stack:
+        start = _Start(stack, client, settings, options)
+        await start.serve_health()
+        await start.look_round()
+        await start.answer_webhooks()
+        await start.serve_others()
+        await start.live()
+        yield start.manager
+
+
+class _Start:
+    """The steps of a start, each of which leaves something on the stack that is ended in reverse order."""
+
+    def __init__(
+        self, stack: AsyncExitStack, client: Client, settings: ManagerSettings, options: ManagerOptions
+    ) -> None:
+        self._stack = stack
+        self._registry = Registry()
+        self._client = replace(client, metrics=ClientMetrics(self._registry))
+        self._settings = settings
+        self._options = options
+        self._configuration = settings.configuration
+        self._judges: dict[str, Judge] = dict(kueue_judges(settings.gates))
+        election = self._configuration.leader_election
+        leadership = Leadership(self._client, election, settings.namespace, options.identity)
+        self.manager = Manager(settings, leadership)
+
+    async def serve_health(self) -> None:
+        """First of all, so that probes see a process that waits for something else."""
+        manager = self.manager
+        checks = {"caches": manager.cache_problem, "certificate": manager.certificate_problem}
+        self._note("health", await self._stack.enter_async_context(serving_health(self._configuration, checks)))
+
+    async def look_round(self) -> None:
+        """See that definitions and rights are there, before anything fails for want of them."""
+        service = self._configuration.internal_cert_management.webhook_service_name
+        await have_definitions(self._client, self._settings.namespace, service, self._options.when_missing)
+        await require(self._client, rights_at_start(self._configuration, self._settings.namespace))
+
+    async def answer_webhooks(self) -> None:
+        """With a certificate that API servers are told to trust."""
+        aggregated = InCluster(self._settings.namespace, VISIBILITY_SERVICE)
+        wiring = Wiring(self._place(), self._settings.namespace, KUEUE, aggregated)
+        self._certificates = await self._stack.enter_async_context(certified(self._client, self._configuration, wiring))
+        self.manager.certificates = self._certificates
+        server = await self._stack.enter_async_context(answering(self._configuration, self._certificates, self._judges))
+        self._note("webhooks", Address(self._configuration.webhook.host, server.port))
+
+    async def serve_others(self) -> None:
+        """Metrics and the visibility API."""
+        backstage = Backstage(self._client, self._configuration, self._settings.gates, self._certificates)
+        metrics = serving_metrics(backstage, self._registry, self._options.metrics)
+        self._note("metrics", await self._stack.enter_async_context(metrics))
+        visibility = serving_visibility(backstage, self.manager.live_engine)
+        self._note("visibility", await self._stack.enter_async_context(visibility))
+
+    async def live(self) -> None:
+        """Stand for election, follow the server, and work while leading."""
+        leadership = self.manager.leadership
+        await self._stack.enter_async_context(leadership.standing())
+        metrics = KueueMetrics(self._registry, self._configuration, self._settings.gates, leadership.role)
+        client = replace(self._client, limiter=_limiter(self._client, self._settings))
+        lives = Lives(self.manager, client, metrics, CREWS, self._warm)
+        await self._stack.enter_async_context(_while_living(lives))
+
+    def _warm(self, world: World) -> None:
+        """A new world is there."""
+
+    def _place(self) -> Place:
+        if self._options.webhook_url:
+            return at_url(self._options.webhook_url)
+        return InCluster(self._settings.namespace, self._configuration.internal_cert_management.webhook_service_name)
+
+    def _note(self, name: str, address: Address | None) -> None:
+        if address is not None:
+            self.manager.addresses[name] = address
+            log.info("%s on %s", name, address)
+
+
+@asynccontextmanager
+async def _while_living(lives: Lives) -> AsyncIterator[None]:
+    """Live for as long as the block lasts; a fault there ends the block and is raised from it."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(lives.run(), name="lives")
+            yield
+            task.cancel()
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+
+
+def _limiter(client: Client, settings: ManagerSettings) -> TokenBucket | None:
+    """What `clientConnection` allows; reviews and the lease are not held back by it."""
+    connection = settings.configuration.client_connection
+    if connection.qps <= 0:
+        return None
+    return TokenBucket(client.clock, connection.qps, max(connection.burst, 1))

@@ -1,0 +1,85 @@
+"""Managers on an embedded control plane: real sockets on 127.0.0.1, real but short time."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import msgspec
+
+from kohort.api.config.common import Health, LeaderElection, Webhook
+from kohort.api.config.loading import default_configuration
+from kohort.api.config.v1beta2 import Configuration, Metrics, VisibilityServer
+from kohort.controllers.world import ManagerSettings
+from kohort.embedded.plane import ControlPlane, control_plane
+from kohort.embedded.server.settings import Settings
+from kohort.manager.definitions import WhenMissing
+from kohort.manager.options import ManagerOptions
+from kohort.manager.running import managing
+from kohort.manager.state import Manager
+
+LONG = 30.0
+LOCAL = "127.0.0.1"
+ANYWHERE = f"{LOCAL}:0"
+NAMESPACE = "kueue-system"
+NO_ELECTION = LeaderElection(leader_elect=False)
+QUICK_ELECTION = LeaderElection(lease_duration="3s", renew_deadline="2s", retry_period="200ms")
+
+T = TypeVar("T")
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind((LOCAL, 0))
+        return int(probe.getsockname()[1])
+
+
+def configuration(election: LeaderElection = NO_ELECTION, **settings: Any) -> Configuration:
+    """The defaults, with every server on a port of its own."""
+    return msgspec.structs.replace(
+        default_configuration(),
+        webhook=Webhook(host=LOCAL, port=free_port()),
+        health=Health(health_probe_bind_address=ANYWHERE),
+        metrics=Metrics(bind_address=ANYWHERE),
+        visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=0),
+        leader_election=election,
+        **settings,
+    )
+
+
+@asynccontextmanager
+async def a_plane() -> AsyncIterator[ControlPlane]:
+    """A control plane without nodes."""
+    async with control_plane(Settings()) as plane:
+        yield plane
+
+
+@asynccontextmanager
+async def a_manager(
+    plane: ControlPlane, config: Configuration | None = None, name: str = "kohort"
+) -> AsyncIterator[Manager]:
+    """A manager outside the cluster, at work or, where another one leads, warm."""
+    config = config or configuration()
+    options = ManagerOptions(
+        webhook_url=f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL, identity=name
+    )
+    settings = ManagerSettings(config, namespace=NAMESPACE, identity=name)
+    async with managing(plane.client(name), settings, options) as manager:
+        async with asyncio.timeout(LONG):
+            await manager.warm.wait()
+        yield manager
+
+
+async def eventually(look: Callable[[], Awaitable[T]], until: Callable[[T], object]) -> T:
+    """What is found as soon as it is as it should be; fails with what was found last."""
+    found = await look()
+    try:
+        async with asyncio.timeout(LONG):
+            while not until(found):
+                await asyncio.sleep(0.05)
+                found = await look()
+    except TimeoutError:
+        raise AssertionError(f"still {found}") from None
+    return found
