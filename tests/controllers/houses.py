@@ -39,6 +39,10 @@ USUAL = ManagerSettings()
 LONG = 30.0
 STEP = 0.1
 
+_SINCE = "2026-01-01T00:00:00Z"
+ANSWERING = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": _SINCE}
+FINISHED = {"type": "Finished", "status": "True", "reason": "Done", "message": "", "lastTransitionTime": _SINCE}
+
 
 class Webhooks(Silent):
     """Kueue's admission webhooks, in the place where an API server would call them."""
@@ -141,11 +145,17 @@ class House:
         for _ in range(round(seconds / STEP)):
             await self.clock.advance(STEP)
 
-    async def until(self, holds: Callable[[Object], bool], kind: str, name: str, namespace: str = "default") -> Object:
+    async def finish(self, name: str) -> None:
+        """End a Workload, as its job would."""
+        found = await self.get("Workload", name)
+        conditions = [*found["status"].get("conditions", ()), FINISHED]
+        await self.merge("Workload", name, {"status": {"conditions": conditions}}, "status")
+
+    async def until(self, holds: Callable[[Object], bool], kind: str, name: str, *, patience: float = LONG) -> Object:
         """The object as soon as something holds of it; fails the test when that does not come about."""
         found: Object = {}
-        for _ in range(round(LONG / STEP)):
-            reply = await self.ask(kind, name, namespace)
+        for _ in range(round(patience / STEP)):
+            reply = await self.ask(kind, name)
             found = reply.body
             if reply.status == 200 and holds(found):
                 return found
@@ -171,6 +181,12 @@ def active(found: Object) -> tuple[str, str] | None:
         if condition["type"] == "Active":
             return condition["status"], condition["reason"]
     return None
+
+
+def figures(found: Object) -> tuple[int, int, int]:
+    """How many wait, hold quota, are admitted, as the status says."""
+    status = found.get("status", {})
+    return tuple(status.get(f"{each}Workloads", -1) for each in ("pending", "reserving", "admitted"))
 
 
 def is_active(status: str, reason: str) -> Callable[[Object], bool]:

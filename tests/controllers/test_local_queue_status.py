@@ -1,0 +1,80 @@
+"""What a LocalQueue says of itself (API-112 to API-115)."""
+
+from typing import Any
+
+from controllers.houses import (
+    House,
+    cluster_queue,
+    figures,
+    flavor,
+    house,
+    is_active,
+    local_queue,
+    workload,
+)
+from kohort.api.codec import from_json
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.quantity import NANO, Quantity
+from kohort.controllers.world import ManagerSettings
+
+
+async def open_queue(home: House, **spec: Any) -> None:
+    await home.create(flavor(), cluster_queue("q", **spec), local_queue("l", "q"))
+    await home.until(is_active("True", "Ready"), "LocalQueue", "l")
+
+
+async def test_a_queue_that_leads_nowhere_says_so_and_who_would_wait() -> None:
+    async with house() as home:
+        await home.create(local_queue("l", "q"), workload("a", "l"))
+        found = await home.until(lambda q: figures(q) == (1, 0, 0), "LocalQueue", "l")
+        assert is_active("False", "ClusterQueueDoesNotExist")(found)
+        await home.create(flavor(), cluster_queue("q"))
+        await home.until(is_active("True", "Ready"), "LocalQueue", "l")
+        await home.until(lambda q: figures(q) == (0, 1, 1), "LocalQueue", "l")
+
+
+async def test_a_queue_follows_the_cluster_queue_behind_it() -> None:
+    async with house() as home:
+        await open_queue(home)
+        await home.merge("ClusterQueue", "q", {"spec": {"stopPolicy": "Hold"}})
+        await home.until(is_active("False", "ClusterQueueIsInactive"), "LocalQueue", "l")
+        await home.delete("ClusterQueue", "q")
+        found = await home.until(is_active("False", "ClusterQueueDoesNotExist"), "LocalQueue", "l")
+        assert "flavorsUsage" not in found["status"]
+
+
+async def test_nobody_waits_in_a_stopped_queue_and_those_who_run_are_told() -> None:
+    async with house() as home:
+        await open_queue(home)
+        await home.create(workload("a", "l", "2"), workload("b", "l", "2"))
+        await home.until(lambda q: figures(q) == (1, 1, 1), "LocalQueue", "l")
+        await home.merge("LocalQueue", "l", {"spec": {"stopPolicy": "Hold"}})
+        found = await home.until(is_active("False", "Stopped"), "LocalQueue", "l")
+        assert figures(found) == (0, 1, 1)
+        assert found["status"]["flavorsUsage"][0]["resources"] == [{"name": "cpu", "total": "2"}]
+
+
+async def test_a_flavor_that_the_cluster_queue_got_is_told_too() -> None:
+    async with house() as home:
+        await open_queue(home)
+        await home.create(flavor("g"))
+        groups = cluster_queue("q", flavors="f g")["spec"]["resourceGroups"]
+        await home.merge("ClusterQueue", "q", {"spec": {"resourceGroups": groups}})
+        await home.until(lambda q: len(q["status"]["flavorsUsage"]) == 2, "LocalQueue", "l")
+
+
+async def test_past_usage_is_told_as_often_as_it_is_sampled_though_nobody_waits() -> None:
+    sharing = {"usageHalfLifeTime": "60s", "usageSamplingInterval": "10s"}
+    settings = ManagerSettings(from_json({"admissionFairSharing": sharing}, Configuration))
+    async with house(settings) as home:
+        await open_queue(home, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
+        await home.create(workload("a", "l", "2"))
+        await home.until(lambda q: consumed(q) > 0.3, "LocalQueue", "l", patience=60)
+        await home.until(lambda q: consumed(q) > 1.0, "LocalQueue", "l", patience=90)
+
+
+def consumed(queue: dict[str, dict[str, dict[str, dict[str, dict[str, str]]]]]) -> float:
+    """The cpu that a queue has used lately."""
+    sharing = queue["status"].get("fairSharing", {}).get("admissionFairSharingStatus", {})
+    text = sharing.get("consumedResources", {}).get("cpu", "0")
+    return float(Quantity.parse(text).nanos) / NANO

@@ -1,0 +1,53 @@
+"""How often an object is looked at: soon, and then at most once in a second (API-106)."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.controllers.queues.pacing import INTERVAL, MOMENT, Pace
+from kohort.kube.clock import VirtualClock
+from kohort.kube.workqueue import WorkQueue
+
+
+async def looks_at(events: list[float]) -> list[float]:
+    """The moments at which a key is looked at that was booked at these moments."""
+    clock = VirtualClock()
+    queue: WorkQueue[str] = WorkQueue(clock)
+    pace = Pace(queue, clock)
+    looks: list[float] = []
+
+    async def pass_time(until: float) -> None:
+        while clock.now() < until:
+            await clock.advance(min(0.05, until - clock.now()))
+            while len(queue):
+                pace.begin(await queue.get())
+                looks.append(clock.now())
+                queue.done("q")
+
+    for moment in events:
+        await pass_time(moment)
+        pace.book("q")
+    await pass_time(clock.now() + 3 * INTERVAL)
+    queue.shut_down()
+    return looks
+
+
+async def test_the_first_event_is_told_within_a_moment() -> None:
+    (look,) = await looks_at([5.0])
+    assert look - 5.0 < MOMENT + 0.06
+
+
+async def test_many_events_make_one_look_a_second() -> None:
+    looks = await looks_at([number / 100 for number in range(300)])
+    assert len(looks) <= 5
+
+
+@given(st.lists(st.floats(0, 6), min_size=1, max_size=12).map(sorted))
+async def test_every_event_is_followed_by_a_look_within_a_second_and_looks_keep_their_distance(
+    events: list[float],
+) -> None:
+    looks = await looks_at(events)
+    assert all(later - earlier > INTERVAL - 0.06 for earlier, later in pairwise(looks))
+    for event in events:
+        assert any(event <= look <= event + INTERVAL + 0.11 for look in looks)
