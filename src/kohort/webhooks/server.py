@@ -51,6 +51,8 @@ class WebhookServer:
             yield self
         finally:
             server.close()
+            # Connections that wait for a request close now, the others after their answer.
+            http.pre_shutdown()
             await http.shutdown(_STOP_SECONDS)
             await server.wait_closed()
 

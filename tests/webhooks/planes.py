@@ -1,0 +1,127 @@
+"""An embedded API server with our definitions, and our webhooks beside it, on 127.0.0.1."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from embedded.server.clusters import ADMIN, Cluster, namespace, running_cluster
+from kohort.api.config.loading import default_configuration
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.crds import WebhookService, definitions
+from kohort.api.gates import DEFAULT_GATES
+from kohort.embedded.auth.users import User
+from kohort.kube.client import Client
+from kohort.kube.clock import Clock, SystemClock
+from kohort.webhooks.configurations import AtUrl
+from kohort.webhooks.injecting import Wiring
+from kohort.webhooks.kueue import kueue_judges
+from kohort.webhooks.registrations import KUEUE
+from kohort.webhooks.running import Certified, answering, certified
+from kohort.webhooks.server import WebhookServer
+from webhooks.replaying import Door
+
+Json = Any
+
+HOST = "127.0.0.1"
+NAMESPACE = "kueue-system"
+WAIT = 20.0
+VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/kueue-webhook-server-cert"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def configured() -> Configuration:
+    """The usual configuration, on a port of this machine."""
+    usual = default_configuration()
+    return replace(usual, webhook=replace(usual.webhook, host=HOST, port=free_port()))
+
+
+def outside(configuration: Configuration) -> Wiring:
+    """A manager outside the cluster."""
+    return Wiring(AtUrl(f"https://{HOST}:{configuration.webhook.port}"), NAMESPACE, KUEUE)
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Return as soon as it holds."""
+    async with asyncio.timeout(WAIT):
+        while not await condition():
+            await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def bare_cluster() -> AsyncIterator[Cluster]:
+    """A server with the manager's namespace."""
+    async with running_cluster() as cluster:
+        await cluster.create(namespace(NAMESPACE))
+        yield cluster
+
+
+@asynccontextmanager
+async def kueue_cluster() -> AsyncIterator[Cluster]:
+    """A server with our definitions and the manager's namespace."""
+    async with bare_cluster() as cluster:
+        for definition in definitions(WebhookService()):
+            await cluster.create(definition)
+        yield cluster
+
+
+def client_of(cluster: Cluster, clock: Clock | None = None, user: User = ADMIN) -> Client:
+    """The manager's way in; certificates are verified by the machine's time, so that is the usual clock."""
+    return Client(cluster.core.transport(user), clock or SystemClock())
+
+
+@dataclass
+class Webhooked:
+    """A server and its webhooks."""
+
+    cluster: Cluster
+    certificates: Certified
+    server: WebhookServer
+    door: Door
+
+    async def ask(self, method: str, path: str, body: Json, query: dict[str, str]) -> tuple[int, Json]:
+        reply = await self.cluster.ask(method, path, body, **query)
+        return reply.status, reply.body
+
+
+@asynccontextmanager
+async def webhooks_on(cluster: Cluster, clock: Clock | None = None) -> AsyncIterator[Webhooked]:
+    """Webhooks that answer, and that the server trusts."""
+    configuration, door = configured(), Door()
+    async with (
+        certified(client_of(cluster, clock), configuration, outside(configuration)) as certificates,
+        answering(configuration, certificates, door.guarding(kueue_judges(DEFAULT_GATES))) as server,
+    ):
+        await until(lambda: is_wired(cluster))
+        yield Webhooked(cluster, certificates, server, door)
+
+
+@asynccontextmanager
+async def webhooked() -> AsyncIterator[Webhooked]:
+    """A server with our definitions and webhooks."""
+    async with kueue_cluster() as cluster, webhooks_on(cluster) as found:
+        yield found
+
+
+async def is_wired(cluster: Cluster) -> bool:
+    """Whether everything that should name the webhooks does."""
+    found = [await cluster.get(path) for path in (MUTATING, VALIDATING, DEFINITIONS)]
+    names = {each["metadata"]["name"] for listed in found[:2] for each in listed["items"]}
+    configs = [_conversion(each) for each in found[2]["items"]]
+    return len(names) == 2 and all("url" in config for config in configs if config)
+
+
+def _conversion(definition: Json) -> Json:
+    return (definition["spec"]["conversion"].get("webhook") or {}).get("clientConfig")

@@ -1,0 +1,145 @@
+"""A write of the golden transcripts, carried out on an API server whose webhooks are ours.
+
+What an update meets is put there while the door is open: the webhooks then let everything pass.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from golden.admission import FILES, replay
+from kohort.api.gates import DEFAULT_GATES
+from kohort.api.kinds import CustomObject, kind_of
+from kohort.api.kueue.admission import Verdict, Write, admit, read
+from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Answer, Judge, in_one_line
+
+Json = Any
+Ask = Callable[[str, str, Json, dict[str, str]], Awaitable[tuple[int, Json]]]
+"""Method, path, body and query to code and body."""
+
+NAMESPACE = "default"
+_OURS_TO_SET = ("name", "namespace", "labels", "annotations", "finalizers")
+WRITES = [
+    pytest.param(answer.write, id=f"{answer.case}-{answer.step['op']}-{index}")
+    for name in FILES
+    for index, answer in enumerate(replay(name))
+    if answer.write is not None
+]
+
+
+class Door:
+    """Lets everything pass while it is open."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+
+    def guarding(self, judges: dict[str, Judge]) -> dict[str, Judge]:
+        return {path: self._guarding(judge) for path, judge in judges.items()}
+
+    def _guarding(self, judge: Judge) -> Judge:
+        def passes(request: AdmissionRequest) -> Answer:
+            return ALLOWED if self.is_open else judge(request)
+
+        return passes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a client sees."""
+
+    code: int
+    object: Json = None
+    refusal: str = ""
+    """What our webhooks said, where they refused."""
+
+
+def expected(write: Write) -> Outcome:
+    """What the functions say that the webhooks are made of."""
+    verdict = admit(write, DEFAULT_GATES)
+    if verdict.accepted:
+        return Outcome(verdict.code, _shown(read(verdict.stored, write.value["apiVersion"])))
+    return Outcome(verdict.code, refusal=_refusal(verdict, write))
+
+
+def _refusal(verdict: Verdict, write: Write) -> str:
+    if verdict.code != 403:
+        return ""
+    head = f'admission webhook "v{write.value["kind"].lower()}.kb.io" denied the request: '
+    return head + in_one_line(verdict.errors)
+
+
+async def outcome(ask: Ask, door: Door, write: Write) -> Outcome:
+    """What the server says, which is left as it was."""
+    body = {**write.value, "metadata": _our_metadata(write.value)}
+    query: dict[str, str] = {"fieldValidation": write.field_validation}
+    path = f"{_collection(body)}/{body['metadata'].get('name', '')}"
+    try:
+        if write.old is None:
+            code, said = await ask("POST", _collection(body), body, query)
+        else:
+            body["metadata"]["resourceVersion"] = await _put_there(ask, door, write.old)
+            code, said = await ask("PUT", f"{path}/status" if write.to_status else path, body, query)
+        return await _outcome(ask, code, said, path)
+    finally:
+        await _remove(ask, door, path)
+
+
+async def _remove(ask: Ask, door: Door, path: str) -> None:
+    code, found = await ask("GET", path, None, {})
+    if code != 200 or "items" in found:
+        return
+    door.is_open = True
+    try:
+        if found["metadata"].pop("finalizers", None):
+            code, said = await ask("PUT", path, found, {})
+            assert code == 200, said
+        code, said = await ask("DELETE", path, None, {})
+        assert code == 200, said
+    finally:
+        door.is_open = False
+
+
+async def _put_there(ask: Ask, door: Door, old: Json) -> str:
+    metadata = {name: member for name, member in _our_metadata(old).items() if name != "finalizers"}
+    body = {**old, "metadata": metadata}
+    door.is_open = True
+    try:
+        code, stored = await ask("POST", _collection(body), body, {})
+        if code == 201 and "status" in old and _kind(old).info.has_status:
+            body["metadata"] = stored["metadata"]
+            code, stored = await ask("PUT", f"{_collection(body)}/{metadata['name']}/status", body, {})
+    finally:
+        door.is_open = False
+    assert code < 300, stored
+    return str(stored["metadata"]["resourceVersion"])
+
+
+async def _outcome(ask: Ask, code: int, said: Json, path: str) -> Outcome:
+    if code >= 300:
+        return Outcome(code, refusal=said.get("message", "") if code == 403 else "")
+    found, stored = await ask("GET", path, None, {})
+    assert found == 200, stored
+    return Outcome(code, _shown(stored))
+
+
+def _kind(value: Json) -> type[CustomObject]:
+    kind = kind_of(value["apiVersion"], value["kind"])
+    assert kind is not None
+    return kind
+
+
+def _collection(value: Json) -> str:
+    return _kind(value).info.resource.path(NAMESPACE if _kind(value).info.resource.namespaced else "")
+
+
+def _our_metadata(value: Json) -> Json:
+    metadata = {name: member for name, member in value["metadata"].items() if name in _OURS_TO_SET}
+    return {**metadata, "namespace": NAMESPACE} if _kind(value).info.resource.namespaced else metadata
+
+
+def _shown(value: Json) -> Json:
+    """The object with the one part of its metadata that webhooks change."""
+    rest = {name: member for name, member in value.items() if name != "metadata"}
+    return {**rest, "finalizers": value["metadata"].get("finalizers", [])}

@@ -1,0 +1,224 @@
+"""Certificates that renew themselves in steps: whoever trusts what was told verifies what is shown."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded.server.clusters import Cluster
+from kohort.embedded.auth.users import User
+from kohort.kube.certificates import AUTHORITY_LIFE, Authority
+from kohort.kube.errors import StatusError
+from kohort.kube.kinds import ObjectKey
+from kohort.webhooks.certificates import (
+    SETTLING,
+    CertificateError,
+    Certificates,
+    due,
+    new_certificates,
+    renewed,
+    to_secret,
+)
+from kohort.webhooks.sources import MountedSource, SecretSource
+from webhooks.planes import NAMESPACE, SECRET, bare_cluster, client_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+HOSTS = ("127.0.0.1", "kueue-webhook-service.kueue-system.svc")
+DAY = timedelta(days=1)
+KEY = ObjectKey(NAMESPACE, "kueue-webhook-server-cert")
+
+
+def is_verified(shown: x509.Certificate, trusted: bytes, now: datetime) -> bool:
+    """As a TLS client judges, but for the host."""
+    if not shown.not_valid_before_utc <= now <= shown.not_valid_after_utc:
+        return False
+    authorities = x509.load_pem_x509_certificates(trusted)
+    return any(_signed(shown, each) and each.not_valid_after_utc >= now for each in authorities)
+
+
+def _signed(shown: x509.Certificate, authority: x509.Certificate) -> bool:
+    return shown.issuer == authority.subject
+
+
+def old_age(found: Certificates) -> datetime:
+    """A day on which the authority is to be replaced."""
+    return found.authority.certificate.not_valid_after_utc - 30 * DAY
+
+
+def test_nothing_is_done_before_it_is_due() -> None:
+    found = new_certificates(HOSTS, NOW)
+    assert renewed(found, HOSTS, NOW + 200 * DAY) == found
+
+
+def test_the_serving_certificate_is_renewed_by_the_same_authority() -> None:
+    found = new_certificates(HOSTS, NOW)
+    later = renewed(found, HOSTS, NOW + 320 * DAY)
+    assert later.serving != found.serving
+    assert later.bundle == found.bundle
+    assert later.serving.hosts == set(HOSTS)
+
+
+def test_a_new_authority_is_trusted_for_a_while_before_it_signs() -> None:
+    found = new_certificates(HOSTS, NOW)
+    now = old_age(found)
+    announced = renewed(found, HOSTS, now)
+    assert announced.serving.is_signed_by(found.authority.certificate)
+    assert len(announced.trusted) == 2
+    assert renewed(announced, HOSTS, now + SETTLING / 2) == announced
+    signing = renewed(announced, HOSTS, now + SETTLING)
+    assert announced.successor is not None
+    assert signing.serving.is_signed_by(announced.successor.certificate)
+    assert found.authority.certificate in signing.trusted
+
+
+def test_an_old_authority_is_forgotten_when_it_has_expired() -> None:
+    found = new_certificates(HOSTS, NOW)
+    now = old_age(found)
+    signing = renewed(renewed(found, HOSTS, now), HOSTS, now + SETTLING)
+    assert found.authority.certificate not in renewed(signing, HOSTS, now + 31 * DAY).trusted
+
+
+def test_after_too_long_a_sleep_everything_is_new() -> None:
+    found = new_certificates(HOSTS, NOW)
+    later = renewed(found, HOSTS, NOW + 2 * AUTHORITY_LIFE)
+    assert later.authority != found.authority
+    assert later.serving.is_fresh(NOW + 2 * AUTHORITY_LIFE)
+
+
+def test_replicas_of_different_names_keep_each_others() -> None:
+    found = renewed(new_certificates(["a"], NOW), ["b"], NOW)
+    assert found.serving.hosts == {"a", "b"}
+    assert renewed(found, ["a"], NOW) == found
+
+
+def test_a_secret_gives_back_what_was_put_there() -> None:
+    found = new_certificates(HOSTS, NOW)
+    found = renewed(found, HOSTS, old_age(found))
+    again = due(to_secret(found), HOSTS, old_age(found), "Secret x")
+    assert to_secret(again) == to_secret(found)
+
+
+moments = st.timedeltas(min_value=timedelta(minutes=1), max_value=timedelta(hours=1))
+days = st.timedeltas(min_value=DAY, max_value=40 * DAY)
+
+
+@given(pauses=st.lists(moments | days, min_size=1, max_size=30), age=st.integers(0, 120))
+def test_what_is_shown_is_verified_by_who_heard_of_the_last_change_a_while_ago(
+    pauses: list[timedelta], age: int
+) -> None:
+    """From some months before the authority is to be replaced, on; somebody looks every forty days at least."""
+    now = NOW
+    found = renewed(new_certificates(HOSTS, now - AUTHORITY_LIFE + (60 + age) * DAY), HOSTS, now)
+    told = [(now, found.bundle)]
+    for pause in pauses:
+        now += pause
+        found = renewed(found, HOSTS, now)
+        told = [(at, bundle) for at, bundle in told if now - at < SETTLING] + [(now, found.bundle)]
+        assert all(is_verified(found.serving.certificate, bundle, now) for _, bundle in told)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"tls.crt": b""}, r"\(no tls.crt\)"),
+        ({"tls.key": b"nonsense"}, r"can't be used \("),
+        ({"ca.crt": b"nonsense"}, r"can't be used \("),
+        ({"tls.key": Authority.create(NOW).pair.key_pem}, "the key is not that of the certificate"),
+    ],
+)
+def test_a_damaged_secret_is_told_in_one_line(change: dict[str, bytes], said: str) -> None:
+    data = {**to_secret(new_certificates(HOSTS, NOW)), **change}
+    with pytest.raises(CertificateError, match=said) as caught:
+        due(data, HOSTS, NOW, "Secret kueue-system/x")
+    assert str(caught.value).startswith("Secret kueue-system/x: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_certificates_that_kueue_made_are_replaced_and_trusted_on() -> None:
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    key = rsa.generate_private_key(65537, 2048).private_bytes(*form)
+    theirs = Authority.create(NOW)
+    data = {"ca.crt": theirs.pem, "ca.key": key, "tls.crt": theirs.pem, "tls.key": key}
+    found = due(data, HOSTS, NOW, "Secret x")
+    assert found.authority.certificate != theirs.pair.certificate
+    assert theirs.pair.certificate in found.trusted
+
+
+# Kept in a Secret, by several replicas
+
+
+async def test_replicas_share_what_the_first_has_made() -> None:
+    async with bare_cluster() as cluster:
+        one, other = (SecretSource(client_of(cluster), KEY, HOSTS) for _ in range(2))
+        assert await one.current() == await other.current()
+
+
+async def test_an_empty_secret_is_filled() -> None:
+    async with bare_cluster() as cluster:
+        metadata = {"name": KEY.name, "namespace": NAMESPACE}
+        await cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+        await SecretSource(client_of(cluster), KEY, HOSTS).current()
+        assert set((await cluster.get(SECRET))["data"]) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}
+
+
+class _Slow(SecretSource):
+    """A replica that is always second."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(client_of(cluster), KEY, HOSTS)
+        self.other = SecretSource(client_of(cluster), KEY, HOSTS)
+
+    async def _found(self) -> dict[str, object]:
+        found = await super()._found()
+        await self.other.current()
+        return found
+
+
+async def test_the_replica_that_comes_second_takes_what_the_first_wrote() -> None:
+    async with bare_cluster() as cluster:
+        slow = _Slow(cluster)
+        assert await slow.current() == await slow.other.current()
+
+
+async def test_without_its_namespace_the_user_is_told_to_create_it() -> None:
+    async with bare_cluster() as cluster:
+        source = SecretSource(client_of(cluster), ObjectKey("nowhere", "x"), HOSTS)
+        with pytest.raises(CertificateError, match=r'Secret nowhere/x: .*"nowhere" not found: create the namespace'):
+            await source.current()
+
+
+async def test_without_rights_the_answer_of_the_server_is_passed_on() -> None:
+    async with bare_cluster() as cluster:
+        client = client_of(cluster, user=User("nobody"))
+        with pytest.raises(StatusError, match="secrets"):
+            await SecretSource(client, KEY, HOSTS).current()
+
+
+# Mounted files
+
+
+async def test_mounted_files_are_read_again_when_they_were_replaced(tmp_path: Path) -> None:
+    source = MountedSource(tmp_path)
+    shown = []
+    for _ in range(2):
+        found = new_certificates(HOSTS, NOW)
+        for name, content in to_secret(found).items():
+            (tmp_path / f".{name}").write_bytes(content)
+            (tmp_path / f".{name}").replace(tmp_path / name)
+        shown.append((await source.current()).key_pair)
+        assert shown[-1] == found.key_pair
+    assert shown[0] != shown[1]
+
+
+async def test_a_missing_file_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(CertificateError) as caught:
+        await MountedSource(tmp_path).current()
+    assert str(caught.value) == (
+        f"webhook certificate {tmp_path}/tls.crt can't be read (No such file or directory): check that the file is "
+        f"there; mount the certificate there, or set internalCertManagement.enable=true"
+    )

@@ -1,0 +1,261 @@
+"""Who is told where the webhooks are and whom to trust: by a manager in the cluster, and by one outside."""
+
+import asyncio
+import ssl
+from base64 import b64decode, b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from cryptography import x509
+from msgspec.structs import replace
+
+from embedded.server.clusters import Cluster
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.resource import Resource
+from kohort.kube.certificates import AUTHORITY_LIFE
+from kohort.kube.clock import VirtualClock
+from kohort.kube.errors import ConfigError, KubeError
+from kohort.webhooks.certificates import SETTLING, new_certificates, to_secret
+from kohort.webhooks.configurations import AtUrl, InCluster, at_url, configuration
+from kohort.webhooks.injecting import Wiring
+from kohort.webhooks.registrations import KUEUE, Act, job_registrations
+from kohort.webhooks.running import VISIBILITY_SERVICE, Certified, answering, certified
+from webhooks.planes import (
+    DEFINITIONS,
+    MUTATING,
+    NAMESPACE,
+    SECRET,
+    VALIDATING,
+    bare_cluster,
+    client_of,
+    configured,
+    kueue_cluster,
+    until,
+    webhooked,
+    webhooks_on,
+)
+
+Json = Any
+SERVICE = InCluster(NAMESPACE, "kueue-webhook-service")
+INSIDE = Wiring(SERVICE, NAMESPACE, KUEUE, InCluster(NAMESPACE, VISIBILITY_SERVICE))
+FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
+SERVICES = ("kueue-webhook-service", "kueue-visibility-server", "kueue-controller-manager-metrics-service")
+API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta2.visibility.kueue.x-k8s.io"
+JOB = Resource("batch", "v1", "Job", "jobs", namespaced=True)
+POD = Resource("", "v1", "Pod", "pods", namespaced=True)
+
+
+def flavor(name: str) -> Json:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": name}}
+
+
+def api_service(**spec: Json) -> Json:
+    service = {"namespace": NAMESPACE, "name": VISIBILITY_SERVICE, "port": 443}
+    spec = {"group": "visibility.kueue.x-k8s.io", "version": "v1beta2", "service": service, **spec}
+    priorities = {"groupPriorityMinimum": 100, "versionPriority": 100}
+    head = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService"}
+    return {**head, "metadata": {"name": "v1beta2.visibility.kueue.x-k8s.io"}, "spec": {**priorities, **spec}}
+
+
+def bundles(found: Json) -> set[str]:
+    return {each["clientConfig"].get("caBundle", "") for each in found["webhooks"]}
+
+
+# Written
+
+
+def test_the_webhooks_are_registered_as_kueue_registers_them() -> None:
+    """API-95."""
+    found = configuration(Act.VALIDATE, KUEUE, SERVICE, NAMESPACE)
+    by_name = {each["name"]: each for each in found["webhooks"]}
+    assert set(by_name) == {f"v{kind}.kb.io" for kind in ("clusterqueue", "cohort", "resourceflavor", "workload")}
+    assert by_name["vworkload.kb.io"]["rules"][0]["resources"] == ["workloads", "workloads/status"]
+    path = by_name["vworkload.kb.io"]["clientConfig"]["service"]["path"]
+    assert path == "/validate-kueue-x-k8s-io-v1beta2-workload"
+    assert {each["failurePolicy"] for each in found["webhooks"]} == {"Fail"}
+    assert {each["sideEffects"] for each in found["webhooks"]} == {"None"}
+
+
+def test_webhooks_of_jobs_spare_the_system_and_the_manager() -> None:
+    """API-96, JOB-76."""
+    jobs = (*job_registrations("batch/job", JOB, ("CREATE",)), *job_registrations("pod", POD, ("CREATE",)))
+    found = configuration(Act.MUTATE, jobs, SERVICE, "elsewhere")
+    assert [each["name"] for each in found["webhooks"]] == ["mjob.kb.io", "mpod.kb.io"]
+    assert found["webhooks"][1]["clientConfig"]["service"]["path"] == "/mutate--v1-pod"
+    (requirement,) = found["webhooks"][0]["namespaceSelector"]["matchExpressions"]
+    assert requirement["values"] == ["kube-system", "elsewhere"]
+
+
+@pytest.mark.parametrize("text", ["http://127.0.0.1:9443", "127.0.0.1:9443", "https://", "https://[", "https://x?y"])
+def test_a_url_that_no_api_server_takes_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="give one like https://"):
+        at_url(text)
+
+
+def test_a_url_may_end_in_a_slash() -> None:
+    assert at_url("https://gpu.example:9443/") == AtUrl("https://gpu.example:9443")
+    assert at_url("https://[::1]:9443").hosts == ("::1",)
+
+
+# Inside
+
+
+@asynccontextmanager
+async def inside(cluster: Cluster) -> AsyncIterator[Certified]:
+    async with certified(client_of(cluster), configured(), INSIDE) as found:
+        yield found
+
+
+async def test_whatever_names_our_services_gets_our_bundle() -> None:
+    async with kueue_cluster() as cluster:
+        for act in Act:
+            await cluster.create(configuration(act, KUEUE, SERVICE, NAMESPACE))
+        await cluster.create(api_service())
+        async with inside(cluster) as found:
+            bundle = b64encode(found.bundle).decode()
+
+            async def is_told() -> bool:
+                hooks = [(await cluster.get(path))["items"][0] for path in (MUTATING, VALIDATING)]
+                queue = await cluster.get(f"{DEFINITIONS}/clusterqueues.kueue.x-k8s.io")
+                served = await cluster.get(API_SERVICE)
+                configs = [queue["spec"]["conversion"]["webhook"]["clientConfig"], served["spec"]]
+                told = set().union(*map(bundles, hooks)) | {each.get("caBundle") for each in configs}
+                return told == {bundle}
+
+            await until(is_told)
+
+
+async def test_what_belongs_to_others_is_left_alone() -> None:
+    async with bare_cluster() as cluster:
+        theirs = configuration(Act.VALIDATE, KUEUE, InCluster("theirs", "hooks"), NAMESPACE)
+        ours = configuration(Act.MUTATE, KUEUE, SERVICE, NAMESPACE)
+        before = await cluster.create({**theirs, "metadata": {"name": "theirs"}})
+        await cluster.create(ours)
+        async with inside(cluster):
+            await until(lambda: _is_trusted(cluster, MUTATING, ours["metadata"]["name"]))
+            assert await cluster.get(f"{VALIDATING}/theirs") == before
+
+
+async def _is_trusted(cluster: Cluster, path: str, name: str) -> bool:
+    reply = await cluster.ask("GET", f"{path}/{name}")
+    return reply.status == 200 and all(bundles(reply.body))
+
+
+async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
+    async with bare_cluster() as cluster:
+        wanted = configuration(Act.VALIDATE, KUEUE, SERVICE, NAMESPACE)
+        name = wanted["metadata"]["name"]
+        async with inside(cluster):
+            for _ in range(2):
+                await cluster.create(wanted)
+                await until(lambda: _is_trusted(cluster, VALIDATING, name))
+                await cluster.ask("DELETE", f"{VALIDATING}/{name}")
+
+
+async def test_an_api_that_is_not_to_be_verified_stays_so() -> None:
+    async with bare_cluster() as cluster:
+        await cluster.create(api_service(insecureSkipTLSVerify=True))
+        ours = configuration(Act.MUTATE, KUEUE, SERVICE, NAMESPACE)
+        await cluster.create(ours)
+        async with inside(cluster):
+            await until(lambda: _is_trusted(cluster, MUTATING, ours["metadata"]["name"]))
+        served = await cluster.get(API_SERVICE)
+        assert "caBundle" not in served["spec"]
+
+
+async def test_the_certificate_bears_the_names_of_all_our_services() -> None:
+    async with bare_cluster() as cluster, inside(cluster):
+        secret = await cluster.get(SECRET)
+        shown = x509.load_pem_x509_certificate(b64decode(secret["data"]["tls.crt"]))
+        names = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert {f"{service}.{NAMESPACE}.svc" for service in SERVICES} <= set(names.get_values_for_type(x509.DNSName))
+
+
+# Outside
+
+
+async def test_a_manager_outside_registers_itself_and_mends_what_others_break() -> None:
+    async with webhooked() as found:
+        name = "kueue-validating-webhook-configuration"
+        await found.cluster.merge(f"{VALIDATING}/{name}", {"webhooks": []})
+
+        async def is_back() -> bool:
+            return len((await found.cluster.get(f"{VALIDATING}/{name}"))["webhooks"]) == 4
+
+        await until(is_back)
+
+
+async def test_writes_fail_while_nobody_answers() -> None:
+    """API-95: failurePolicy Fail."""
+    async with webhooked() as found:
+        cluster = found.cluster
+        assert (await cluster.try_create(flavor("while-there"), dryRun="All")).status == 201
+        nobody = AtUrl("https://127.0.0.1:1")
+        lonely = configuration(Act.MUTATE, KUEUE, nobody, NAMESPACE)
+        await cluster.create({**lonely, "metadata": {"name": "lonely"}})
+        reply = await cluster.try_create(flavor("while-away"))
+        assert reply.status == 500
+        assert 'failed calling webhook "mresourceflavor.kb.io"' in reply.message
+
+
+async def test_a_webhook_url_that_is_taken_is_told() -> None:
+    async with webhooked() as found:
+        taken = configured()
+        busy: Configuration = replace(taken, webhook=replace(taken.webhook, port=found.server.port))
+        with pytest.raises(OSError, match="address already in use"):
+            async with answering(busy, found.certificates, {}):
+                pass
+
+
+async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_path: Any) -> None:
+    now = datetime.now(UTC)
+    one, other = (to_secret(new_certificates(["127.0.0.1"], now)) for _ in range(2))
+    (tmp_path / "tls.crt").write_bytes(one["tls.crt"])
+    (tmp_path / "tls.key").write_bytes(other["tls.key"])
+    usual = configured()
+    management = replace(usual.internal_cert_management, enable=False)
+    settings = replace(
+        usual, internal_cert_management=management, webhook=replace(usual.webhook, cert_dir=str(tmp_path))
+    )
+    async with bare_cluster() as cluster:
+        with pytest.raises(KubeError) as caught:
+            async with certified(client_of(cluster), settings, INSIDE):
+                pass
+    assert str(caught.value) == f"{tmp_path}: tls.crt and tls.key are no matching PEM pair: replace both"
+
+
+# Rotation
+
+
+async def handshake(port: int, bundle: str) -> str:
+    """The issuer of the certificate that a new client is shown, who trusts what API servers were told."""
+    context = ssl.create_default_context(cadata=b64decode(bundle).decode())
+    async with asyncio.timeout(10):
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+    shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    writer.close()
+    return x509.load_der_x509_certificate(shown).issuer.rfc4514_string()
+
+
+async def test_no_write_is_refused_while_authority_and_certificate_are_replaced() -> None:
+    """The clock ends where the machine's is, since TLS goes by that one."""
+    start = datetime.now(UTC) - SETTLING - timedelta(minutes=25)
+    clock = VirtualClock(start)
+    ageing = new_certificates(["127.0.0.1"], start - AUTHORITY_LIFE + timedelta(days=50))
+    data = {name: b64encode(content).decode() for name, content in to_secret(ageing).items()}
+    metadata = {"name": "kueue-webhook-server-cert", "namespace": NAMESPACE}
+    issuers, told = set(), set()
+    async with kueue_cluster() as cluster:
+        await cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+        async with webhooks_on(cluster, clock) as found:
+            for _ in range(20):
+                await clock.advance(150)
+                hooks = await cluster.get(f"{MUTATING}/kueue-mutating-webhook-configuration")
+                told |= bundles(hooks)
+                issuers |= {await handshake(found.server.port, each) for each in bundles(hooks)}
+                assert (await cluster.try_create(flavor("f"), dryRun="All")).status == 201
+    assert len(issuers) == 2
+    assert len(told) == 2
