@@ -52,6 +52,27 @@ async def test_a_pod_can_be_told_to_fail(world: World) -> None:
     assert await world.condition("a", "Ready") == ("False", "PodFailed", "")
 
 
+async def test_a_pod_is_ready_after_the_time_that_it_asks_for(world: World) -> None:
+    await world.run(pod(says={"ready_seconds": 5, "run_seconds": 20}))
+    assert await world.condition("a", "Ready") == (
+        "False",
+        "ContainersNotReady",
+        "containers with unready status: [main]",
+    )
+    await world.after(5)
+    assert await world.condition("a", "Ready") == ("True", "", "")
+    await world.after(15)
+    assert await world.phase("a") == "Succeeded"
+
+
+async def test_a_pod_may_never_be_ready(world: World) -> None:
+    await world.run(pod(says={"ready_seconds": "never", "run_seconds": 20}))
+    await world.after(19)
+    assert (await world.condition("a", "Ready"))[0] == "False"
+    await world.after(1)
+    assert await world.phase("a") == "Succeeded"
+
+
 async def test_a_pod_that_is_always_restarted_runs_until_it_is_deleted(world: World) -> None:
     await world.run(pod(restart="Always"))
     await world.after(3600)

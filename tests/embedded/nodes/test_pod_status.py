@@ -192,3 +192,17 @@ def test_a_pod_that_is_given_up_has_no_container_that_waits(pod: tuple[Shape, Po
     final = given_up(spec, found, LATER)
     assert all(isinstance(each.state, Terminated) for each in final.containers)
     assert phase_of(spec, final, is_last=True) in ("Succeeded", "Failed")
+
+
+def test_a_container_that_starts_up_runs_and_has_not_started() -> None:
+    spec = shape()
+    said = status_of(spec, PodState((ContainerStatus("m0", R, starting=True),)), ABOUT)
+    [main] = said["containerStatuses"]
+    assert (said["phase"], main["started"], main["ready"]) == ("Running", False, False)
+
+
+def test_a_sidecar_that_starts_up_keeps_its_pod_uninitialized() -> None:
+    spec = shape(init="s")
+    found = PodState((ContainerStatus("m0", W),), (ContainerStatus("s0", R, starting=True),))
+    conditions = {each["type"]: each for each in status_of(spec, found, ABOUT)["conditions"]}
+    assert conditions["Initialized"]["message"] == "containers with incomplete status: [s0]"

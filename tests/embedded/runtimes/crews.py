@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from kohort.embedded.nodes.runtime import ContainerStatus, Terminated
-from kohort.embedded.runtimes.orders import Ended, Kill, Order, PreStop, Start, Started, Term
+from kohort.embedded.runtimes.orders import Ended, Finding, Kill, Order, PreStop, Start, Started, Term
+from kohort.embedded.runtimes.probes.spec import NO_PROBES, Probes
 from kohort.embedded.runtimes.supervision import Crew, Member, Policy, Role, Supervision
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -15,16 +16,16 @@ def crew(*members: Member, policy: Policy = Policy.ALWAYS, grace: float = 30.0) 
     return Crew("web_default(u1)", members, policy, grace)
 
 
-def main(name: str = "main", *, pre_stop: bool = False) -> Member:
-    return Member(name, Role.MAIN, pre_stop)
+def main(name: str = "main", *, pre_stop: bool = False, probes: Probes = NO_PROBES) -> Member:
+    return Member(name, Role.MAIN, pre_stop, probes)
 
 
 def init(name: str) -> Member:
     return Member(name, Role.INIT)
 
 
-def sidecar(name: str) -> Member:
-    return Member(name, Role.SIDECAR)
+def sidecar(name: str, *, probes: Probes = NO_PROBES) -> Member:
+    return Member(name, Role.SIDECAR, probes=probes)
 
 
 @dataclass
@@ -56,6 +57,9 @@ class Play:
     def ended(self, name: str, code: int = 0) -> None:
         how = Terminated(code, "Completed" if code == 0 else "Error", self.wall(), self.wall())
         self.orders += self.machine.apply(Ended(name, how), self.now)
+
+    def found(self, finding: Finding) -> None:
+        self.orders += self.machine.apply(finding, self.now)
 
     def ran(self, name: str, code: int = 0) -> None:
         """Start as ordered, and end at once."""

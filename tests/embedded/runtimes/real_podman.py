@@ -30,6 +30,7 @@ default_ulimits = [{limits}]
 runtime = "{runtime}"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
+lock_type = "file"
 tmp_dir = "{place}/tmp"
 """
 

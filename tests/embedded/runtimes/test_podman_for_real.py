@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -31,9 +32,10 @@ DEAF = "trap '' TERM; echo ready; while :; do sleep 0.05; done"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as environment:
-        real_podman.set_up(tmp_path_factory.mktemp("podman"), environment)
+def real() -> Iterator[None]:
+    # Not in pytest's own directory: sockets of containers are in here, and their paths must be short.
+    with pytest.MonkeyPatch.context() as environment, TemporaryDirectory(prefix="kohort-") as place:
+        real_podman.set_up(Path(place), environment)
         yield
         podman("rm", "--all", "--force", "--time", "0")
 
@@ -98,6 +100,20 @@ async def test_a_hook_runs_in_the_container_before_it_is_asked_to_end(world: Wor
     run.running.stop(30)
     assert (await run.end()).exit_code == 0
     assert (await run.log()).splitlines() == ["ready", "hooked"]
+
+
+async def test_probes_run_in_the_container(world: World) -> None:
+    check = {"exec": {"command": ["/bin/sh", "-c", "cat /tmp/ready"]}, "periodSeconds": 1, "timeoutSeconds": 10}
+    script = "echo started; until test -e /s/go; do sleep 0.05; done; echo > /tmp/ready; while :; do sleep 0.05; done"
+    mounts = [{"name": "s", "mountPath": "/s"}]
+    found = container(script=script, readinessProbe=check, volumeMounts=mounts)
+    run = world.run(pod(found, volumes=[{"name": "s", "emptyDir": {}}]))
+    await run.until(lambda: run.told.messages("Unhealthy"))
+    assert "ready: No such file or directory" in run.told.messages("Unhealthy")[0]
+    assert not run.status().ready
+    [volume] = world.data.glob(f"scratch/{run.pod['metadata']['uid']}/volumes/s")
+    (volume / "go").touch()
+    await run.until(lambda: run.status().ready)
 
 
 async def test_variables_volumes_and_secrets_reach_the_container(world: World) -> None:

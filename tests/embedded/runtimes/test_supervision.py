@@ -6,7 +6,8 @@ import pytest
 
 from embedded.runtimes.crews import START, Kill, Play, PreStop, Start, Term, crew, init, main, sidecar
 from kohort.embedded.nodes.runtime import Failure, Running, Terminated, Waiting
-from kohort.embedded.runtimes.orders import PreStopped, Refused
+from kohort.embedded.runtimes.orders import Checked, PreStopped, Refused, StartedUp, Unhealthy
+from kohort.embedded.runtimes.probes.spec import Probe, Probes
 from kohort.embedded.runtimes.supervision import Past, Policy, Supervision
 
 
@@ -244,3 +245,96 @@ def test_a_container_found_ended_follows_the_restart_policy() -> None:
     once = Supervision(crew(main(), policy=Policy.NEVER), {"main": Past(0, ended)})
     assert once.begin(0.0) == []
     assert once.settled
+
+
+STARTUP, READINESS = Probes(startup=Probe()), Probes(readiness=Probe())
+LIVENESS = Probes(liveness=Probe())
+
+
+def test_a_container_without_probes_is_ready_when_it_runs() -> None:
+    play = Play.of(main())
+    assert not play.status("main").ready
+    play.started("main")
+    assert play.status("main").ready
+
+
+def test_a_container_is_ready_as_its_probe_says() -> None:
+    play = Play.of(main(probes=READINESS))
+    play.started("main")
+    assert not play.status("main").ready
+    for ready in (True, False, True):
+        play.found(Checked("main", 0, ready))
+        assert play.status("main").ready is ready
+    play.ended("main", 1)
+    play.started("main")
+    assert not play.status("main").ready
+
+
+def test_a_container_that_starts_up_is_neither_started_nor_ready() -> None:
+    play = Play.of(main(probes=STARTUP))
+    play.started("main")
+    assert (play.status("main").starting, play.status("main").ready) == (True, False)
+    play.found(StartedUp("main", 0))
+    assert (play.status("main").starting, play.status("main").ready) == (False, True)
+
+
+def test_the_container_after_a_sidecar_waits_until_it_has_started_up() -> None:
+    play = Play.of(sidecar("proxy", probes=STARTUP), main())
+    play.started("proxy")
+    assert play.taken() == [Start("proxy", 0)]
+    play.found(StartedUp("proxy", 0))
+    assert play.taken() == [Start("main", 0)]
+
+
+@pytest.mark.parametrize("code", [0, 143])
+def test_an_unhealthy_container_ends_and_starts_again_however_it_ended(code: int) -> None:
+    play = Play.of(main(probes=LIVENESS), policy=Policy.ON_FAILURE, grace=20)
+    play.started("main")
+    play.taken()
+    play.found(Unhealthy("main", 0, "liveness"))
+    assert play.taken() == [Term("main")]
+    assert [note.message for note in play.machine.take_notes()] == [
+        "Container main failed liveness probe, will be restarted"
+    ]
+    play.later(19)
+    assert play.taken() == []
+    play.ended("main", code)
+    assert play.taken() == [Start("main", 1)]
+
+
+def test_an_unhealthy_container_is_killed_after_the_grace_of_its_probe() -> None:
+    play = Play.of(main(probes=LIVENESS))
+    play.started("main")
+    play.found(Unhealthy("main", 0, "liveness", 3))
+    play.taken()
+    play.later(3)
+    assert play.taken() == [Kill("main")]
+
+
+def test_an_unhealthy_container_that_never_restarts_is_over() -> None:
+    play = Play.of(main(probes=LIVENESS), policy=Policy.NEVER)
+    play.started("main")
+    play.found(Unhealthy("main", 0, "liveness"))
+    play.ended("main", 0)
+    assert play.machine.settled
+    assert [note.message for note in play.machine.take_notes()] == ["Container main failed liveness probe"]
+
+
+def test_a_pod_that_stops_does_not_start_its_unhealthy_container_again() -> None:
+    play = Play.of(main(probes=LIVENESS))
+    play.started("main")
+    play.found(Unhealthy("main", 0, "liveness"))
+    play.stop(5)
+    play.ended("main", 143)
+    assert play.machine.settled
+
+
+def test_what_a_probe_found_of_an_earlier_start_is_no_news() -> None:
+    play = Play.of(main(probes=READINESS))
+    play.ran("main", 1)
+    play.started("main")
+    play.taken()
+    play.found(Checked("main", 0, ready=True))
+    play.found(Unhealthy("main", 0, "liveness"))
+    assert not play.status("main").ready
+    assert play.taken() == []

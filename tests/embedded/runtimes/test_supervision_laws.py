@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from embedded.runtimes.crews import Kill, Play, Start, init, main, sidecar
 from kohort.embedded.nodes.runtime import Running, Terminated, Waiting
-from kohort.embedded.runtimes.orders import PreStop, PreStopped, Refused
+from kohort.embedded.runtimes.orders import PreStop, PreStopped, Refused, Unhealthy
 from kohort.embedded.runtimes.supervision import Member, Policy, Role
 
 crews = st.builds(
@@ -16,7 +16,9 @@ crews = st.builds(
     st.integers(1, 3).map(lambda count: [main(f"m{number}", pre_stop=number == 1) for number in range(count)]),
 )
 steps = st.lists(
-    st.tuples(st.sampled_from(["answer", "refuse", "end", "wait", "stop"]), st.integers(0, 9), st.integers(0, 2)),
+    st.tuples(
+        st.sampled_from(["answer", "refuse", "end", "wait", "sicken", "stop"]), st.integers(0, 9), st.integers(0, 2)
+    ),
     max_size=40,
 )
 
@@ -104,6 +106,11 @@ def act(play: Watched, kind: str, number: int, code: int) -> None:
         name = sorted(play.alive)[number % len(play.alive)]
         play.alive.discard(name)
         play.ended(name, code)
+    elif kind == "sicken" and play.alive:
+        name = sorted(play.alive)[number % len(play.alive)]
+        attempt = play.status(name).restarts
+        if play.members[name].role is not Role.INIT:
+            play.found(Unhealthy(name, attempt, "liveness", float(code)))
     elif kind == "wait":
         play.later(number * 10)
     elif kind == "stop":

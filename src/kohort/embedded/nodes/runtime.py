@@ -54,6 +54,8 @@ class ContainerStatus(Value):
     last: Terminated | None = None
     """How it ended before its last restart."""
     ready: bool = False
+    starting: bool = False
+    """Whether it runs, and something that its spec names must happen before it counts as started."""
 
 
 class Failure(Value):

@@ -157,7 +157,7 @@ def _init_ready(spec: ContainerShape, status: ContainerStatus) -> bool:
 
 
 def _is_started(status: ContainerStatus) -> bool:
-    return isinstance(status.state, Running)
+    return isinstance(status.state, Running) and not status.starting
 
 
 def _container(uid: str, spec: ContainerShape, status: ContainerStatus, ready: bool) -> Json:  # noqa: FBT001

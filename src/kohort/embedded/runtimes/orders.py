@@ -38,7 +38,47 @@ class PreStopped:
     name: str
 
 
-Event = Started | Ended | Refused | PreStopped
+@dataclass(frozen=True, slots=True)
+class StartedUp:
+    """A start of the container has passed its startup probe."""
+
+    name: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the readiness probe says of a start of the container."""
+
+    name: str
+    attempt: int
+    ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unhealthy:
+    """A start of the container has failed a probe too often, so that it must end, and perhaps start again."""
+
+    name: str
+    attempt: int
+    probe: str
+    """`liveness` or `startup`."""
+    grace: float | None = None
+    """Seconds until it is killed, where the probe names its own."""
+
+
+Finding = StartedUp | Checked | Unhealthy
+"""What probes find."""
+Event = Started | Ended | Refused | PreStopped | Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A start of a container that runs, and whose probes are to be asked."""
+
+    name: str
+    attempt: int
+    since: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,16 @@
 """The part of a pod that whoever runs it needs: views of its JSON, and small questions about them."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
 from kohort.api.codec import Json, from_json
 from kohort.api.struct import View
-from kohort.embedded.runtimes.supervision import Crew, Member, Policy, Role
+from kohort.embedded.runtimes.probes.spec import Probe, Probes
+from kohort.embedded.runtimes.supervision import Crew, Member, Past, Policy, Role
 
 _PLAIN = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 DEFAULT_GRACE = 30
@@ -61,6 +64,13 @@ class Lifecycle(View):
     pre_stop: Handler | None = None
 
 
+class Port(View):
+    """A port that a container lists."""
+
+    container_port: int
+    name: str = ""
+
+
 class Container(View):
     """One container."""
 
@@ -79,6 +89,16 @@ class Container(View):
     termination_message_policy: str = "File"
     restart_policy: str = ""
     image_pull_policy: str = ""
+    ports: tuple[Port, ...] = ()
+    startup_probe: Probe | None = None
+    readiness_probe: Probe | None = None
+    liveness_probe: Probe | None = None
+
+    @property
+    def probes(self) -> Probes:
+        """What is asked of it while it runs."""
+        ports = {port.name: port.container_port for port in self.ports if port.name}
+        return Probes(self.startup_probe, self.readiness_probe, self.liveness_probe, ports)
 
 
 class Spec(View):
@@ -147,4 +167,11 @@ def _init(pod: RunPod) -> tuple[Container, ...]:
 
 
 def _member(container: Container, role: Role) -> Member:
-    return Member(container.name, role, container.lifecycle.pre_stop is not None)
+    return Member(container.name, role, container.lifecycle.pre_stop is not None, container.probes)
+
+
+def as_ready_before(past: Mapping[str, Past], pod: RunPod) -> dict[str, Past]:
+    """What is known from before, with who was ready by the API's word, which holds until a probe says otherwise."""
+    told = (*(pod.status.get("initContainerStatuses") or ()), *(pod.status.get("containerStatuses") or ()))
+    ready = {str(status["name"]) for status in told if status.get("ready") and status.get("state", {}).get("running")}
+    return {name: replace(each, ready=name in ready) for name, each in past.items()}

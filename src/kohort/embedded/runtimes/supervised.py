@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 from kohort.embedded.nodes.runtime import ContainerStatus, Failure, Note, Reports, Waiting
 from kohort.embedded.runtimes.orders import Event, Kill, Order, PreStop, Refused, Start, Term
+from kohort.embedded.runtimes.probes.asking import Ran
+from kohort.embedded.runtimes.probes.watch import Listeners, ProbeWatch
 from kohort.embedded.runtimes.supervision import Crew, Past, Supervision
 from kohort.kube.clock import Clock, within
 
@@ -37,6 +39,10 @@ class Hands(Protocol):
         """End it."""
         ...
 
+    async def execute(self, name: str, command: Sequence[str]) -> Ran:
+        """Run a command in it, for a probe; cancelled, the command ends."""
+        ...
+
     def finished(self) -> None:
         """Nothing will run again."""
         ...
@@ -55,6 +61,8 @@ class Supervised:
         self._tasks: set[asyncio.Task[None]] = set()
         self._over = asyncio.Event()
         self._preparing: dict[str, asyncio.Task[None]] = {}
+        probes = {member.name: member.probes for member in crew.members}
+        self._watch = ProbeWatch(probes, Listeners(hands.execute, self.feed, reports.note), clock)
 
     def begin(self) -> None:
         """Take over."""
@@ -131,6 +139,7 @@ class Supervised:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._watch.close()
         self._alarm = None
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -144,6 +153,7 @@ class Supervised:
         self._reports.state(self._machine.state)
         for order in orders:
             self._give(order)
+        self._watch.follow(self._machine.watched)
         self._set_alarm()
         if self._machine.settled and not self._over.is_set():
             self._over.set()

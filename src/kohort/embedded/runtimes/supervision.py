@@ -20,8 +20,10 @@ from kohort.embedded.nodes.runtime import (
 )
 from kohort.embedded.runtimes.crash_loops import CrashLoop
 from kohort.embedded.runtimes.orders import (
+    Checked,
     Ended,
     Event,
+    Finding,
     Kill,
     Order,
     PreStop,
@@ -29,8 +31,12 @@ from kohort.embedded.runtimes.orders import (
     Refused,
     Start,
     Started,
+    StartedUp,
     Term,
+    Unhealthy,
+    Watched,
 )
+from kohort.embedded.runtimes.probes.spec import NO_PROBES, Probes
 
 LEAST_AFTER_PRE_STOP = 2.0
 """Seconds that a container has between SIGTERM and SIGKILL even if its preStop hook used up the grace."""
@@ -63,6 +69,7 @@ class Member:
     name: str
     role: Role = Role.MAIN
     pre_stop: bool = False
+    probes: Probes = NO_PROBES
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +90,8 @@ class Past:
     attempt: int
     state: Running | Terminated
     last: Terminated | None = None
+    ready: bool = False
+    """Whether its probes had found it ready."""
 
 
 class Phase(Enum):
@@ -119,6 +128,11 @@ class Record:
     due: float = 0.0
     ending: Ending = Ending.NOT
     kill_at: float = 0.0
+    is_unhealthy: bool = False
+    """Whether it is ended for what its probes said, and not because it is not needed any more."""
+    is_starting: bool = False
+    """Whether it runs, and its startup probe has yet to pass."""
+    is_ready: bool = False
     loop: CrashLoop = field(default_factory=CrashLoop)
 
     @property
@@ -128,8 +142,9 @@ class Record:
 
     def status(self) -> ContainerStatus:
         """The container as the agent is told."""
-        started = isinstance(self.state, Running)
-        return ContainerStatus(self.member.name, self.state, self.restarts, self.last, ready=started)
+        runs = isinstance(self.state, Running)
+        ready, starting = runs and self.is_ready, runs and self.is_starting
+        return ContainerStatus(self.member.name, self.state, self.restarts, self.last, ready, starting)
 
 
 class Supervision:
@@ -169,6 +184,8 @@ class Supervision:
                 self._term(record, now)
             case PreStopped():
                 pass
+            case StartedUp() | Checked() | Unhealthy():
+                self._found(record, event, now)
         return self._advance(now)
 
     def tick(self, now: float) -> list[Order]:
@@ -208,6 +225,15 @@ class Supervision:
         """When `tick` has something to do, if nothing happens before."""
         return min(self._moments(), default=None)
 
+    @property
+    def watched(self) -> list[Watched]:
+        """The containers whose probes are to be asked: those that run, and are to."""
+        return [
+            Watched(name, record.attempt, record.state.started)
+            for name, record in self._records.items()
+            if isinstance(record.state, Running) and record.phase is Phase.RUNNING and record.ending is Ending.NOT
+        ]
+
     def take_notes(self) -> list[Note]:
         """The events since the last call."""
         notes, self._notes = self._notes, []
@@ -218,14 +244,41 @@ class Supervision:
     def _remember(self, record: Record, past: Past, now: float) -> None:
         record.attempt = record.restarts = past.attempt
         record.state, record.last, record.phase, record.ran = past.state, past.last, Phase.RUNNING, True
+        probes = record.member.probes
+        record.is_starting = probes.startup is not None and not past.ready
+        record.is_ready = past.ready or (probes.startup is None and probes.readiness is None)
         if isinstance(past.state, Terminated):
             self._ended(record, past.state, now)
 
     def _started(self, record: Record, event: Started) -> None:
         if isinstance(record.state, Terminated):
             record.last = record.state
-        record.phase, record.state, record.ran = Phase.RUNNING, Running(event.at), True
+        record.phase, record.state = Phase.RUNNING, Running(event.at)
         record.restarts = record.attempt
+        probes = record.member.probes
+        record.is_starting = probes.startup is not None
+        record.is_ready = not record.is_starting and probes.readiness is None
+        record.ran = record.ran or not record.is_starting
+
+    def _found(self, record: Record, event: Finding, now: float) -> None:
+        """Take in what a probe found, if it concerns the start that runs, and is to run on."""
+        if record.attempt != event.attempt or record.phase is not Phase.RUNNING or record.ending is not Ending.NOT:
+            return
+        match event:
+            case StartedUp():
+                record.is_starting, record.ran = False, True
+                record.is_ready = record.is_ready or record.member.probes.readiness is None
+            case Checked():
+                record.is_ready = event.ready
+            case Unhealthy():
+                self._condemn(record, event, now)
+
+    def _condemn(self, record: Record, event: Unhealthy, now: float) -> None:
+        """End a container for what its probes said."""
+        record.is_unhealthy = True
+        again = ", will be restarted" if self._restarts(record, 1) else ""
+        grace = self._crew.grace if event.grace is None else event.grace
+        self._end(record, now + grace, now, f"Container {event.name} failed {event.probe} probe{again}")
 
     def _ended(self, record: Record, how: Terminated, now: float) -> None:
         if not record.alive:
@@ -233,11 +286,13 @@ class Supervision:
         if isinstance(record.state, Terminated) and record.state is not how:
             record.last = record.state
         record.state, record.restarts = how, record.attempt
-        ends = record.ending is not Ending.NOT or self._stop_by is not None or not self._restarts(record, how.exit_code)
-        if ends:
-            record.phase = Phase.OVER
-        else:
+        is_wanted = self._stop_by is None and (record.ending is Ending.NOT or record.is_unhealthy)
+        code = 1 if record.is_unhealthy else how.exit_code
+        record.ending, record.is_unhealthy = Ending.NOT, False
+        if is_wanted and self._restarts(record, code):
             self._hold(record, how, now)
+        else:
+            record.phase = Phase.OVER
 
     def _restarts(self, record: Record, exit_code: int) -> bool:
         match record.member.role:
@@ -311,12 +366,12 @@ class Supervision:
         """Main and init containers at once; then sidecars, the last one first."""
         others = [record for record in self._of(Role.INIT, Role.MAIN) if record.alive]
         for record in others:
-            self._end(record, by, now)
+            self._end(record, by, now, f"Stopping container {record.member.name}")
         if others:
             return
         for record in reversed(self._of(Role.SIDECAR)):
             if record.alive:
-                self._end(record, by, now)
+                self._end(record, by, now, f"Stopping container {record.member.name}")
                 return
 
     def _drop_waiting(self) -> None:
@@ -326,12 +381,12 @@ class Supervision:
                 if record.last is not None and isinstance(record.state, Waiting):
                     record.state, record.last = record.last, None
 
-    def _end(self, record: Record, by: float, now: float) -> None:
+    def _end(self, record: Record, by: float, now: float, why: str) -> None:
         """Begin to end a container that runs; one that is still starting is ended as soon as it has."""
         if record.ending is not Ending.NOT or record.phase is not Phase.RUNNING:
             return
         record.kill_at = by
-        self._note("Normal", "Killing", f"Stopping container {record.member.name}")
+        self._note("Normal", "Killing", why)
         if record.member.pre_stop and by > now:
             record.ending = Ending.PRE_STOP
             self._orders.append(PreStop(record.member.name, by - now))

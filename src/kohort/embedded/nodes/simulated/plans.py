@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from msgspec import structs
+
 from kohort.embedded.nodes.runtime import Value
 
 PREFIX = "kohort.dev/"
@@ -34,6 +36,8 @@ class Plan(Value):
     """Why a failing container ended."""
     waiting: str = ""
     """Why the containers never start."""
+    ready: float = 0.0
+    """Seconds that the containers run before they are ready."""
 
     def code_of(self, attempt: int) -> int:
         """With what a run ends; the first is number 0."""
@@ -102,6 +106,7 @@ def _times(found: _Annotations, plan: Plan) -> Plan:
         found.read("init-seconds", _seconds, plan.init),
         found.read("run-seconds", _seconds_or_forever, plan.run),
         found.read("stop-seconds", _seconds, plan.stop),
+        ready=found.read("ready-seconds", _seconds_or_never, plan.ready),
     )
 
 
@@ -114,11 +119,8 @@ def _failures(found: _Annotations, plan: Plan, metadata: Mapping[str, Any]) -> P
         times = _MOST_TIMES if fails or (fails is None and code) else 0
     elif fails is False:
         times = 0
-    return Plan(
-        plan.start,
-        plan.init,
-        plan.run,
-        plan.stop,
+    return structs.replace(
+        plan,
         failing=times,
         failure_code=code or (137 if reason == "OOMKilled" else _FAILED),
         reason=reason or "Error",
@@ -153,12 +155,20 @@ def _seconds(text: str) -> float:
 
 
 def _seconds_or_forever(text: str) -> float:
-    if text == "forever":
+    return _seconds_or(text, "forever")
+
+
+def _seconds_or_never(text: str) -> float:
+    return _seconds_or(text, "never")
+
+
+def _seconds_or(text: str, without_end: str) -> float:
+    if text == without_end:
         return FOREVER
     try:
         return _seconds(text)
     except _NonsenseError:
-        raise _NonsenseError(f'{_NUMBER}, or "forever"') from None
+        raise _NonsenseError(f'{_NUMBER}, or "{without_end}"') from None
 
 
 def _exit_code(text: str) -> int:

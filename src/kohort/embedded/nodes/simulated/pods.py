@@ -73,6 +73,7 @@ class SimulatedPod:
         "_clock",
         "_failures",
         "_followers",
+        "_is_ready",
         "_last",
         "_plan",
         "_reports",
@@ -96,6 +97,7 @@ class SimulatedPod:
         self._failures = 0
         self._begun: datetime | None = None
         self._started: datetime | None = None
+        self._is_ready = False
         self._last: Terminated | None = None
         self._until: float | None = None
         """When a pod that was told to stop is gone at the latest."""
@@ -155,7 +157,20 @@ class SimulatedPod:
 
     def _run(self, since: datetime) -> None:
         self._stage, self._started = Stage.RUNNING, since
+        left = self._left(since, self._plan.ready)
+        self._is_ready = left <= 0
         self._tell()
+        if self._is_ready or self._plan.ready >= self._plan.run:
+            self._finish_in_time(since)
+        else:
+            self._alarm = self._timers.after(left, self._become_ready)
+
+    def _become_ready(self) -> None:
+        self._is_ready = True
+        self._tell()
+        self._finish_in_time(self._started or self._clock.wall())
+
+    def _finish_in_time(self, since: datetime) -> None:
         if self._plan.run != FOREVER:
             self._alarm = self._timers.after(self._left(since, self._plan.run), self._finish)
 
@@ -288,7 +303,7 @@ class SimulatedPod:
 
     def _main(self, name: str) -> ContainerStatus:
         if self._stage is Stage.RUNNING and self._started is not None:
-            return ContainerStatus(name, Running(self._started), self._attempt, self._last, ready=True)
+            return ContainerStatus(name, Running(self._started), self._attempt, self._last, self._is_ready)
         if self._stage is Stage.WAITING:
             return ContainerStatus(name, self._crash_loop(name), self._attempt, self._last)
         reason = self._plan.waiting or ("PodInitializing" if self._shape.init else "ContainerCreating")

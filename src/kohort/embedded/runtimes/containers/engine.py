@@ -4,15 +4,18 @@ import asyncio
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from kohort.embedded.runtimes.errors import RuntimeSetupError
+from kohort.embedded.runtimes.probes.asking import Ran
 
 CALL_SECONDS = 120.0
 PULL_SECONDS = 3600.0
+CANNOT_RUN = (125, 126, 127, 255)
+"""Exit codes by which an engine says that a command could not be run, if it is the engine that complains."""
 KEPT = (
     "PATH",
     "HOME",
@@ -69,6 +72,14 @@ class Engine:
             return []
         lines = (await self.call("inspect", "--type", "container", "--format", _FACTS, *found)).splitlines()
         return [(each, *json.loads(f"[{line}]")) for each, line in zip(found, lines, strict=True)]
+
+    async def execute(self, container: str, command: Sequence[str]) -> Ran:
+        """Run a command in a container."""
+        async with self._process("exec", container, *command, env={}, merged=True) as process:
+            out, _ = await process.communicate()
+        output, code = out.decode(errors="replace"), process.returncode or 0
+        is_engine_s = code in CANNOT_RUN and output.startswith("Error: ")
+        return Ran(code, error=output.strip()) if is_engine_s else Ran(code, output)
 
     async def wait(self, container: str) -> None:
         """Return when a container has ended."""

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ from kohort.embedded.runtimes.endings import (
 from kohort.embedded.runtimes.environment import NotYetError, environment
 from kohort.embedded.runtimes.log_questions import which_start
 from kohort.embedded.runtimes.orders import Ended, PreStopped, Refused, Started
-from kohort.embedded.runtimes.pods import Container, RunPod, crew_of
+from kohort.embedded.runtimes.pods import Container, RunPod, as_ready_before, crew_of
+from kohort.embedded.runtimes.probes.asking import Ran
 from kohort.embedded.runtimes.process.scratch import Places
 from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.settings import ProcessSettings
@@ -38,6 +39,7 @@ from kohort.embedded.runtimes.supervision import Past
 from kohort.embedded.runtimes.volumes import Shelf, mounted
 from kohort.embedded.server.logs import LogOptions
 from kohort.kube.client import Client
+from kohort.kube.clock import within
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +61,7 @@ class ContainerPod:
         self.pod = pod
         self._yard = yard
         self._places = Places(yard.settings.data, pod.place)
-        self._supervised = Supervised(crew_of(pod), past, self, reports, yard.client.clock)
+        self._supervised = Supervised(crew_of(pod), as_ready_before(past, pod), self, reports, yard.client.clock)
         self._attempts = {name: each.attempt for name, each in past.items()}
         self._live = {name: names[name] for name, each in past.items() if isinstance(each.state, Running)}
         self._made: dict[tuple[str, int], str] = {(name, past[name].attempt): found for name, found in names.items()}
@@ -164,17 +166,24 @@ class ContainerPod:
     async def _pre_stop(self, container: Container, seconds: float) -> None:
         handler = container.lifecycle.pre_stop
         command = (handler.exec or {}).get("command") if handler else None
-        found = self._live.get(container.name)
-        if not (command and found and await self._ran(found, command, seconds)):
+        if not (command and await self._hook(container.name, command, seconds)):
             self._supervised.note("Warning", "FailedPreStopHook", "PreStopHook failed")
         self._supervised.feed(PreStopped(container.name))
 
-    async def _ran(self, found: str, command: Iterable[object], seconds: float) -> bool:
+    async def _hook(self, name: str, command: Sequence[str], seconds: float) -> bool:
         try:
-            await self._yard.engine.call("exec", found, *map(str, command), seconds=seconds)
-        except EngineError:
+            return (await within(self._yard.client.clock, seconds, self.execute(name, command))).code == 0
+        except TimeoutError:
             return False
-        return True
+
+    async def execute(self, name: str, command: Sequence[str]) -> Ran:
+        """Run a command in a container."""
+        found = self._live.get(name)
+        return (
+            Ran(128, error="container not running")
+            if found is None
+            else await self._yard.engine.execute(found, command)
+        )
 
     # Starting
 

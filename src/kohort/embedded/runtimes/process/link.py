@@ -9,10 +9,12 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from kohort.embedded.runtimes.probes.asking import Ran
 from kohort.embedded.runtimes.process.abilities import shim_command, shim_environment
 from kohort.embedded.runtimes.process.shim import strays
 from kohort.embedded.runtimes.process.shim.book import Facts, read
@@ -22,6 +24,7 @@ SOCKET = "control"
 LINE = 16 << 20
 QUIT_SECONDS = 10.0
 GREETING_SECONDS = 10.0
+GONE = Ran(128, error="the process that looks after the pod is gone")
 
 
 class Link:
@@ -35,6 +38,8 @@ class Link:
         self._task: asyncio.Task[None] | None = None
         self._pid = 0
         """The shim, if it is our child and has to be waited for."""
+        self._numbers = count()
+        self._asked: dict[int, asyncio.Future[Ran]] = {}
 
     async def open(self) -> None:
         """Reach the shim that is there, or start one; raises OSError when neither is possible."""
@@ -59,6 +64,21 @@ class Link:
         """Give an order."""
         if self._writer is not None:
             self._writer.write(json.dumps(order, separators=(",", ":")).encode() + b"\n")
+
+    async def execute(self, name: str, argv: Sequence[str]) -> Ran:
+        """Run a command in the surroundings of a container; cancelled, the command ends."""
+        if self._writer is None:
+            return GONE
+        number = next(self._numbers)
+        answer: asyncio.Future[Ran] = asyncio.get_running_loop().create_future()
+        self._asked[number] = answer
+        self.send(do="exec", number=number, name=name, argv=[str(part) for part in argv])
+        try:
+            return await answer
+        finally:
+            del self._asked[number]
+            if answer.cancelled():
+                self.send(do="drop", number=number)
 
     async def quit(self) -> None:
         """Let the shim end everything and leave; it is gone when this returns, by force if need be."""
@@ -96,13 +116,25 @@ class Link:
     async def _listen(self, reader: asyncio.StreamReader) -> None:
         with contextlib.suppress(OSError, ValueError):
             while line := await reader.readline():
-                self._on_book(json.loads(line))
+                self._hear(json.loads(line))
+        for answer in self._asked.values():
+            if not answer.done():
+                answer.set_result(GONE)
         if self._pid:
             await asyncio.to_thread(_collect, self._pid)
         if self._writer is not None:
             self._writer.close()
             self._writer = None
         self._on_loss()
+
+    def _hear(self, said: Facts) -> None:
+        """Take in the book, or the answer to a command."""
+        if "answer" not in said:
+            self._on_book(said)
+            return
+        answer = self._asked.get(int(said["answer"]))
+        if answer is not None and not answer.done():
+            answer.set_result(Ran(int(said["code"]), str(said["output"]), str(said["error"])))
 
 
 def _collect(pid: int) -> None:

@@ -3,7 +3,8 @@
 import asyncio
 import json
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,21 @@ from kohort.embedded.runtimes.imagined import Imagined
 from kohort.embedded.runtimes.log_questions import which_start
 from kohort.embedded.runtimes.logs import read_log
 from kohort.embedded.runtimes.orders import Ended, PreStopped, Refused, Started
-from kohort.embedded.runtimes.pods import Container, RunPod, crew_of
+from kohort.embedded.runtimes.pods import Container, RunPod, as_ready_before, crew_of
+from kohort.embedded.runtimes.probes.asking import Ran
+from kohort.embedded.runtimes.probes.spec import NO_PROBES
 from kohort.embedded.runtimes.process.history import Facts, moment, terminated
 from kohort.embedded.runtimes.process.household import Household
-from kohort.embedded.runtimes.process.link import Link, reap_leftovers
+from kohort.embedded.runtimes.process.link import GONE, Link, reap_leftovers
 from kohort.embedded.runtimes.process.preparing import Preparation
 from kohort.embedded.runtimes.process.scratch import Places
 from kohort.embedded.runtimes.process.users import cannot_change
 from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.sources import NotThereError
 from kohort.embedded.runtimes.supervised import Supervised
-from kohort.embedded.runtimes.supervision import Past
+from kohort.embedded.runtimes.supervision import Crew, Past
 from kohort.embedded.server.logs import LogOptions
+from kohort.kube.clock import within
 
 WHO = "pod.json"
 
@@ -40,7 +44,8 @@ class ProcessPod:
         self._json = pod
         self._home = home
         self._places = Places(home.settings.data, view.place)
-        self._supervised = Supervised(crew_of(view), past, self, reports, home.client.clock)
+        clock = home.client.clock
+        self._supervised = Supervised(_crew(view), as_ready_before(past, view), self, reports, clock)
         self._preparation: Preparation | None = None
         self._link: Link | None = None
         self._linking = asyncio.Lock()
@@ -244,17 +249,21 @@ class ProcessPod:
         handler = container.lifecycle.pre_stop
         command = (handler.exec or {}).get("command") if handler else None
         wait = float((handler.sleep or {}).get("seconds") or 0) if handler else 0.0
-        if command and self._link is not None:
-            self._link.send(do="hook", name=container.name, argv=[str(part) for part in command])
-            return
         if wait:
             await self._home.client.clock.sleep(min(wait, seconds))
-        self._hooked(container.name, 0 if wait else 1)
-
-    def _hooked(self, name: str, code: int) -> None:
-        if code != 0:
+        elif not (command and await self._hook(container.name, command, seconds)):
             self._supervised.note("Warning", "FailedPreStopHook", "PreStopHook failed")
-        self._supervised.feed(PreStopped(name))
+        self._supervised.feed(PreStopped(container.name))
+
+    async def _hook(self, name: str, command: Sequence[str], seconds: float) -> bool:
+        try:
+            return (await within(self._home.client.clock, seconds, self.execute(name, command))).code == 0
+        except TimeoutError:
+            return False
+
+    async def execute(self, name: str, command: Sequence[str]) -> Ran:
+        """Run a command in the surroundings of a container."""
+        return GONE if self._link is None else await self._link.execute(name, command)
 
     # What the shim says
 
@@ -262,9 +271,6 @@ class ProcessPod:
         """Take in the book of the shim: whatever is news in it happened."""
         for name, facts in book["containers"].items():
             self._look_at(name, facts)
-        for name, code in book["hooks"].items():
-            if self._is_news(name, self._attempts.get(name, 0), "hook"):
-                self._hooked(name, int(code))
 
     def _look_at(self, name: str, facts: Facts) -> None:
         attempt = int(facts["attempt"])
@@ -313,3 +319,10 @@ class ProcessPod:
 
     def _runs(self, name: str, attempt: int) -> bool:
         return name in self._live and self._attempts.get(name) == attempt
+
+
+def _crew(pod: RunPod) -> Crew:
+    """The containers of a pod; those without a command are only played, and nobody answers probes for them."""
+    crew = crew_of(pod)
+    members = (each if pod.container(each.name).command else replace(each, probes=NO_PROBES) for each in crew.members)
+    return replace(crew, members=tuple(members))

@@ -13,12 +13,11 @@ FILE = "state.json"
 
 
 class Book:
-    """The containers of a pod by name: attempt, pid, start, end; and how their hooks ended."""
+    """The containers of a pod by name: attempt, pid, start, end."""
 
     def __init__(self, directory: str) -> None:
         self._path = f"{directory}/{FILE}"
         self.containers: dict[str, Facts] = read(directory).get("containers", {})
-        self.hooks: dict[str, int] = {}
         self._shim: Facts = {}
 
     def sign(self, pid: int, ticks: int) -> None:
@@ -27,7 +26,7 @@ class Book:
 
     def line(self) -> bytes:
         """The book as one line of JSON."""
-        book = {"shim": self._shim, "containers": self.containers, "hooks": self.hooks}
+        book = {"shim": self._shim, "containers": self.containers}
         return json.dumps(book, separators=(",", ":")).encode() + b"\n"
 
     def save(self) -> None:

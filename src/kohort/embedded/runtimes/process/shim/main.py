@@ -16,6 +16,7 @@ from typing import Any
 
 from kohort.embedded.runtimes.process.shim import linux, roots, strays
 from kohort.embedded.runtimes.process.shim.book import Book
+from kohort.embedded.runtimes.process.shim.execs import Execs
 from kohort.embedded.runtimes.process.shim.output import Log, Pipe
 from kohort.embedded.runtimes.process.shim.spawning import Child, Order, spawn
 
@@ -49,7 +50,7 @@ class Shim:
         self._agent: socket.socket | None = None
         self._heard = b""
         self._running: dict[str, Container] = {}
-        self._hooks: dict[int, str] = {}
+        self._execs = Execs(self._selector, self._say)
         self._resting: list[tuple[float, int, Pipe]] = []
         self._leaving = False
         self._met = False
@@ -100,6 +101,7 @@ class Shim:
         """A new agent takes the place of the old one."""
         connection, _ = self._listener.accept()
         self._part()
+        self._execs.drop_all()
         connection.settimeout(0.0)
         self._agent, self._met = connection, True
         self._selector.register(connection, selectors.EVENT_READ, self._hear)
@@ -129,8 +131,10 @@ class Shim:
         match order["do"]:
             case "start":
                 self._start(order)
-            case "hook":
-                self._hook(order)
+            case "exec":
+                self._exec(order)
+            case "drop":
+                self._execs.drop(order["number"])
             case "signal":
                 self._signal(order["name"], order["signal"])
             case "quit":
@@ -138,11 +142,17 @@ class Shim:
 
     def _tell(self) -> None:
         self._book.save()
+        self._send(self._book.line())
+
+    def _say(self, answer: dict[str, Any]) -> None:
+        self._send(json.dumps(answer, separators=(",", ":")).encode() + b"\n")
+
+    def _send(self, line: bytes) -> None:
         if self._agent is None:
             return
         try:
             self._agent.settimeout(TELLING)
-            self._agent.sendall(self._book.line())
+            self._agent.sendall(line)
             self._agent.settimeout(0.0)
         except OSError:
             self._part()
@@ -210,16 +220,13 @@ class Shim:
                 self._book.containers[container.order["name"]]["started"] = time.time()
                 self._tell()
 
-    def _hook(self, order: Order) -> None:
-        """Run a command in the surroundings of a container; what it prints is nobody's business."""
+    def _exec(self, order: Order) -> None:
+        """Run a command in the surroundings of a container."""
         container = self._running.get(order["name"])
         if container is None:
-            return
-        nothing = os.open("/dev/null", os.O_WRONLY)
-        child = spawn({**container.order, "argv": order["argv"]}, nothing, nothing)
-        os.close(nothing)
-        os.close(child.errors)
-        self._hooks[child.pid] = order["name"]
+            self._execs.refuse(order["number"], "container not running")
+        else:
+            self._execs.start(order["number"], container.order, order["argv"])
 
     def _signal(self, name: str, number: int) -> None:
         container = self._running.get(name)
@@ -258,10 +265,7 @@ class Shim:
                 self._ended(pid, os.waitstatus_to_exitcode(status))
 
     def _ended(self, pid: int, code: int) -> None:
-        hook = self._hooks.pop(pid, None)
-        if hook is not None:
-            self._book.hooks[hook] = code
-            self._tell()
+        self._execs.ended(pid, code)
         for name, container in self._running.items():
             if container.child.pid == pid:
                 self._container_ended(name, container, code)

@@ -1,0 +1,1 @@
+"""Startup, readiness and liveness of containers, asked for as a kubelet asks."""

@@ -1,0 +1,233 @@
+"""Probes: who is asked when, what the answers amount to, and in which words failures are told."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.api.codec import from_json
+from kohort.embedded.nodes.runtime import Note
+from kohort.embedded.runtimes.orders import Checked, Finding, StartedUp, Unhealthy, Watched
+from kohort.embedded.runtimes.probes.asking import Ran, ask
+from kohort.embedded.runtimes.probes.spec import Answer, Outcome, Probe, Probes, Verdict
+from kohort.embedded.runtimes.probes.watch import Listeners, ProbeWatch
+from kohort.kube.clock import SystemClock, VirtualClock
+
+FINE, BAD = Ran(0), Ran(1, "not yet")
+
+
+def probe(**fields: Any) -> Probe:
+    return from_json({"exec": {"command": ["check"]}, **fields}, Probe)
+
+
+# Verdicts
+
+outcomes = st.lists(st.sampled_from(Outcome))
+
+
+@given(outcomes, st.integers(1, 4), st.integers(1, 4))
+def test_a_verdict_is_the_last_run_of_equal_answers_that_was_long_enough(
+    heard: list[Outcome], passes: int, failures: int
+) -> None:
+    verdict = Verdict(probe(successThreshold=passes, failureThreshold=failures))
+    said = [each for each in heard if each is not Outcome.ERRORED]
+    for each in heard:
+        verdict.hear(each)
+    expected = None
+    for end in range(1, len(said) + 1):
+        for outcome, length in ((Outcome.PASSED, passes), (Outcome.FAILED, failures)):
+            if said[max(0, end - length) : end] == [outcome] * length:
+                expected = outcome is Outcome.PASSED
+    assert verdict.holds is expected
+
+
+# When is asked
+
+
+class Room:
+    """A container that answers as a test likes, watched in virtual time."""
+
+    def __init__(self, probes: Probes) -> None:
+        self.clock = VirtualClock()
+        self.said: Callable[[], Ran] = lambda: FINE
+        self.asked: list[float] = []
+        self.found: list[Finding] = []
+        self.notes: list[Note] = []
+        listeners = Listeners(self.execute, self.found.append, self.notes.append)
+        self.watch = ProbeWatch({"main": probes}, listeners, self.clock)
+        self.watched = Watched("main", 0, self.clock.wall())
+
+    async def execute(self, name: str, command: Sequence[str]) -> Ran:
+        assert (name, tuple(command)) == ("main", ("check",))
+        self.asked.append(self.clock.now())
+        return self.said()
+
+    async def later(self, seconds: float) -> None:
+        await self.clock.advance(seconds)
+
+
+@asynccontextmanager
+async def room(**probes: Probe) -> AsyncIterator[Room]:
+    found = Room(Probes(probes.get("startup"), probes.get("readiness"), probes.get("liveness")))
+    found.watch.follow([found.watched])
+    try:
+        yield found
+    finally:
+        await found.watch.close()
+
+
+async def test_a_probe_waits_for_its_delay_and_comes_again_after_each_period() -> None:
+    async with room(readiness=probe(initialDelaySeconds=5, periodSeconds=3)) as here:
+        await here.later(12)
+        assert here.asked == [5, 8, 11]
+        assert here.found == [Checked("main", 0, ready=True)]
+
+
+async def test_the_delay_is_counted_from_the_start_of_the_container() -> None:
+    here = Room(Probes(readiness=probe(initialDelaySeconds=5, periodSeconds=30)))
+    here.watch.follow([Watched("main", 2, here.clock.wall() - timedelta(seconds=4))])
+    await here.later(10)
+    assert here.asked == [1]
+    await here.watch.close()
+
+
+async def test_readiness_is_lost_after_as_many_failures_as_the_threshold_and_can_come_back() -> None:
+    async with room(readiness=probe(periodSeconds=1, failureThreshold=3)) as here:
+        await here.later(1)
+        here.said = lambda: BAD
+        await here.later(2)
+        assert here.found == [Checked("main", 0, ready=True)]
+        await here.later(1)
+        here.said = lambda: FINE
+        await here.later(1)
+        assert [each.ready for each in here.found if isinstance(each, Checked)] == [True, False, True]
+        assert here.notes == [Note("Warning", "Unhealthy", "Readiness probe failed: not yet")] * 3
+
+
+async def test_nothing_else_is_asked_before_the_startup_probe_has_passed() -> None:
+    startup = probe(periodSeconds=1, failureThreshold=30)
+    async with room(startup=startup, readiness=probe(periodSeconds=100), liveness=probe(periodSeconds=100)) as here:
+        here.said = lambda: BAD
+        await here.later(5)
+        assert here.found == []
+        here.said = lambda: FINE
+        await here.later(1)
+        assert here.found == [StartedUp("main", 0), Checked("main", 0, ready=True)]
+        assert len(here.asked) == 9
+
+
+@pytest.mark.parametrize("purpose", ["startup", "liveness"])
+async def test_a_container_that_fails_too_often_is_condemned_once(purpose: str) -> None:
+    fatal = probe(periodSeconds=1, failureThreshold=2, terminationGracePeriodSeconds=7)
+    async with room(**{purpose: fatal}) as here:
+        here.said = lambda: BAD
+        await here.later(20)
+        assert here.found == [Unhealthy("main", 0, purpose, 7)]
+        assert len(here.asked) == 2
+
+
+async def test_a_command_that_can_t_be_run_says_nothing_about_the_container() -> None:
+    async with room(liveness=probe(periodSeconds=1, failureThreshold=1)) as here:
+        here.said = lambda: Ran(128, error='exec: "check": executable file not found in $PATH')
+        await here.later(5)
+        assert here.found == []
+        assert here.notes[0].message == 'Liveness probe errored: exec: "check": executable file not found in $PATH'
+
+
+async def test_a_container_that_has_ended_is_not_asked_and_its_next_start_is() -> None:
+    async with room(liveness=probe(periodSeconds=1)) as here:
+        await here.later(1)
+        here.watch.follow([])
+        before = len(here.asked)
+        await here.later(5)
+        assert len(here.asked) == before
+        here.watch.follow([Watched("main", 1, here.clock.wall())])
+        await here.later(0)
+        assert len(here.asked) == before + 1
+
+
+async def test_a_probe_of_a_kind_that_is_not_asked_passes_and_is_named_once() -> None:
+    async with room(readiness=from_json({"grpc": {"port": 1}, "periodSeconds": 1}, Probe)) as here:
+        await here.later(3)
+        assert here.found == [Checked("main", 0, ready=True)]
+        assert [note.reason for note in here.notes] == ["ProbeNotRun"]
+
+
+# One question
+
+
+async def never(_: Sequence[str]) -> Ran:
+    await asyncio.Event().wait()
+    return FINE
+
+
+async def asked(found: Probe, **ports: int) -> Answer:
+    return await ask(found, ports, never, SystemClock())
+
+
+async def test_a_command_that_takes_too_long_has_failed() -> None:
+    clock = VirtualClock()
+    asking = asyncio.create_task(ask(probe(timeoutSeconds=2), {}, never, clock))
+    await clock.advance(2)
+    assert await asking == Answer(Outcome.FAILED, 'command "check" timed out')
+
+
+@asynccontextmanager
+async def server(status: int = 200, seen: list[web.Request] | None = None) -> AsyncIterator[int]:
+    async def answer(request: web.Request) -> web.Response:
+        (seen if seen is not None else []).append(request)
+        return web.Response(status=status)
+
+    app = web.Application()
+    app.router.add_get("/{tail:.*}", answer)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+def get(port: int | str, **fields: Any) -> Probe:
+    return from_json({"httpGet": {"port": port, **fields}}, Probe)
+
+
+@pytest.mark.parametrize(("status", "passes"), [(200, True), (302, True), (399, True), (404, False), (503, False)])
+async def test_a_request_passes_by_its_status(status: int, passes: bool) -> None:
+    async with server(status) as port:
+        answer = await asked(get(port))
+    message = "" if passes else f"HTTP probe failed with statuscode: {status}"
+    assert answer == Answer(Outcome.PASSED if passes else Outcome.FAILED, message)
+
+
+async def test_a_request_has_the_path_the_headers_and_the_port_by_name() -> None:
+    seen: list[web.Request] = []
+    async with server(seen=seen) as port:
+        await asked(get("web", path="/healthz?full=1", httpHeaders=[{"name": "X-Who", "value": "me"}]), web=port)
+    [request] = seen
+    assert (request.path_qs, request.headers["X-Who"]) == ("/healthz?full=1", "me")
+
+
+async def test_a_port_that_takes_connections_passes() -> None:
+    async with server() as port:
+        assert (await asked(from_json({"tcpSocket": {"port": port}}, Probe))).outcome is Outcome.PASSED
+
+
+async def test_a_port_without_anybody_is_told_as_go_would() -> None:
+    async with server() as port:
+        pass
+    refused = f"dial tcp 127.0.0.1:{port}: connect: connection refused"
+    assert await asked(from_json({"tcpSocket": {"port": port}}, Probe)) == Answer(Outcome.FAILED, refused)
+    assert await asked(get(port)) == Answer(Outcome.FAILED, f'Get "http://127.0.0.1:{port}/": {refused}')
+
+
+async def test_a_port_whose_name_is_unknown_is_an_error_of_the_probe() -> None:
+    assert await asked(get("web")) == Answer(Outcome.ERRORED, "couldn't find port: web")

@@ -1,0 +1,110 @@
+"""Probes of containers that run as processes, with real commands and ports."""
+
+import asyncio
+import socket
+from pathlib import Path
+from typing import Any
+
+from embedded.runtimes.worlds import World, at_work, container, pod, process_runtime, work_file
+from embedded.server.clusters import running_cluster
+from kohort.embedded.nodes.runtime import Running
+
+FOREVER = "trap 'exit 0' TERM; while :; do sleep 0.02; done"
+
+
+def check(script: str, **fields: Any) -> dict[str, Any]:
+    return {"exec": {"command": ["sh", "-c", script]}, "periodSeconds": 1, **fields}
+
+
+async def test_a_container_is_ready_once_its_command_says_so(world: World) -> None:
+    run = world.run(pod(container(script=FOREVER, readinessProbe=check("echo nothing here; test -e here"))))
+    await run.until(lambda: run.told.messages("Unhealthy"))
+    assert run.told.messages("Unhealthy")[0] == "Readiness probe failed: nothing here\n"
+    assert run.runs()
+    assert not run.status().ready
+    work_file(world.data, run.pod, "here").touch()
+    await run.until(lambda: run.status().ready)
+    assert run.status().restarts == 0
+
+
+async def test_a_container_that_is_not_alive_is_ended_and_starts_again(world: World) -> None:
+    alive = check("test ! -e sick", failureThreshold=1)
+    run = world.run(pod(container(script=f"rm -f sick; echo up; {FOREVER}", livenessProbe=alive), restart="OnFailure"))
+    await run.logged("up")
+    work_file(world.data, run.pod, "sick").touch()
+    await run.until(lambda: run.runs() and run.status().restarts == 1)
+    assert run.told.messages("Killing") == ["Container main failed liveness probe, will be restarted"]
+    last = run.status().last
+    assert last is not None
+    assert last.exit_code == 0
+
+
+async def test_a_container_that_never_restarts_is_only_ended(world: World) -> None:
+    run = world.run(pod(container(script=FOREVER, startupProbe=check("false", failureThreshold=1)), grace=5))
+    await run.end()
+    assert run.told.messages("Killing") == ["Container main failed startup probe"]
+    assert run.status().restarts == 0
+
+
+async def test_a_command_that_hangs_is_ended_with_its_children(world: World) -> None:
+    script = "echo $$ > pid; sleep 1000 & wait"
+    run = world.run(pod(container(script=FOREVER, readinessProbe=check(script, periodSeconds=1000))))
+    await run.until(lambda: run.told.messages("Unhealthy"))
+    assert run.told.messages("Unhealthy") == [f'Readiness probe failed: command "sh -c {script}" timed out']
+    leader = int(work_file(world.data, run.pod, "pid").read_text())
+    async with asyncio.timeout(20):
+        while _members(leader):
+            await asyncio.sleep(0.02)
+
+
+async def test_a_command_that_is_not_there_is_told_and_ends_nothing(world: World) -> None:
+    missing = {"exec": {"command": ["no-such-check"]}, "periodSeconds": 1, "failureThreshold": 1}
+    run = world.run(pod(container(script=FOREVER, livenessProbe=missing)))
+    await run.until(lambda: len(run.told.messages("Unhealthy")) > 1)
+    expected = 'Liveness probe errored: exec: "no-such-check": executable file not found in $PATH'
+    assert run.told.messages("Unhealthy")[0] == expected
+    assert run.runs()
+
+
+async def test_a_port_by_name_makes_a_container_ready(world: World) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ports = [{"name": "web", "containerPort": listener.getsockname()[1]}]
+        found = container(script=FOREVER, ports=ports, readinessProbe={"tcpSocket": {"port": "web"}})
+        run = world.run(pod(found))
+        await run.until(lambda: run.told.states and run.status().ready)
+
+
+async def test_a_container_without_a_command_is_not_asked(world: World) -> None:
+    run = world.run(pod(container(readinessProbe=check("false"))))
+    await run.started()
+    assert run.status().ready
+
+
+async def test_who_was_ready_stays_so_for_the_next_agent(tmp_path: Path) -> None:
+    found = pod(container(script=FOREVER, readinessProbe=check("true", initialDelaySeconds=1000)))
+    async with running_cluster() as cluster:
+        created = await cluster.create({**found, "metadata": {"name": "stays", "namespace": "default"}})
+        found["metadata"] = created["metadata"]
+        async with at_work(cluster, tmp_path, process_runtime(cluster, tmp_path, {})) as world:
+            await world.run(found).started()
+            world.runs.clear()
+        started = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+        found["status"] = {"containerStatuses": [{"name": "main", "ready": True, "state": started}]}
+        async with at_work(cluster, tmp_path, process_runtime(cluster, tmp_path, {})) as world:
+            run = world.run(found)
+            await run.started()
+            assert isinstance(run.status().state, Running)
+            assert run.status().ready
+
+
+def _members(session: int) -> list[str]:
+    """The processes of a session that are not dead yet."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) == session and fields[0] != "Z":
+            found.append(stat.parent.name)
+    return found
