@@ -8,6 +8,7 @@ from typing import Any
 
 from kohort.api.core.objects import ObjectReference
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.controllers import telling
 from kohort.engine.lifecycle.writes import Part
 from kohort.kube.events import EventType, Note
 from kohort.kube.kinds import ObjectKey
@@ -89,17 +90,8 @@ def reference(obj: Object) -> ObjectReference:
     )
 
 
-def workload_reference(workload: Workload) -> ObjectReference:
-    """The Workload as events name it."""
-    resource = Workload.info.resource
-    metadata = workload.metadata
-    return ObjectReference(
-        api_version=resource.api_version,
-        kind=resource.kind,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-    )
+workload_reference = telling.reference
+"""The Workload as events name it."""
 
 
 def key_of(obj: Object) -> ObjectKey:

@@ -1,31 +1,76 @@
-"""Controllers beside the reconciler of a framework, for what does not go job by job (JOB-92).
+"""Controllers beside the reconcilers of frameworks, for what does not go by one Workload per job (JOB-92).
 
-A planner looks at objects of one kind and says what to do, as a pass over a job does; `running` carries it out.
+A planner looks at objects of one kind and says what to do about each, as a pass over a job does; the queue, the way up
+to owners and the requests are the reconciler's.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import asyncio
+from abc import abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import ClassVar
 
-from kohort.api.resource import Resource
-from kohort.jobs.contract import Watch
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.controllers.world import World
+from kohort.jobs.contract import JobKey
+from kohort.jobs.defaulting.webhook_only import WebhookOnly
 from kohort.jobs.effects import Object
+from kohort.jobs.errors import JobError
+from kohort.jobs.expectations import Expectations
 from kohort.jobs.passes import PassReads, Plan
+from kohort.jobs.reading import WorldReads
+from kohort.jobs.reconciler import JobReconciler
+from kohort.jobs.registry import Registry, group_kind
 
-PlanObject = Callable[[Object, Object | None, PassReads], Plan]
-"""From an object, and the owner that is queued in its place, to what is to be done about it; may raise JobError."""
+
+class Planner(WebhookOnly):
+    """A controller of its own: `key` says which objects it looks at, `watches` what else makes it look."""
+
+    follows_workloads: ClassVar[bool] = False
+    """Whether an object is looked at again when a Workload changes that it owns, with others or alone."""
+
+    @abstractmethod
+    def plan(self, obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
+        """What is to be done about an object; `ancestor` is the owner that is queued in its place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Planner:
-    """A controller of its own: which objects it looks at, when, and what it makes of them."""
+class PlannerReconciler(JobReconciler):
+    """Carries out what a planner plans."""
 
-    name: str
-    """Unique name, for queues, metrics and events."""
-    resource: Resource
-    concerns: Callable[[Object], bool]
-    """Whether an object of the kind is looked at when it comes or changes."""
-    plan: PlanObject
-    watches: tuple[Watch, ...] = ()
-    """Other kinds whose events concern objects of this one."""
-    follows_workloads: bool = False
-    """Whether an object is looked at again when a Workload that it owns changes."""
+    def __init__(
+        self, world: World, registry: Registry, planner: Planner, reads: WorldReads, expectations: Expectations
+    ) -> None:
+        super().__init__(world, registry, planner, reads, expectations)
+        self._planner = planner
+        if planner.follows_workloads:
+            world.known.subscribe(self._workload_changed)
+
+    def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
+        shown, kind = new or old, (self._planner.resource.group, self._planner.resource.kind)
+        for owner in shown.metadata.owner_references if shown is not None else ():
+            if shown is not None and group_kind(owner.api_version, owner.kind) == kind:
+                self._queue.add(JobKey(shown.metadata.namespace, owner.name))
+
+    async def _plan(self, key: JobKey) -> Plan:
+        obj = self._planner.load(key, self._reads)
+        if obj is None or self._planner.key(obj) is None:
+            return Plan()
+        try:
+            return self._planner.plan(obj, await self._ancestor(obj), self._reads)
+        except JobError as error:
+            return Plan(error.effects, error)
+
+
+@asynccontextmanager
+async def planning(world: World, registry: Registry) -> AsyncIterator[None]:
+    """The planners of all enabled frameworks at work, for as long as the block lasts."""
+    expectations = Expectations()
+    reads = WorldReads(world, expectations)
+    found = [planner for framework in registry.at_work() for planner in getattr(framework, "planners", ())]
+    crew = [PlannerReconciler(world, registry, planner, reads, expectations) for planner in found]
+    for each in crew:
+        each.start()
+    try:
+        yield
+    finally:
+        await asyncio.gather(*(each.stop() for each in crew))

@@ -1,0 +1,143 @@
+"""Effects carried out, one after the other: requests with the resourceVersion of what was looked at, and events.
+
+The first failure ends it. What had been done stands, and the next pass goes on from there (JOB-27).
+"""
+
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.merge import difference
+from kohort.controllers.workloads.known import key_of as workload_key
+from kohort.controllers.world import World
+from kohort.engine.lifecycle.writes import Part
+from kohort.jobs.effects import (
+    CreateWorkload,
+    DeleteObject,
+    DeleteWorkload,
+    Effect,
+    Object,
+    PatchObject,
+    PatchWorkload,
+    Tell,
+    key_of,
+    tell,
+)
+from kohort.jobs.errors import RetryError
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.objects import metadata, uid
+from kohort.jobs.reading import WorldReads
+from kohort.kube.errors import StatusError
+from kohort.kube.events import EventRecorder
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.objects import Objects
+from kohort.kube.options import Deletion, WriteOptions
+from kohort.kube.patches import MergePatch
+
+
+class NameTakenError(RetryError):
+    """A Workload of the name exists; mostly it is the last one of the same job, about to go (JOB-36)."""
+
+
+def merge_patch(effect: PatchObject, version: str) -> MergePatch | None:
+    """What is to be sent, from that version on; None where nothing differs (JOB-54)."""
+    changed = difference(effect.before, effect.after)
+    if not changed:
+        return None
+    return MergePatch({**changed, "metadata": {**changed.get("metadata", {}), "resourceVersion": version}})
+
+
+@dataclass
+class Carrier:
+    """Carries out the effects of one pass."""
+
+    world: World
+    reads: WorldReads
+    recorder: EventRecorder
+    manager: str
+    expectations: Expectations
+    _versions: dict[str, str] = field(default_factory=dict)
+    """The newest resourceVersion of what this pass wrote, by UID."""
+
+    async def carry(self, effect: Effect) -> None:
+        """Do it; raises what goes wrong."""
+        match effect:
+            case Tell():
+                self.recorder.record(effect.about, effect.note)
+            case PatchObject():
+                await self._patch_object(effect)
+            case DeleteObject():
+                await self._delete_object(effect)
+            case CreateWorkload():
+                await self._create(effect)
+            case PatchWorkload():
+                await self._patch_workload(effect)
+            case DeleteWorkload():
+                await self.world.known.delete(effect.workload)
+
+    async def _patch_object(self, effect: PatchObject) -> None:
+        identity = uid(effect.before)
+        version = self._versions.get(identity) or metadata(effect.before).get("resourceVersion", "")
+        patch = merge_patch(effect, version)
+        if patch is None:
+            return
+        subresource = "status" if effect.part is Part.STATUS else ""
+        options = WriteOptions(field_manager=self.manager)
+        written = await self._objects(effect.before).patch(key_of(effect.before), patch, options, subresource)
+        self._versions[identity] = metadata(written).get("resourceVersion", "")
+        self.reads.wrote(written)
+
+    async def _delete_object(self, effect: DeleteObject) -> None:
+        identity = uid(effect.obj)
+        how = Deletion(effect.how.propagation, effect.how.grace_seconds, uid=identity)
+        if effect.expected_by:
+            self.expectations.expect(effect.expected_by, (identity,))
+        try:
+            await self._objects(effect.obj).delete(key_of(effect.obj), how)
+        except BaseException as error:
+            self.expectations.observe(effect.expected_by, identity)
+            if not (isinstance(error, StatusError) and error.is_not_found):
+                raise
+
+    async def _create(self, effect: CreateWorkload) -> None:
+        try:
+            await self.world.known.create(effect.workload, self.manager)
+        except StatusError as error:
+            if not error.is_already_exists:
+                raise
+            self._complain(effect, workload_key(effect.workload))
+            raise NameTakenError(f"Workload {workload_key(effect.workload)} exists already") from error
+
+    def _complain(self, effect: CreateWorkload, key: ObjectKey) -> None:
+        """Tell the user where the name is another job's, which nothing but he can change (DEV-7)."""
+        present = self.world.known.get(key)
+        controller = (
+            next((own for own in present.metadata.owner_references if own.controller), None) if present else None
+        )
+        if controller is None or controller.uid == uid(effect.owner):
+            return
+        why = f"Workload {key} belongs to {controller.kind} {controller.name}; delete one of them"
+        told = tell(effect.owner, "WorkloadNameConflict", why, "Warning")
+        self.recorder.record(told.about, told.note)
+
+    async def _patch_workload(self, effect: PatchWorkload) -> None:
+        before, after = (self._latest(each) for each in (effect.before, effect.after))
+        write = self.world.known.write_status if effect.part is Part.STATUS else self.world.known.write_object
+        try:
+            written = await write(before, after, effect.manager)
+        except StatusError as error:
+            if error.is_not_found:
+                return
+            raise
+        self._versions[written.metadata.uid] = written.metadata.resource_version
+
+    def _latest(self, workload: Workload) -> Workload:
+        """The state as if it had been made of what this pass wrote last."""
+        version = self._versions.get(workload.metadata.uid)
+        if version is None:
+            return workload
+        return replace(workload, metadata=replace(workload.metadata, resource_version=version))
+
+    def _objects(self, obj: Object) -> Objects[Object]:
+        return self.world.client.of(self.reads.resource(obj["apiVersion"], obj["kind"]))

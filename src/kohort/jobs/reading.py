@@ -1,0 +1,137 @@
+"""What passes read, from the caches of a running manager."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.nodes import PriorityClass
+from kohort.api.gates import FeatureGates
+from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityClass
+from kohort.api.resource import Resource
+from kohort.controllers.world import World
+from kohort.jobs.contract import Framework
+from kohort.jobs.effects import Object
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.known import KnownObjects
+from kohort.kube.errors import StatusError
+from kohort.kube.informer import Informer
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.mapping import ResourceMapping
+
+DEFAULT_CLASS = "default class"
+
+
+def _default(priority_class: PriorityClass) -> Iterable[bool]:
+    return (True,) if priority_class.global_default else ()
+
+
+class WorldReads:
+    """Caches, settings and the time."""
+
+    def __init__(self, world: World, expectations: Expectations) -> None:
+        self._world = world
+        self._expectations = expectations
+        self._mapping = ResourceMapping(world.client)
+        self._pod_classes: Informer[PriorityClass] = world.informers.of(PriorityClass)
+        self._pod_classes.index(DEFAULT_CLASS, _default)
+        self.known: dict[Resource, KnownObjects] = {}
+
+    def know(self, framework: Framework) -> None:
+        """Follow what a framework reads: its own kind, and what it watches."""
+        own = self._know(framework.resource)
+        for name, values in framework.indexes.items():
+            own.index(name, values)
+        for watch in framework.watches:
+            self._know(watch.resource)
+
+    def _know(self, resource: Resource) -> KnownObjects:
+        if resource not in self.known:
+            self.known[resource] = KnownObjects(self._world.informers, resource)
+        return self.known[resource]
+
+    def is_live(self, framework: Framework) -> bool:
+        """Whether all that a framework's passes read follows the server now."""
+        resources = (framework.resource, *(watch.resource for watch in framework.watches))
+        caches = (self.known[resource].informer.synced for resource in resources)
+        return self._world.feed.is_live and self._pod_classes.synced and all(caches)
+
+    @property
+    def configuration(self) -> Configuration:
+        """The settings of the manager."""
+        return self._world.settings.configuration
+
+    @property
+    def gates(self) -> FeatureGates:
+        """Which behaviours are on."""
+        return self._world.settings.gates
+
+    @property
+    def now(self) -> datetime:
+        """The time."""
+        return self._world.now()
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        """The resource of an object that came from here."""
+        return next(each for each in self.known if (each.api_version, each.kind) == (api_version, kind))
+
+    def wrote(self, obj: Object) -> None:
+        """An own write was answered with this."""
+        self.known[self.resource(obj["apiVersion"], obj["kind"])].wrote(obj)
+
+    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        """An object of a framework's kind, or of one that it watches."""
+        return self.known[resource].get(key)
+
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+        """Objects under a value of an index, oldest first."""
+        return self.known[resource].find(index, value)
+
+    def workload(self, key: ObjectKey) -> Workload | None:
+        """A Workload."""
+        return self._world.known.get(key)
+
+    def owned_workloads(self, namespace: str, api_version: str, kind: str, name: str) -> Sequence[Workload]:
+        """Workloads with an owner of that kind and name, oldest first."""
+        return self._world.known.owned_by(namespace, api_version, kind, name)
+
+    def check_controller(self, check: str) -> str:
+        """Name of the controller of an AdmissionCheck."""
+        found = self._world.checks.cache.get(("", check))
+        return found.spec.controller_name if found is not None and found.spec is not None else ""
+
+    def is_settled(self, expectation: str) -> bool:
+        """Whether everything was seen that had been expected under a key."""
+        return self._expectations.is_settled(expectation)
+
+    def namespace_labels(self, name: str) -> Mapping[str, str] | None:
+        """The labels of a namespace."""
+        found = self._world.namespaces.cache.get(("", name))
+        return found.metadata.labels if found is not None else None
+
+    def flavor(self, name: str) -> ResourceFlavor | None:
+        """A ResourceFlavor."""
+        return self._world.flavors.cache.get(("", name))
+
+    def workload_priority_class(self, name: str) -> WorkloadPriorityClass | None:
+        """A WorkloadPriorityClass."""
+        return self._world.priority_classes.cache.get(("", name))
+
+    def priority_class(self, name: str) -> PriorityClass | None:
+        """A PriorityClass."""
+        return self._pod_classes.cache.get(("", name))
+
+    def default_priority_classes(self) -> Iterable[PriorityClass]:
+        """The PriorityClasses that are meant for pods that name none."""
+        return self._pod_classes.cache.find(DEFAULT_CLASS, True)  # noqa: FBT003
+
+    async def fetch(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
+        """An owner: from the cache where its kind is in one, else from the server (JOB-3)."""
+        resource = await self._mapping.resource(api_version, kind)
+        if resource in self.known:
+            return self.known[resource].get(ObjectKey(namespace, name))
+        try:
+            return await self._world.client.of(resource).get((namespace if resource.namespaced else "", name))
+        except StatusError as error:
+            if error.is_not_found:
+                return None
+            raise

@@ -1,0 +1,107 @@
+"""Passes over the jobs of one framework: read, plan, carry out (§4).
+
+All decisions are `planning`'s; here is only what waits: the queue, the way up to owners, and the requests.
+"""
+
+import asyncio
+import logging
+from typing import Final
+
+from kohort.controllers.world import World
+from kohort.jobs.ancestors import managed_ancestor
+from kohort.jobs.carrying import Carrier, NameTakenError
+from kohort.jobs.contract import Framework, JobKey
+from kohort.jobs.effects import Object
+from kohort.jobs.errors import JobError, RetryError, UnretryableError
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.passes import Plan
+from kohort.jobs.planning import plan_pass
+from kohort.jobs.reading import WorldReads
+from kohort.jobs.registry import Registry
+from kohort.jobs.triggers import Triggers
+from kohort.kube.controller import Controller, Requeue
+from kohort.kube.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+WORKERS: Final = 16
+"""Jobs of one framework that are looked at at once; most of the time each waits for an answer of the server."""
+NOT_LIVE: Final = 1.0
+"""Seconds until the next look where a cache does not follow the server."""
+TAKEN: Final = 5.0
+"""Seconds until the next look where a Workload of the name has yet to go; its end is told by an event as well."""
+
+
+class JobReconciler:
+    """Leads the jobs of one framework through their lives."""
+
+    def __init__(
+        self, world: World, registry: Registry, framework: Framework, reads: WorldReads, expectations: Expectations
+    ) -> None:
+        self._world = world
+        self._registry = registry
+        self._framework = framework
+        self._reads = reads
+        self._expectations = expectations
+        reads.know(framework)
+        self._recorder = world.recorder(f"{framework.name}-kueue-controller")
+        self._queue: WorkQueue[JobKey] = WorkQueue(world.clock, framework.name, metrics=world.client.metrics)
+        self._controller = Controller(framework.name, self._queue, self._reconcile, world.clock, world.client.metrics)
+        triggers = Triggers(framework, reads, self._queue.add_after)
+        reads.known[framework.resource].informer.subscribe(triggers.object_changed)
+        world.known.subscribe(triggers.workload_changed)
+
+    def start(self) -> None:
+        """Begin to look at jobs."""
+        resource = self._framework.resource
+        concurrency = self._world.settings.configuration.controller.group_kind_concurrency
+        self._controller.start(concurrency.get(f"{resource.kind}.{resource.group}", WORKERS))
+
+    async def stop(self) -> None:
+        """Come to the end of what has begun."""
+        await self._controller.stop()
+
+    async def _reconcile(self, key: JobKey) -> Requeue | None:
+        # A pass that writes nothing awaits nothing, and a thousand of them must not block others.
+        await asyncio.sleep(0)
+        if not self._world.leads():
+            return None
+        if not self._reads.is_live(self._framework):
+            return Requeue(NOT_LIVE)
+        plan = await self._plan(key)
+        try:
+            await self._carry(plan)
+        except NameTakenError:
+            return Requeue(TAKEN)
+        return self._end(key, plan)
+
+    async def _plan(self, key: JobKey) -> Plan:
+        obj = self._framework.load(key, self._reads)
+        try:
+            ancestor = await self._ancestor(obj)
+        except JobError as error:
+            return Plan(error.effects, error)
+        # The way up may have taken a while; the job is looked at as it is now.
+        obj = self._framework.load(key, self._reads) if ancestor is not None else obj
+        return plan_pass(self._framework, key, obj, ancestor, self._reads)
+
+    async def _ancestor(self, obj: Object | None) -> Object | None:
+        if obj is None or self._framework.is_top_level:
+            return None
+        manages_all = self._reads.configuration.manage_jobs_without_queue_name
+        return await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
+
+    async def _carry(self, plan: Plan) -> None:
+        manager = f"kueue-{self._framework.resource.kind.lower()}-controller"
+        carrier = Carrier(self._world, self._reads, self._recorder, manager, self._expectations)
+        for effect in plan.effects:
+            await carrier.carry(effect)
+
+    def _end(self, key: JobKey, plan: Plan) -> Requeue | None:
+        if isinstance(plan.error, RetryError):
+            raise plan.error
+        if isinstance(plan.error, UnretryableError):
+            log.debug("%s %s: %s; waiting for a change", self._framework.name, key, plan.error)
+        elif plan.error is not None:
+            raise RetryError(str(plan.error))
+        return Requeue(plan.requeue_after) if plan.requeue_after is not None else None

@@ -1,0 +1,72 @@
+"""What makes a job be looked at again (JOB-26): itself, its Workloads, its owner's Workloads, what frameworks add."""
+
+from collections.abc import Callable, Iterable
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.jobs.contract import Composable, Framework, JobKey, Watch
+from kohort.jobs.effects import Object
+from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
+from kohort.jobs.known import Kept, KnownObjects
+from kohort.jobs.objects import controller_owner
+from kohort.jobs.reading import WorldReads
+from kohort.jobs.registry import group_kind
+
+OWNER_UID = "controller uid"
+
+Wake = Callable[[JobKey, float], None]
+"""Have a job looked at, so many seconds from now."""
+
+
+def owner_uids(obj: Object) -> Iterable[str]:
+    """The UID of an object's controller."""
+    owner = controller_owner(obj)
+    return (owner["uid"],) if owner and owner.get("uid") else ()
+
+
+class Triggers:
+    """Turns events into keys of one framework's jobs."""
+
+    def __init__(self, framework: Framework, reads: WorldReads, wake: Wake) -> None:
+        self._framework = framework
+        self._reads = reads
+        self._wake = wake
+        self._known: KnownObjects = reads.known[framework.resource]
+        if framework.follows_owner:
+            self._known.index(OWNER_UID, owner_uids)
+        for watch in framework.watches:
+            self._follow(watch)
+
+    def object_changed(self, old: Kept | None, new: Kept | None) -> None:
+        """A job, or a member of one, came, changed or went."""
+        for state in (old, new):
+            key = self._framework.key(state.json()) if state is not None else None
+            if key is not None:
+                self._wake(key, 0.0)
+
+    def workload_changed(self, old: Workload | None, new: Workload | None) -> None:
+        """A Workload came, changed or went: its jobs, and those that its job controls, want to know (JOB-7)."""
+        keys = {key for state in (old, new) if state is not None for key in self._keys_of(state)}
+        if new is None and old is not None and isinstance(self._framework, Composable):
+            # Another job's Workload may have been in a group's way (JOB-159).
+            keys.add(JobKey(old.metadata.namespace, old.metadata.name, is_group=True))
+        for key in keys:
+            self._wake(key, 0.0)
+
+    def _keys_of(self, workload: Workload) -> Iterable[JobKey]:
+        namespace, resource = workload.metadata.namespace, self._framework.resource
+        for owner in workload.metadata.owner_references:
+            if owner.controller and group_kind(owner.api_version, owner.kind) == (resource.group, resource.kind):
+                yield JobKey(namespace, owner.name)
+            if self._framework.follows_owner:
+                yield from (JobKey(*key) for key in self._known.keys(OWNER_UID, owner.uid))
+        is_group = workload.metadata.annotations.get(GROUP_WORKLOAD_ANNOTATION) == "true"
+        if is_group and isinstance(self._framework, Composable):
+            yield JobKey(namespace, workload.metadata.name, is_group=True)
+
+    def _follow(self, watch: Watch) -> None:
+        def changed(old: Kept | None, new: Kept | None) -> None:
+            for state in (old, new):
+                for key in watch.jobs(state.json(), self._reads) if state is not None else ():
+                    self._wake(key, watch.delay)
+
+        self._reads.known[watch.resource].informer.subscribe(changed)

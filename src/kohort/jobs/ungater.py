@@ -1,0 +1,136 @@
+"""The controller that opens the gates of elastic jobs' pods (JOB-84).
+
+Pods are watched from the first elastic job on, and only those that were started by us: most clusters need no watch.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from kohort.api.core.pods import Pod
+from kohort.api.gates import Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.controllers.workloads.known import key_of as workload_key
+from kohort.controllers.world import World
+from kohort.jobs.carrying import merge_patch
+from kohort.jobs.effects import Object, PatchObject, key_of
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.keys import PODSET_LABEL
+from kohort.jobs.known import Kept, KnownObjects
+from kohort.jobs.objects import metadata, uid
+from kohort.jobs.ungating import chain_of, is_gated, is_slice, serving_slice, slice_named_by, ungate
+from kohort.kube.controller import Controller, Requeue
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.options import Scope, WriteOptions
+from kohort.kube.workqueue import WorkQueue
+
+CHAIN: Final = "slice chain"
+SLICE: Final = "slice of pod"
+BATCH: Final = 1.0
+"""Seconds by which events of pods are gathered."""
+NOT_LIVE: Final = 1.0
+WORKERS: Final = 4
+MANAGER: Final = "kueue-elastic-jobs-controller"
+STARTED_BY_US: Final = Scope(labels=PODSET_LABEL)
+
+
+def chains(workload: Workload) -> Iterable[tuple[str, str]]:
+    """The chain of an elastic job's slice, to find all its slices by."""
+    return ((workload.metadata.namespace, chain_of(workload)),) if is_slice(workload) else ()
+
+
+def slices_of_pod(pod: Object) -> Iterable[tuple[str, str]]:
+    """The chain or Workload that a pod was started for."""
+    named = slice_named_by(pod)
+    return ((metadata(pod).get("namespace", ""), named),) if named else ()
+
+
+class Ungater:
+    """Opens gates of pods, chain by chain."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._expectations = Expectations()
+        self._pods: KnownObjects | None = None
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "elastic-jobs", metrics=world.client.metrics)
+        self._controller = Controller("elastic-jobs", self._queue, self._reconcile, world.clock, world.client.metrics)
+
+    def start(self) -> None:
+        """Begin to look, where the gate is on."""
+        if self._world.settings.gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
+            self._world.workloads.index(CHAIN, chains)
+            self._world.known.subscribe(self._workload_changed)
+        self._controller.start(WORKERS)
+
+    async def stop(self) -> None:
+        """Come to the end of what has begun."""
+        await self._controller.stop()
+
+    def _workload_changed(self, _old: Workload | None, new: Workload | None) -> None:
+        if new is None or not is_slice(new):
+            return
+        if self._pods is None:
+            self._pods = KnownObjects(self._world.informers, Pod.resource, STARTED_BY_US)
+            self._pods.index(SLICE, slices_of_pod)
+            self._pods.informer.subscribe(self._pod_changed)
+        self._queue.add(ObjectKey(new.metadata.namespace, chain_of(new)))
+
+    def _pod_changed(self, old: Kept | None, new: Kept | None) -> None:
+        shown = new or old
+        if shown is None:
+            return
+        pod = shown.json()
+        named = slice_named_by(pod)
+        if not named:
+            return
+        key = self._chain(ObjectKey(shown.identity.key.namespace, named))
+        if new is None or not is_gated(pod):
+            self._expectations.observe(str(key), shown.identity.uid)
+        self._queue.add_after(key, BATCH)
+
+    def _chain(self, key: ObjectKey) -> ObjectKey:
+        """The chain that a pod's annotation leads to: its name, or that of a Workload in it."""
+        workload = self._world.known.get(key)
+        return ObjectKey(key.namespace, chain_of(workload)) if workload is not None else key
+
+    async def _reconcile(self, key: ObjectKey) -> Requeue | None:
+        if self._pods is None or not self._world.leads():
+            return None
+        if not (self._pods.informer.synced and self._world.feed.is_live):
+            return Requeue(NOT_LIVE)
+        slices = self._slices(key)
+        serving = serving_slice(slices)
+        if serving is None or not self._expectations.is_settled(str(key)):
+            return None
+        for patch in ungate(serving, self._pods_of(key, slices)):
+            await self._write(self._pods, str(key), patch)
+        return None
+
+    def _slices(self, key: ObjectKey) -> list[Workload]:
+        shown = self._world.workloads.cache.find(CHAIN, tuple(key))
+        known = (self._world.known.get(workload_key(each)) for each in shown)
+        return sorted((each for each in known if each is not None), key=_age)
+
+    def _pods_of(self, key: ObjectKey, slices: Iterable[Workload]) -> list[Object]:
+        """Pods that name the chain, or any Workload of it."""
+        if self._pods is None:
+            return []
+        names = dict.fromkeys((key.name, *(each.metadata.name for each in slices)))
+        return [pod for name in names for pod in self._pods.find(SLICE, (key.namespace, name))]
+
+    async def _write(self, pods: KnownObjects, chain: str, effect: PatchObject) -> None:
+        patch = merge_patch(effect, metadata(effect.before).get("resourceVersion", ""))
+        if patch is None:
+            return
+        self._expectations.expect(chain, (uid(effect.before),))
+        try:
+            options = WriteOptions(field_manager=MANAGER)
+            written = await self._world.client.of(Pod.resource).patch(key_of(effect.before), patch, options)
+        except BaseException:
+            self._expectations.observe(chain, uid(effect.before))
+            raise
+        pods.wrote(written)
+
+
+def _age(workload: Workload) -> tuple[str, str]:
+    created = workload.metadata.creation_timestamp
+    return created.isoformat() if created is not None else "9999", workload.metadata.uid

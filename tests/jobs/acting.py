@@ -1,0 +1,92 @@
+"""Hands that play scheduler and users on a stage, and jobs in one line."""
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from jobs.golden_jobs import FLAVOR_F
+from jobs.stage import Stage
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.gates import DEFAULT_GATES, FeatureGates
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
+from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
+from kohort.jobs.contract import Framework, JobKey
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.registry import registry_of
+from kohort.kube.kinds import ObjectKey
+
+JOB = BatchJob()
+KEY = JobKey("ns", "etl")
+OBJECT = ObjectKey("ns", "etl")
+ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
+
+
+def a_stage(
+    *frameworks: Framework, configuration: Configuration | None = None, gates: FeatureGates = DEFAULT_GATES
+) -> Stage:
+    """A stage with flavor `f`; for batch Jobs where nothing else is said."""
+    settings = configuration or Configuration(wait_for_pods_ready=None)
+    stage = Stage(registry_of(settings, frameworks or (JOB,)), settings, gates)
+    stage.put(FLAVOR_F)
+    return stage
+
+
+def a_job(name: str = "etl", queue: str = "q", uid: str = "uid-1", **more: Any) -> Object:
+    """A suspended Job; `annotations`, `labels`, `owners` and members of the spec may be given."""
+    labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
+    container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": "ns",
+            "uid": uid,
+            "generation": more.pop("generation", 1),
+            "labels": {**labels, **more.pop("labels", {})},
+            "annotations": more.pop("annotations", {}),
+            "ownerReferences": more.pop("owners", []),
+        },
+        "spec": {
+            "parallelism": 3,
+            "suspend": True,
+            "template": {"spec": {"containers": [container], **more.pop("pod", {})}},
+            **more,
+        },
+        "status": {},
+    }
+
+
+def admit(stage: Stage, workload: Workload, flavor: str = "f") -> Workload:
+    """The scheduler admits a Workload with all its pods."""
+    assignments = tuple(
+        PodSetAssignment(name=each.name, flavors={"cpu": flavor}, count=each.count) for each in workload.spec.pod_sets
+    )
+    admission = Admission(cluster_queue="cq", pod_set_assignments=assignments)
+    admitted = without_condition(put(workload, replace(workload.status, admission=admission)), EVICTED)
+    for each in (QUOTA_RESERVED, ADMITTED):
+        admitted = mark(admitted, each, true(each, ""), stage.now)
+    stage.put_workload(admitted)
+    return admitted
+
+
+def preempt(stage: Stage, workload: Workload) -> None:
+    """The scheduler takes a Workload's place."""
+    stage.put_workload(evict(workload, Eviction("Preempted", "for another"), stage.now).workload)
+
+
+def newest(stage: Stage) -> Workload:
+    """The Workload that was made last."""
+    return max(stage.workloads.values(), key=lambda each: (each.metadata.creation_timestamp, each.metadata.name))
+
+
+async def rest(stage: Stage, framework: Framework = JOB, key: JobKey = KEY) -> None:
+    """Pass after pass until nothing is left to do."""
+    for _ in range(20):
+        seen = await stage.reconcile(framework, key)
+        if not seen.writes:
+            return
+    raise AssertionError("the job does not come to rest")

@@ -1,0 +1,170 @@
+"""An API server in memory with a whole manager on it, jobs included: started, crashed and led in virtual time."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from controllers.houses import House, cluster_queue, flavor, kueue_cluster, local_queue
+from embedded.collector.worlds import Meddler
+from embedded.controllers.workshops import time_passing
+from embedded.server.clusters import ADMIN, Cluster, Object
+from kohort.controllers.running import controlling
+from kohort.controllers.world import ManagerSettings, World, always, running_world
+from kohort.jobs.contract import Framework
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.registry import registry_of
+from kohort.jobs.running import reconciling
+from kohort.kube.client import Client
+from kohort.kube.transport import Request, Response, Transport
+from kohort.metrics.kueue import KueueMetrics
+from kohort.metrics.registry import Registry as Metrics
+
+USUAL = ManagerSettings()
+QUEUE_NAME = "kueue.x-k8s.io/queue-name"
+STEP = 0.1
+CALM = 25
+"""So many steps without a write mean that everybody is done: longer than any batch or pause between two looks."""
+ROUNDS = 600
+
+
+class Wire:
+    """The way of one manager to the server; dead after so many writes, as a process that was killed."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.writes: list[Request] = []
+        """Writes that reached the server, events apart."""
+        self.last: float = float("inf")
+        self.is_dead = False
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        counts = request.method != "GET" and "/events" not in request.path
+        if counts and len(self.writes) >= self.last:
+            self.is_dead = True
+        if self.is_dead:
+            await asyncio.Event().wait()
+        if counts:
+            self.writes.append(request)
+        return await self._inner.send(request, timeout)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+@dataclass
+class Manager:
+    """One life of a manager."""
+
+    world: World
+    wire: Wire
+    stack: AsyncExitStack
+
+
+class JobHouse(House):
+    """A cluster whose manager can be killed."""
+
+    frameworks: tuple[Framework, ...]
+    settings: ManagerSettings
+    manager: Manager
+    lives: list[Manager]
+    fragile: bool = False
+    """Whether each life ends after one write."""
+
+    async def start(self, leads: Callable[[], bool] = always) -> None:
+        """The next life of the manager."""
+        settings, stack = self.settings, AsyncExitStack()
+        wire = Wire(self.cluster.core.transport(ADMIN))
+        metrics = KueueMetrics(Metrics(), settings.configuration, settings.gates, lambda: "standalone")
+        world = await stack.enter_async_context(running_world(Client(wire, self.clock), settings, metrics, leads))
+        await stack.enter_async_context(controlling(world))
+        await stack.enter_async_context(reconciling(world, registry_of(settings.configuration, self.frameworks)))
+        self.manager = Manager(world, wire, stack)
+        wire.last = 1 if self.fragile else wire.last
+        self.lives.append(self.manager)
+
+    async def end(self) -> None:
+        """The manager is gone; what it had not sent is lost."""
+        self.manager.wire.is_dead = True
+        async with time_passing(self.clock):
+            await self.manager.stack.aclose()
+
+    async def calm(self) -> None:
+        """Let everybody do all they want to do; a manager that dies on the way has a successor."""
+        quiet, revision = 0, -1
+        for _ in range(ROUNDS):
+            if self.manager.wire.is_dead or (self.fragile and self.manager is self.lives[0]):
+                await self.end()
+                await self.start()
+            await self.clock.advance(STEP)
+            quiet = quiet + 1 if self.revision == revision else 0
+            revision = self.revision
+            if quiet == CALM:
+                return
+        raise AssertionError("the cluster does not come to rest")
+
+    async def job(self, name: str = "etl") -> Object:
+        return await self.cluster.get(f"/apis/batch/v1/namespaces/default/jobs/{name}")
+
+    async def change_job(self, patch: Object, name: str = "etl", subresource: str = "") -> None:
+        place = f"/apis/batch/v1/namespaces/default/jobs/{name}" + (f"/{subresource}" if subresource else "")
+        reply = await self.cluster.merge(place, patch)
+        assert reply.status == 200, reply
+
+    async def workloads(self) -> list[Object]:
+        listed = await self.cluster.get("/apis/kueue.x-k8s.io/v1beta2/workloads")
+        return list(listed["items"])
+
+    async def events(self) -> list[tuple[str, str]]:
+        listed = await self.cluster.get("/apis/events.k8s.io/v1/events")
+        return [(each["reason"], each["note"]) for each in listed["items"]]
+
+
+def batch_job(name: str = "etl", queue: str = "q", cpu: str = "1", **spec: Any) -> Object:
+    """A Job as it is after the webhook: suspended."""
+    labels = {QUEUE_NAME: queue} if queue else {}
+    container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {
+            "parallelism": 1,
+            "completions": 1,
+            "suspend": True,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+            **spec,
+        },
+    }
+
+
+def a_queue(cpu: str = "2", **of_flavor: Any) -> tuple[Object, ...]:
+    """LocalQueue `q` before ClusterQueue `cq` with flavor `f`."""
+    labels = of_flavor or {"nodeLabels": {"tier": "a"}, "tolerations": [{"key": "spot", "operator": "Exists"}]}
+    return flavor("f", **labels), cluster_queue("cq", cpu), local_queue("q", "cq")
+
+
+def conditions(workload: Object) -> dict[str, tuple[str, str]]:
+    found = workload.get("status", {}).get("conditions", ())
+    return {each["type"]: (each["status"], each["reason"]) for each in found}
+
+
+@asynccontextmanager
+async def job_house(settings: ManagerSettings = USUAL, *frameworks: Framework) -> AsyncIterator[JobHouse]:
+    """A fresh cluster with a manager at work; batch Jobs where nothing else is said."""
+    async with kueue_cluster(settings.gates) as cluster:
+        built = _built(cluster)
+        built.frameworks, built.settings, built.lives = frameworks or (BatchJob(),), settings, []
+        await built.start()
+        try:
+            yield built
+        finally:
+            await built.end()
+
+
+def _built(cluster: Cluster) -> JobHouse:
+    built = JobHouse.__new__(JobHouse)
+    built.cluster, built.clock = cluster, cluster.clock
+    built.meddler = Meddler(cluster.core.transport(ADMIN))
+    return built

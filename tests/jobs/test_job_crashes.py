@@ -1,0 +1,151 @@
+"""Whatever a manager dies after, its successor brings the job to the same end (JOB-27)."""
+
+from collections.abc import Awaitable, Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from jobs.acting import ELASTIC, JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
+from jobs.stage import Stage
+from kohort.api.codec import to_json
+
+Scene = Callable[[Stage], Awaitable[None]]
+
+START_TIME = {"status": {"active": 3, "startTime": "2026-08-01T12:00:00Z"}}
+
+
+async def queued(stage: Stage) -> None:
+    stage.put(a_job())
+
+
+async def admitted(stage: Stage) -> None:
+    await queued(stage)
+    await rest(stage)
+    admit(stage, newest(stage))
+
+
+async def evicted(stage: Stage) -> None:
+    await admitted(stage)
+    await rest(stage)
+    stage.patch("Job", OBJECT, START_TIME)
+    preempt(stage, newest(stage))
+
+
+async def evicted_and_stopped(stage: Stage) -> None:
+    await evicted(stage)
+    await rest(stage)
+    stage.patch("Job", OBJECT, {"status": {"active": None}})
+
+
+async def edited_while_running(stage: Stage) -> None:
+    await admitted(stage)
+    await rest(stage)
+    stage.patch("Job", OBJECT, {"spec": {"parallelism": 4}})
+
+
+async def workload_deleted(stage: Stage) -> None:
+    await admitted(stage)
+    await rest(stage)
+    stage.delete("Workload", next(iter(stage.workloads)))
+
+
+async def deleted(stage: Stage) -> None:
+    await admitted(stage)
+    await rest(stage)
+    stage.delete("Job", OBJECT)
+
+
+async def finished(stage: Stage) -> None:
+    await admitted(stage)
+    await rest(stage)
+    done = {"type": "Complete", "status": "True", "message": "done"}
+    stage.patch("Job", OBJECT, {"status": {"conditions": [done]}})
+
+
+async def grown(stage: Stage) -> None:
+    stage.put(a_job(annotations=ELASTIC))
+    await rest(stage)
+    admit(stage, newest(stage))
+    await rest(stage)
+    stage.advance(1)
+    stage.patch("Job", OBJECT, {"metadata": {"generation": 3}, "spec": {"parallelism": 5}})
+
+
+async def grown_and_admitted(stage: Stage) -> None:
+    await grown(stage)
+    await rest(stage)
+    admit(stage, newest(stage))
+
+
+async def grown_and_evicted(stage: Stage) -> None:
+    await grown_and_admitted(stage)
+    await rest(stage)
+    preempt(stage, newest(stage))
+
+
+SCENES: list[Scene] = [
+    queued,
+    admitted,
+    evicted,
+    evicted_and_stopped,
+    edited_while_running,
+    workload_deleted,
+    deleted,
+    finished,
+    grown,
+    grown_and_admitted,
+    grown_and_evicted,
+]
+
+
+def state(stage: Stage) -> Any:
+    """All objects, but for what every write changes."""
+    objects = deepcopy(list(stage.objects.values()))
+    workloads = [to_json(each) for each in stage.workloads.values()]
+    for each in (*objects, *workloads):
+        each["metadata"].pop("resourceVersion")
+    return objects, workloads
+
+
+async def ended(scene: Scene, cuts: list[int]) -> tuple[Any, int]:
+    """The end of a scene whose passes are cut off after so many writes each, and how many the first one wanted."""
+    stage = a_stage()
+    await scene(stage)
+    wanted = len((await stage.plan(JOB, KEY)).effects)
+    for cut in cuts:
+        await stage.reconcile(JOB, KEY, most=cut)
+    await rest(stage)
+    return state(stage), wanted
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+async def test_a_pass_that_was_cut_off_anywhere_is_made_good(scene: Scene) -> None:
+    whole, wanted = await ended(scene, [])
+    assert wanted
+    for cut in range(wanted + 1):
+        for again in range(wanted + 1):
+            assert (await ended(scene, [cut, again]))[0] == whole
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+async def test_a_job_at_rest_is_left_alone(scene: Scene) -> None:
+    stage = a_stage()
+    await scene(stage)
+    await rest(stage)
+    before = state(stage)
+    assert (await stage.reconcile(JOB, KEY)).writes == []
+    assert state(stage) == before
+
+
+async def test_an_evicted_job_is_what_its_user_wrote_however_often_it_was_cut_off() -> None:
+    stage = a_stage()
+    stage.put(a_job())
+    original = deepcopy(stage.objects["Job", OBJECT]["spec"])
+    await evicted(stage)
+    for _ in range(5):
+        await stage.reconcile(JOB, KEY, most=1)
+    await rest(stage)
+    after = stage.objects["Job", OBJECT]["spec"]
+    assert after["template"].pop("metadata", {}) == {}
+    assert after == original

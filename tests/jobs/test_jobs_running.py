@@ -1,0 +1,85 @@
+"""A whole manager leads batch Jobs through their lives on an API server in memory."""
+
+from jobs.job_houses import JobHouse, a_queue, batch_job, conditions, job_house
+
+RUNNING = {"status": {"active": 1, "ready": 1, "startTime": "2026-01-01T00:00:00Z"}}
+
+
+async def admitted(house: JobHouse) -> None:
+    await house.create(*a_queue(), batch_job())
+    await house.calm()
+
+
+async def test_a_job_gets_a_workload_and_starts_when_it_is_admitted() -> None:
+    async with job_house() as house:
+        await admitted(house)
+        job = await house.job()
+        (workload,) = await house.workloads()
+        assert conditions(workload)["Admitted"] == ("True", "Admitted")
+        assert job["spec"]["suspend"] is False
+        assert job["spec"]["template"]["spec"]["nodeSelector"] == {"tier": "a"}
+        assert [reason for reason, _ in await house.events()].count("Started") == 1
+
+
+async def test_a_job_that_ends_ends_its_workload_and_lets_it_go() -> None:
+    async with job_house() as house:
+        await admitted(house)
+        done = {"type": "Complete", "status": "True", "message": "done", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+        met = {**done, "type": "SuccessCriteriaMet"}
+        ended = {
+            "conditions": [met, done],
+            "startTime": "2026-01-01T00:00:00Z",
+            "completionTime": "2026-01-01T00:00:09Z",
+        }
+        await house.change_job({"status": {**ended, "succeeded": 1}}, subresource="status")
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert conditions(workload)["Finished"] == ("True", "Succeeded")
+        assert not workload["metadata"].get("finalizers")
+
+
+async def test_a_waiting_job_costs_no_write_once_all_is_said() -> None:
+    async with job_house() as house:
+        await house.create(*a_queue("0"), batch_job())
+        await house.calm()
+        before = len(house.manager.wire.writes)
+        await house.later(120)
+        assert len(house.manager.wire.writes) == before
+
+
+async def test_the_writes_of_a_job_that_runs_are_few() -> None:
+    async with job_house() as house:
+        await house.create(*a_queue())
+        await house.calm()
+        before = len(house.manager.wire.writes)
+        await house.create(batch_job())
+        await house.calm()
+        sent = [each.path.rpartition("/default/")[2] for each in house.manager.wire.writes[before:]]
+        (workload,) = await house.workloads()
+        mine = [each for each in sent if each.startswith(("jobs", "workloads"))]
+        assert mine == ["workloads", f"workloads/{workload['metadata']['name']}/status", "jobs/etl"]
+
+
+async def test_a_manager_that_dies_after_every_single_write_still_starts_and_stops_a_job() -> None:
+    async with job_house() as house:
+        await house.create(*a_queue())
+        await house.calm()
+        house.fragile = True
+        original = await house.cluster.create(batch_job())
+        await house.calm()
+        assert (await house.job())["spec"]["suspend"] is False
+        await house.change_job(RUNNING, subresource="status")
+        (workload,) = await house.workloads()
+        await house.merge("Workload", workload["metadata"]["name"], {"spec": {"active": False}})
+        await house.calm()
+        stopped = await house.job()
+        assert stopped["spec"]["suspend"] is True
+        assert stopped["spec"]["template"] == original["spec"]["template"]
+        assert conditions((await house.workloads())[0])["QuotaReserved"] == ("True", "QuotaReserved")
+        await house.change_job({"status": {"active": 0, "ready": 0}}, subresource="status")
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert conditions(workload)["QuotaReserved"][0] == "False"
+        assert conditions(workload)["Evicted"] == ("True", "Deactivated")
+        assert all(len(each.wire.writes) <= 1 for each in house.lives[1:])
+        assert len(house.lives) > 8
