@@ -32,8 +32,8 @@ class Cohorts(Keeper[Cohort]):
 
     def _queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
         """Whatever a queue reports is reported of those above it as well."""
-        for name in {each.spec.cohort_name for each in (old, new) if each is not None}:
-            self.wake_soon(map(key, cohorts_above(self.world.engine, name)))
+        for name in {each.spec.cohort_name for each in (old, new) if each is not None and each.spec.cohort_name}:
+            self.wake_soon(map(key, {name, *cohorts_above(self.world.engine, name)}))
 
     async def keep(self, found: Cohort, wanted: Cohort) -> Requeue | None:
         """Write the share if it is another one."""
@@ -52,5 +52,10 @@ class Cohorts(Keeper[Cohort]):
         return reported
 
     def forget(self, gone: ObjectKey) -> None:
-        """API-144."""
-        self._gauges.forget(gone.name)
+        """There is no such object, but queues may name the Cohort all the same (API-118, API-144)."""
+        node = self.world.engine.forest.cohorts.get(gone.name)
+        if node is None or node.is_cyclic:
+            self._gauges.forget(gone.name)
+        else:
+            self.world.engine.forest.refresh()
+            self._gauges.show_tree(node)

@@ -167,13 +167,19 @@ class CohortGauges:
         self._metrics = world.metrics
 
     def show(self, cohort: Cohort, node: CohortNode) -> None:
-        """Set the gauges to what the Cohort's subtree has now."""
-        name, metrics = node.name, self._metrics.cohort
-        self._metrics.learn_cohort(name, cohort.metadata.labels, cohort.metadata.annotations)
-        metrics.info.forget(name)
-        metrics.info.set(1, cohort=name, **_tree_labels(node))
+        """Set the gauges of a Cohort to what its subtree has now."""
+        self._metrics.learn_cohort(node.name, cohort.metadata.labels, cohort.metadata.annotations)
+        self.show_tree(node)
         if cohort.status.fair_sharing is not None:
-            metrics.weighted_share.set(_share(cohort.status.fair_sharing.weighted_share), cohort=name)
+            share = _share(cohort.status.fair_sharing.weighted_share)
+            self._metrics.cohort.weighted_share.set(share, cohort=node.name)
+
+    def show_tree(self, node: CohortNode) -> None:
+        """The same of one that only others name, and that has no object."""
+        metrics = self._metrics.cohort
+        metrics.weighted_share.forget(node.name)
+        metrics.info.forget(node.name)
+        metrics.info.set(1, cohort=node.name, **_tree_labels(node))
         self._show_subtree(node)
 
     def forget(self, name: str) -> None:
@@ -185,10 +191,14 @@ class CohortGauges:
         metrics.subtree_quota.forget(node.name)
         metrics.subtree_resource_reservations.forget(node.name)
         for fr, cell in node.cells.items():
-            labels = {"cohort": node.name, "flavor": fr.flavor, "resource": fr.resource}
             reserved = sum(queue.cells[fr].usage for queue in queues if fr in queue.cells)
-            metrics.subtree_quota.set(_limit(fr, cell.subtree), **labels)
-            metrics.subtree_resource_reservations.set(in_units(fr.resource, reserved), **labels)
+            labels = {"cohort": node.name, "flavor": fr.flavor, "resource": fr.resource}
+            for gauge, amount in (
+                (metrics.subtree_quota, cell.subtree),
+                (metrics.subtree_resource_reservations, reserved),
+            ):
+                if amount > 0:
+                    gauge.set(in_units(fr.resource, amount), **labels)
         shown = (self._world.cluster_queues.cache.get(key(queue.name)) for queue in queues)
         admitted = sum(each.status.admitted_workloads or 0 for each in shown if each is not None)
         metrics.subtree_admitted_active_workloads.set(admitted, cohort=node.name)
@@ -237,10 +247,10 @@ def _share(weighted: int) -> float:
 
 
 def _tree_labels(node: Node) -> Labels:
-    """Parent and root; in a circle there is no root."""
+    """Parent and root: a root Cohort is its own, a queue without a Cohort has none, and neither has a circle."""
     parent = node.parent.name if node.parent is not None else ""
-    root = "" if node.is_cyclic or node.parent is None else node.top().name
-    return {"parent_cohort": parent, "root_cohort": root}
+    has_root = not node.is_cyclic and (node.parent is not None or isinstance(node, CohortNode))
+    return {"parent_cohort": parent, "root_cohort": node.top().name if has_root else ""}
 
 
 def _place(queue: LocalQueue) -> ObjectKey:

@@ -1,0 +1,62 @@
+"""Mistakes in objects: told where they are, borne quietly, and nobody else's trouble."""
+
+import pytest
+
+from controllers.houses import House, cluster_queue, figures, flavor, house, is_active, local_queue, workload
+
+ABSURD = ("9223372036854775807", "1E", "100P", "9999999999999999999")
+"""More than anybody has; the last is beyond 64 bits."""
+
+
+async def beside_another(home: House) -> None:
+    """A queue in which all is well."""
+    await home.create(flavor(), cluster_queue("good"), local_queue("l", "good"), workload("v", "l"))
+
+
+async def all_is_well(home: House) -> None:
+    await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "good")
+
+
+def reason(found: dict[str, dict[str, list[dict[str, str]]]]) -> str:
+    """Why a Workload has no quota."""
+    conditions = found.get("status", {}).get("conditions", ())
+    return next((each["reason"] for each in conditions if each["type"] == "QuotaReserved"), "")
+
+
+async def test_a_queue_with_a_missing_flavor_admits_nothing_and_others_go_on() -> None:
+    async with house() as home:
+        await home.create(cluster_queue("bad", flavors="nowhere"), local_queue("lost", "bad"), workload("w", "lost"))
+        await beside_another(home)
+        await home.until(is_active("False", "FlavorNotFound"), "ClusterQueue", "bad")
+        await home.until(lambda found: reason(found) == "Suspended", "Workload", "w")
+        await home.until(lambda q: figures(q) == (1, 0, 0), "ClusterQueue", "bad")
+        await all_is_well(home)
+
+
+@pytest.mark.parametrize("cpu", ABSURD)
+async def test_a_workload_that_asks_for_too_much_is_told_so_and_others_go_on(cpu: str) -> None:
+    async with house() as home:
+        await beside_another(home)
+        await home.create(workload("w", "l", cpu))
+        await home.until(lambda found: reason(found) == "ExceedsMaxQuota", "Workload", "w")
+        await home.until(lambda q: figures(q) == (1, 1, 1), "ClusterQueue", "good")
+
+
+async def test_a_quota_beyond_all_bounds_is_borne() -> None:
+    async with house() as home:
+        await beside_another(home)
+        await home.create(cluster_queue("vast", "9999999999999999999"), local_queue("v", "vast"), workload("w", "v"))
+        await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "vast")
+        await all_is_well(home)
+
+
+async def test_mistakes_cost_no_writes_once_they_are_told() -> None:
+    async with house() as home:
+        await home.create(cluster_queue("bad", flavors="nowhere"), local_queue("lost", "bad"), workload("w", "lost"))
+        await beside_another(home)
+        await home.create(local_queue("nowhere", "nothing"), workload("x", "nowhere"), workload("y", "l", "1E"))
+        await home.later(30)
+        before, asked = home.revision, len(home.meddler.sent)
+        await home.later(60)
+        assert home.revision == before
+        assert len(home.meddler.sent) - asked < 20

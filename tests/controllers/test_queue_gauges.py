@@ -1,0 +1,147 @@
+"""What Prometheus is told of queues and cohorts (API-143, API-144)."""
+
+from math import inf
+
+from controllers.houses import (
+    House,
+    cluster_queue,
+    cohort,
+    figures,
+    flavor,
+    house,
+    local_queue,
+    workload,
+)
+from kohort.api.codec import from_json
+from kohort.api.config.v1beta2 import Configuration
+from kohort.controllers.world import ManagerSettings
+from kohort.metrics.families import Gauge
+
+EVERYTHING = ManagerSettings(
+    from_json({"metrics": {"enableClusterQueueResources": True}, "fairSharing": {}}, Configuration)
+)
+Q = {"cluster_queue": "q"}
+L = {"name": "l", "namespace": "default"}
+F = {"flavor": "f", "resource": "cpu"}
+
+
+async def busy(home: House) -> None:
+    """Two Workloads that run, one of which borrows, and one that waits."""
+    await home.create(
+        flavor(), cohort("c"), cluster_queue("q", cohortName="c"), cluster_queue("p", "1", cohortName="c")
+    )
+    await home.create(local_queue("l", "q"), *(workload(name, "l", "1500m") for name in "abc"))
+    await home.until(lambda q: figures(q) == (1, 2, 2), "ClusterQueue", "q")
+    await home.later(3)
+
+
+def told(gauge: Gauge, label: str, *values: str, **labels: str) -> list[float | None]:
+    """The values of a gauge for several values of one label."""
+    return [gauge.value(**{label: value}, **labels) for value in values]
+
+
+async def test_workloads_are_counted_per_queue() -> None:
+    async with house(EVERYTHING) as home:
+        await busy(home)
+        for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
+            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 1]
+            assert series.reserving_active_workloads.value(**labels) == 2
+            assert series.admitted_active_workloads.value(**labels) == 2
+            assert series.finished_workloads.value(**labels) == 0
+        await home.finish("a")
+        await home.later(3)
+        for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
+            assert series.finished_workloads.value(**labels) == 1
+            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 0]
+
+
+async def test_those_who_wait_are_told_by_kind_and_by_what_they_ask_for() -> None:
+    async with house(EVERYTHING) as home:
+        await busy(home)
+        metrics = home.world.metrics
+        assert told(metrics.pending_scheduling_hashes, "status", "active", "inadmissible", **Q) == [0, 1]
+        assert metrics.cluster_queue_resource_pending.value(resource="cpu", **Q) == 1.5
+        reason = {"reason": "NoReservation", "underlying_cause": "WaitingForQuota"}
+        assert metrics.unadmitted_workloads.value(**reason, **Q) == 1
+        assert metrics.local_queue.unadmitted_workloads.value(**reason, **L, **Q) == 1
+        await home.delete("Workload", "a")
+        await home.later(3)
+        assert metrics.cluster_queue_resource_pending.value(resource="cpu", **Q) is None
+        assert metrics.unadmitted_workloads.value(**reason, **Q) is None
+
+
+async def test_a_queue_has_one_status() -> None:
+    async with house(EVERYTHING) as home:
+        await busy(home)
+        metrics = home.world.metrics
+        assert told(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [0, 1, 0]
+        assert told(metrics.local_queue.status, "active", "True", "False", "Unknown", **L) == [1, 0, 0]
+        await home.merge("ClusterQueue", "q", {"spec": {"stopPolicy": "Hold"}})
+        await home.later(3)
+        assert told(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [1, 0, 0]
+        assert told(metrics.local_queue.status, "active", "True", "False", "Unknown", **L) == [0, 1, 0]
+        await home.delete("ClusterQueue", "q")
+        await home.later(3)
+        assert told(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [0, 0, 1]
+
+
+async def test_quota_and_use_are_told_in_whole_units() -> None:
+    async with house(EVERYTHING) as home:
+        await busy(home)
+        metrics = home.world.metrics
+        place = {**Q, **F, "cohort": "c"}
+        assert metrics.cluster_queue_resource_reservation.value(**place) == 3
+        assert metrics.cluster_queue_resource_usage.value(**place) == 3
+        assert metrics.cluster_queue_nominal_quota.value(**place) == 2
+        assert metrics.cluster_queue_borrowing_limit.value(**place) == inf
+        assert metrics.cluster_queue_lending_limit.value(**place) == inf
+        assert metrics.local_queue.resource_usage.value(**L, **F) == 3
+        assert metrics.cluster_queue_weighted_share.value(cohort="c", **Q) == 334
+
+
+async def test_a_flavor_that_leaves_a_queue_takes_its_series_along() -> None:
+    async with house(EVERYTHING) as home:
+        await home.create(flavor("f"), flavor("g"), cluster_queue("q", flavors="f g"), local_queue("l", "q"))
+        await home.later(3)
+        metrics = home.world.metrics
+        assert metrics.cluster_queue_nominal_quota.value(**Q, **F, cohort="") == 2
+        groups = cluster_queue("q", flavors="g")["spec"]["resourceGroups"]
+        await home.merge("ClusterQueue", "q", {"spec": {"resourceGroups": groups}})
+        await home.later(3)
+        assert metrics.cluster_queue_nominal_quota.value(**Q, **F, cohort="") is None
+        assert metrics.local_queue.resource_usage.value(**L, **F) is None
+
+
+async def test_cohorts_sum_up_what_is_below_them() -> None:
+    async with house(EVERYTHING) as home:
+        await busy(home)
+        metrics = home.world.metrics
+        assert metrics.cohort.subtree_quota.value(cohort="c", **F) == 3
+        assert metrics.cohort.subtree_resource_reservations.value(cohort="c", **F) == 3
+        assert metrics.cohort.subtree_admitted_active_workloads.value(cohort="c") == 2
+        assert metrics.cohort.info.value(cohort="c", parent_cohort="", root_cohort="c") == 1
+        assert metrics.cluster_queue_info.value(parent_cohort="c", root_cohort="c", **Q) == 1
+
+
+async def test_a_cohort_that_is_only_named_has_its_sums_until_nobody_names_it() -> None:
+    async with house(EVERYTHING) as home:
+        await home.create(flavor(), cluster_queue("q", cohortName="c"))
+        await home.later(3)
+        metrics = home.world.metrics
+        assert metrics.cohort.subtree_quota.value(cohort="c", **F) == 2
+        await home.delete("ClusterQueue", "q")
+        await home.later(3)
+        assert metrics.cohort.subtree_quota.value(cohort="c", **F) is None
+
+
+async def test_who_is_gone_has_no_series() -> None:
+    async with house(EVERYTHING) as home:
+        await home.create(flavor(), cohort("c"), cluster_queue("q", cohortName="c"), local_queue("l", "q"))
+        await home.later(3)
+        metrics = home.world.metrics
+        for kind, name in (("LocalQueue", "l"), ("ClusterQueue", "q"), ("Cohort", "c")):
+            await home.delete(kind, name)
+        await home.later(3)
+        assert metrics.local_queue.status.value(active="True", **L) is None
+        assert metrics.cluster_queue_status.value(status="active", **Q) is None
+        assert metrics.cohort.info.value(cohort="c", parent_cohort="", root_cohort="c") is None
