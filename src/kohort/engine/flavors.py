@@ -20,6 +20,8 @@ PODS = "pods"
 
 FindTargets = Callable[[Workload, Queue, Needs, Requests], list[Target]]
 """The preemption search in force: classical or by fair share."""
+Only = Mapping[tuple[str, str], str]
+"""The flavors that pod sets are bound to, by pod set and resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ class Search(msgspec.Struct):
     counts: Sequence[int] | None = None
     """Pods per pod set, where fewer than asked for are tried (SCH-561)."""
     start: Progress | None = None
-    only: Mapping[tuple[str, str], str] | None = None
-    """Flavor per pod set and resource to which a recomputation is bound (SCH-331)."""
+    only: Only | None = None
+    """Flavors to which a recomputation is bound (SCH-331)."""
     replaced: Mapping[str, PodSetUsage] = {}
     """What the slice holds that this workload replaces, per pod set (SCH-1103)."""
     taken: dict[FlavorResource, int] = {}
@@ -107,7 +109,8 @@ def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResul
     totals: dict[str, int] = {}
     for result in results:
         for resource, amount in result.requests.items():
-            totals[resource] = totals.get(resource, 0) + _beyond_replaced(search, result.name, resource, amount)
+            more = _beyond_replaced(search, result.name, resource, amount) if search.replaced else amount
+            totals[resource] = totals.get(resource, 0) + more
     assigned: set[str] = set()
     for resource in sorted(totals):
         if resource in assigned:
@@ -181,7 +184,8 @@ def _scan(
     """Try flavors in order until one is good enough (SCH-540, SCH-541)."""
     attempts: list[FlavorAttempt] = []
     best: FlavorAttempt | None = None
-    for name in flavors.flavors[_first_index(search, group[0], flavors, requests) :]:
+    first = 0 if search.start is None else _first_index(search, search.start, group[0], flavors, requests)
+    for name in flavors.flavors[first:]:
         attempt = _try(search, group, name, requests)
         attempts.append(attempt)
         if attempt.mode is not Mode.NO_FIT and _stops(search, attempt):
@@ -198,11 +202,13 @@ def _improves(search: Search, attempt: FlavorAttempt, best: FlavorAttempt | None
     return attempt.mode > (Mode.NO_FIT if best is None else best.mode)
 
 
-def _first_index(search: Search, first: PodSet, flavors: FlavorGroup, requests: Mapping[str, int]) -> int:
+def _first_index(
+    search: Search, start: Progress, first: PodSet, flavors: FlavorGroup, requests: Mapping[str, int]
+) -> int:
     """Where the last scan stopped (SCH-550); the first flavor, where the queue lost those that were left to try."""
-    if search.start is None or not search.rules.uses_fungibility:
+    if not search.rules.uses_fungibility:
         return 0
-    index = search.start.tried.get((first.name, min(requests)), -1) + 1
+    index = start.tried.get((first.name, min(requests)), -1) + 1
     return index if index < len(flavors.flavors) else 0
 
 
@@ -233,8 +239,7 @@ def is_preferred(attempt: FlavorAttempt, best: FlavorAttempt | None, prefers_pre
 
 def _try(search: Search, group: list[PodSet], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
     """Whether the pods may use the flavor (SCH-510 to SCH-513), and how its worst resource does (SCH-531)."""
-    passed_over = _passed_over(search, group[0], name, requests)
-    if passed_over:
+    if search.only is not None and (passed_over := _passed_over(search.only, group[0], name, requests)):
         return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=passed_over, counts=False)
     flavor = search.flavors.get(name)
     obstacle = f"flavor {name} not found" if flavor is None else _obstacle(search, flavor, group)
@@ -246,11 +251,9 @@ def _try(search: Search, group: list[PodSet], name: str, requests: Mapping[str, 
     return FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
 
 
-def _passed_over(search: Search, first: PodSet, name: str, requests: Mapping[str, int]) -> str:
-    if search.only is None:
-        return ""
+def _passed_over(only: Only, first: PodSet, name: str, requests: Mapping[str, int]) -> str:
     for resource in sorted(requests):
-        if search.only.get((first.name, resource)) != name:
+        if only.get((first.name, resource)) != name:
             return f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
     return ""
 

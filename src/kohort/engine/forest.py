@@ -51,8 +51,10 @@ class Node:
     @property
     def is_cyclic(self) -> bool:
         """Whether following the parents never ends (SCH-402)."""
-        seen = set()
         cohort = self if isinstance(self, CohortNode) else self.parent
+        if cohort is None or cohort.parent is None:
+            return False
+        seen = set()
         while cohort is not None:
             if cohort.name in seen:
                 return True

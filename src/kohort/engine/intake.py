@@ -1,7 +1,9 @@
 """API objects turned into the engine's records: read once when they change, never during a turn."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from datetime import datetime, timedelta
+
+import msgspec
 
 from kohort.api.amounts import to_quota
 from kohort.api.codec import to_json
@@ -77,47 +79,54 @@ def policies_of(spec: ClusterQueueSpec) -> Policies:
 
 def effective_priority(workload: v1beta2.Workload, gates: FeatureGates) -> int:
     """Base priority and boost (SCH-210), the only cost that a preemption has (SCH-640)."""
-    boost = priority_boost(workload.metadata.annotations) if gates.enabled(Gate.PriorityBoost) else None
-    return (workload.spec.priority or 0) + (boost or 0)
+    base, annotations = workload.spec.priority or 0, workload.metadata.annotations
+    if not annotations or not gates.enabled(Gate.PriorityBoost):
+        return base
+    return base + (priority_boost(annotations) or 0)
 
 
-Conditions = Mapping[str, Condition]
-"""The conditions of a workload by type."""
+class Conditions(msgspec.Struct, frozen=True):
+    """The conditions of a workload, looked through once for the many questions that a new object raises."""
+
+    by_type: Mapping[str, Condition]
+    true: Set[str]
+    """Types of those that hold."""
+
+
+NO_CONDITIONS = Conditions({}, frozenset())
 
 
 def conditions_of(workload: v1beta2.Workload) -> Conditions:
-    """All conditions, looked through once for the many questions that a new object raises."""
-    return {condition.type: condition for condition in workload.status.conditions}
-
-
-def holds(conditions: Conditions, type_: str) -> bool:
-    """Whether the condition is there with status True."""
-    found = conditions.get(type_)
-    return found is not None and found.status == "True"
+    """All conditions of the object."""
+    conditions = workload.status.conditions
+    if not conditions:
+        return NO_CONDITIONS
+    by_type, true = {}, set()
+    for each in conditions:
+        by_type[each.type] = each
+        if each.status == "True":
+            true.add(each.type)
+    return Conditions(by_type, true)
 
 
 def queue_timestamp(workload: v1beta2.Workload, conditions: Conditions, settings: Settings) -> datetime:
     """What decides who waited longer (SCH-211)."""
-    evicted = conditions.get("Evicted")
-    if evicted is not None and evicted.status == "True":
+    if "Evicted" in conditions.true:
+        evicted = conditions.by_type["Evicted"]
         if evicted.reason == "PodsReadyTimeout" and settings.eviction_timestamps:
             return evicted.last_transition_time
         if evicted.reason == "AdmissionCheck":
             return evicted.last_transition_time
-    preempted = conditions.get("Preempted")
-    if (
-        preempted is not None
-        and preempted.status == "True"
-        and preempted.reason == "InCohortReclaimWhileBorrowing"
-        and not settings.gates.enabled(Gate.PrioritySortingWithinCohort)
-    ):
-        return preempted.last_transition_time + timedelta(milliseconds=1)
+    if "Preempted" in conditions.true and not settings.gates.enabled(Gate.PrioritySortingWithinCohort):
+        preempted = conditions.by_type["Preempted"]
+        if preempted.reason == "InCohortReclaimWhileBorrowing":
+            return preempted.last_transition_time + timedelta(milliseconds=1)
     return workload.metadata.creation_timestamp or EPOCH
 
 
 def backoff_until(workload: v1beta2.Workload, conditions: Conditions) -> datetime | None:
     """Until when the workload may not be tried again (SCH-223)."""
-    requeued = conditions.get("Requeued")
+    requeued = conditions.by_type.get("Requeued")
     if requeued is not None and requeued.status == "False":
         return NO_END
     return workload.status.requeue_state.requeue_at if workload.status.requeue_state else None
@@ -125,12 +134,12 @@ def backoff_until(workload: v1beta2.Workload, conditions: Conditions) -> datetim
 
 def is_over(workload: v1beta2.Workload, conditions: Conditions) -> bool:
     """Whether the workload has ended or is not to run."""
-    return not workload.spec.active or holds(conditions, "Finished")
+    return "Finished" in conditions.true or not workload.spec.active
 
 
 def holds_quota(workload: v1beta2.Workload, conditions: Conditions) -> bool:
     """Whether the workload has an active reservation (SCH-420); a parent's is that of its variant (SCH-1110)."""
-    reserved = workload.status.admission is not None and holds(conditions, "QuotaReserved")
+    reserved = "QuotaReserved" in conditions.true and workload.status.admission is not None
     return reserved and not is_over(workload, conditions) and not is_parent(workload)
 
 
@@ -141,27 +150,32 @@ def is_parent(workload: v1beta2.Workload) -> bool:
 
 def parent_of(workload: v1beta2.Workload, gates: FeatureGates) -> str:
     """UID of the workload that this one is a variant of; empty where it is none."""
-    if not gates.enabled(Gate.ConcurrentAdmission) or ALLOWED_FLAVORS_ANNOTATION not in workload.metadata.annotations:
+    if ALLOWED_FLAVORS_ANNOTATION not in workload.metadata.annotations or not gates.enabled(Gate.ConcurrentAdmission):
         return ""
     return next((owner.uid for owner in workload.metadata.owner_references if owner.kind == "Workload"), "")
 
 
 def is_admissible(workload: v1beta2.Workload, conditions: Conditions, gates: FeatureGates) -> bool:
     """Whether the workload may wait in a queue at all (SCH-201)."""
-    reservation = conditions.get("QuotaReserved")
-    on_hold = reservation is not None and reservation.status == "False" and reservation.reason == "OnHold"
-    gated = gates.enabled(Gate.AdmissionGatedBy) and bool(
-        workload.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION)
-    )
-    is_reserved = reservation is not None and reservation.status == "True"
+    true = conditions.true
     return not (
-        gated
+        "QuotaReserved" in true
+        or "WaitingForReplacementPods" in true
         or is_over(workload, conditions)
         or is_parent(workload)
-        or is_reserved
-        or on_hold
-        or holds(conditions, "WaitingForReplacementPods")
+        or _is_on_hold(conditions)
+        or _is_gated(workload, gates)
     )
+
+
+def _is_on_hold(conditions: Conditions) -> bool:
+    reservation = conditions.by_type.get("QuotaReserved")
+    return reservation is not None and reservation.status == "False" and reservation.reason == "OnHold"
+
+
+def _is_gated(workload: v1beta2.Workload, gates: FeatureGates) -> bool:
+    annotations = workload.metadata.annotations
+    return bool(annotations.get(ADMISSION_GATED_BY_ANNOTATION)) and gates.enabled(Gate.AdmissionGatedBy)
 
 
 def is_rewritten(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
@@ -196,8 +210,8 @@ def status_matters(old: v1beta2.Workload, new: v1beta2.Workload, conditions: Con
     before, after = old.status, new.status
     return (
         before.reclaimable_pods != after.reclaimable_pods
-        or find(before.conditions, "Evicted") != conditions.get("Evicted")
-        or find(before.conditions, "Requeued") != conditions.get("Requeued")
+        or find(before.conditions, "Evicted") != conditions.by_type.get("Evicted")
+        or find(before.conditions, "Requeued") != conditions.by_type.get("Requeued")
         or (before.preemption_gates != after.preemption_gates and _open_gates(old) != _open_gates(new))
     )
 

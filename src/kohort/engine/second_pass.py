@@ -12,7 +12,7 @@ from typing import Final
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.slices import expand
-from kohort.engine.intake import Conditions, holds
+from kohort.engine.intake import Conditions
 from kohort.engine.records import Key, Need
 
 DELAYS: Final = tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16, 30))
@@ -22,9 +22,9 @@ DELAYS: Final = tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16,
 def need_of(thing: v1beta2.Workload, conditions: Conditions, gates: FeatureGates) -> Need | None:
     """Why a workload that holds quota needs a second pass, if it does (SCH-270)."""
     status = thing.status
-    if not (status.unhealthy_nodes or status.admission_checks) or holds(conditions, "Evicted"):
+    if not (status.unhealthy_nodes or status.admission_checks) or "Evicted" in conditions.true:
         return None
-    if holds(conditions, "Admitted"):
+    if "Admitted" in conditions.true:
         replaces = gates.enabled(Gate.TASFailedNodeReplacement) and _stands_on_failed_node(status)
         return Need.REPLACEMENT if replaces else None
     return Need.DELAYED if _is_due_for_placement(status) else None

@@ -50,8 +50,11 @@ class Variants:
 
     def admitted_sibling(self, workload: Workload) -> Workload | None:
         """Another variant of the same parent that is admitted; while checks decide, variants race (SCH-330)."""
-        siblings = self._by_parent.get(self._parent_of.get(workload.uid, ""), {})
-        return next((each for each in siblings.values() if each is not workload and self._is_admitted(each)), None)
+        parent = self._parent_of.get(workload.uid)
+        if parent is None:
+            return None
+        siblings = self._by_parent[parent].values()
+        return next((each for each in siblings if each is not workload and self._is_admitted(each)), None)
 
     def _is_admitted(self, workload: Workload) -> bool:
         return workload.has_quota and (workload.is_admitted or workload.uid in self._expected)

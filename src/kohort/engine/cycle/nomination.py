@@ -7,14 +7,11 @@ from kohort.engine import partial
 from kohort.engine.assignment import Assignment, Choice, Mode, PodSetResult
 from kohort.engine.cycle.model import Entry, Head, World
 from kohort.engine.decisions import Requeue, Wait
-from kohort.engine.flavors import Search, assign
+from kohort.engine.flavors import Only, Search, assign
 from kohort.engine.records import Progress, Workload
 from kohort.engine.requests.usage import PodSetUsage
 
 NOTHING_REPLACED: Mapping[str, PodSetUsage] = {}
-
-Only = Mapping[tuple[str, str], str]
-"""The flavors that pod sets are bound to, by pod set and resource."""
 
 
 class Nominator:
@@ -91,7 +88,7 @@ class Nominator:
             counts,
             start,
             only,
-            self._replaced_usage(head.workload),
+            NOTHING_REPLACED if head.workload.replaces is None else self._replaced_usage(head.workload),
         )
 
     def _replaced_usage(self, workload: Workload) -> Mapping[str, PodSetUsage]:

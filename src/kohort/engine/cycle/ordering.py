@@ -1,6 +1,7 @@
 """In which order the entries of a cycle are processed (SCH-320, SCH-321)."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from kohort.engine.cycle.model import CycleRules, Entry
 from kohort.engine.tournament import Contender, Tournament, TournamentRules
@@ -9,21 +10,20 @@ from kohort.engine.tournament import Contender, Tournament, TournamentRules
 def in_order(entries: list[Entry], rules: CycleRules) -> Iterator[Entry]:
     """Whoever has quota already, then by rank, or one winner after the other (SCH-320, SCH-321, SCH-732)."""
     if rules.tournament is None:
-        yield from sorted(entries, key=lambda entry: _classical_rank(entry, rules))
+        yield from sorted(entries, key=partial(_classical_rank, rules))
         return
-    yield from sorted(
-        (each for each in entries if each.head.second_pass), key=lambda each: _classical_rank(each, rules)
-    )
+    yield from sorted((each for each in entries if each.head.second_pass), key=partial(_classical_rank, rules))
     for tree in _by_tree([each for each in entries if not each.head.second_pass]):
         yield from _by_share(tree, rules.tournament)
 
 
-def _classical_rank(entry: Entry, rules: CycleRules) -> tuple[object, ...]:
+def _classical_rank(rules: CycleRules, entry: Entry) -> tuple[object, ...]:
     """SCH-320, ended by a stable key."""
-    workload = entry.workload
+    head = entry.head
+    workload = head.workload
     return (
-        entry.head.second_pass is None,
-        rules.preemptors_first and not entry.head.is_preemptor,
+        head.second_pass is None,
+        rules.preemptors_first and not head.is_preemptor,
         entry.assignment.borrow,
         -workload.priority if rules.by_priority else 0,
         workload.queued_at,

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from kohort.api.amounts import format_amount
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
-from kohort.engine.assignment import Assignment, Mode
+from kohort.api.markers import ResourceList
+from kohort.engine.assignment import Assignment, Mode, PodSetResult
 from kohort.engine.cycle.model import Entry, Head, Outcome, World
 from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.cycle.ordering import in_order
@@ -75,7 +76,7 @@ class _Cycle:
         if sibling is not None and held_rank(entry.queue, sibling) < self._rank(entry):
             self._wait(entry, "PendingEvaluation", BETTER_IS_ADMITTED, Requeue.FAILED_AFTER_NOMINATION)
             return
-        if self.world.rules.recomputes_on_overlap and self._overlaps(entry.assignment.targets):
+        if self.victims and self.world.rules.recomputes_on_overlap and self._overlaps(entry.assignment.targets):
             self._recompute(entry)
         mode = entry.assignment.mode
         if mode is Mode.NO_FIT:
@@ -90,7 +91,7 @@ class _Cycle:
             self._wait(entry, WAITING_FOR_PREEMPTED, WILL_FIT, Requeue.PENDING_PREEMPTION)
             entry.workload.progress = None
             self._hold(entry.queue, entry.assignment.usage)
-        elif self._overlaps(entry.assignment.targets):
+        elif self.victims and self._overlaps(entry.assignment.targets):
             self._skip(entry, OVERLAPPING)
         elif not self._fits(entry):
             self._skip(entry, NO_LONGER_FITS)
@@ -104,7 +105,7 @@ class _Cycle:
             self._preempt(entry)
 
     def _overlaps(self, targets: list[Target]) -> bool:
-        return bool(self.victims) and any(target.workload.key in self.victims for target in targets)
+        return any(target.workload.key in self.victims for target in targets)
 
     def _recompute(self, entry: Entry) -> None:
         """Another look with the victims of others gone, bound to the flavors chosen before (SCH-331)."""
@@ -260,19 +261,23 @@ def admission_of(queue: Queue, assignment: Assignment) -> Admission:
     """The admission as it is written (SCH-351): only resources that got a flavor."""
     return Admission(
         cluster_queue=queue.name,
-        pod_set_assignments=tuple(
-            PodSetAssignment(
-                name=pod_set.name,
-                count=pod_set.count,
-                flavors={resource: choice.flavor for resource, choice in pod_set.choices.items()},
-                resource_usage={
-                    resource: format_amount(resource, pod_set.requests[resource]) for resource in pod_set.choices
-                },
-                topology_assignment=pod_set.place,
-                delayed_topology_request=pod_set.delayed or None,
-            )
-            for pod_set in assignment.pod_sets
-        ),
+        pod_set_assignments=tuple([_assigned(each) for each in assignment.pod_sets]),
+    )
+
+
+def _assigned(pod_set: PodSetResult) -> PodSetAssignment:
+    flavors: dict[str, str] = {}
+    usage: ResourceList = {}
+    for resource, choice in pod_set.choices.items():
+        flavors[resource] = choice.flavor
+        usage[resource] = format_amount(resource, pod_set.requests[resource])
+    return PodSetAssignment(
+        name=pod_set.name,
+        count=pod_set.count,
+        flavors=flavors,
+        resource_usage=usage,
+        topology_assignment=pod_set.place,
+        delayed_topology_request=pod_set.delayed or None,
     )
 
 

@@ -180,11 +180,13 @@ class PendingQueue:
         if self._flight is not None:
             return None
         self.pops += 1
-        self.wake(now)
-        entry = self._shelves.first(self._sticky())
+        shelves = self._shelves
+        if shelves.asleep.size:
+            self.wake(now)
+        entry = shelves.first(self._sticky()) if shelves.active else None
         if entry is None:
             return None
-        self._shelves.take(entry)
+        shelves.take(entry)
         self._early.pop(entry.workload.key, None)
         entry.evaluated = entry.workload.generation
         self._flight = entry

@@ -29,7 +29,8 @@ class Shelves:
         self._groups: dict[str | Key, dict[Key, Group]] = {}
         self._pooled: dict[str, dict[Group, None]] = {}
         """Groups with someone in the pool, by namespace."""
-        self._asleep = Shelf()
+        self.asleep = Shelf()
+        """Who waits for a time."""
         self._frontiers: dict[Key, Frontier] = {}
         """One per LocalQueue where their usage counts; else just one."""
         self._numbers = 0
@@ -60,7 +61,7 @@ class Shelves:
     def put_to_sleep(self, entry: Entry, until: datetime) -> None:
         """Let the workload wait in the pool until then; retries pass it over."""
         self.drop(entry)
-        self._asleep.add((0, until, entry.workload.uid, self._next_number(), entry))
+        self.asleep.add((0, until, entry.workload.uid, self._next_number(), entry))
 
     def is_in_place(self, entry: Entry) -> bool:
         """Whether a workload would come to stand where it stands, be it active or in the pool."""
@@ -95,7 +96,8 @@ class Shelves:
             entry.group = None
 
     def _join(self, entry: Entry) -> Group:
-        self.take(entry)
+        if entry.shelf is not None:
+            self.take(entry)
         old, group = entry.group, self._group_of(entry.workload)
         if old is not None and old is not group:
             self._tidy(old)
@@ -124,19 +126,19 @@ class Shelves:
 
     def sleeps(self, entry: Entry) -> bool:
         """Whether the workload waits for a time."""
-        return entry.shelf is self._asleep
+        return entry.shelf is self.asleep
 
     def next_waking(self) -> datetime | None:
         """When the first sleeper is due."""
-        item = self._asleep.head()
+        item = self.asleep.head()
         return item[1] if item else None
 
     def take_due(self, now: datetime) -> list[Entry]:
         """Take the sleepers off their shelf that are due, the longest due first."""
         due: list[Entry] = []
-        if not self._asleep.size:
+        if not self.asleep.size:
             return due
-        while (item := self._asleep.head()) is not None and item[1] <= now:
+        while (item := self.asleep.head()) is not None and item[1] <= now:
             self.take(item[4])
             due.append(item[4])
         return due

@@ -20,7 +20,7 @@ class Holding(Waiting):
         self._dequeue(workload)
         admission = thing.status.admission
         queue = self.queues.get(admission.cluster_queue) if admission else None
-        reserved = conditions.get("QuotaReserved")
+        reserved = conditions.by_type.get("QuotaReserved")
         since = reserved.last_transition_time if reserved else now
         # Mostly the object tells what was decided here, and was counted then.
         told = admission == workload.admission and not thing.status.reclaimable_pods
@@ -84,7 +84,7 @@ class Holding(Waiting):
             thing = replaced.object
             if thing is not None and thing.status.admission is not None:
                 conditions = intake.conditions_of(thing)
-                self._hold(replaced, thing, conditions, conditions["QuotaReserved"].last_transition_time)
+                self._hold(replaced, thing, conditions, conditions.by_type["QuotaReserved"].last_transition_time)
 
     def _adopt_strays(self, name: str, now: datetime) -> None:
         """Workloads that came before their queue hold its quota from the first (SCH-420)."""

@@ -17,40 +17,58 @@ class Workloads(Holding):
     """Takes in Workload objects."""
 
     def _put_workload(self, thing: v1beta2.Workload, now: datetime) -> None:
-        key = Key(thing.metadata.namespace, thing.metadata.name)
+        workload, conditions = self._record_of(thing), intake.conditions_of(thing)
+        key = workload.key
+        holds = intake.holds_quota(thing, conditions)
+        if key in self._assumed:
+            if not (holds or intake.is_over(thing, conditions)):
+                self._assumed[key] = thing
+                return
+            self._confirm(workload)
+        self._strays.pop(key, None)
+        if holds:
+            self._put_holder(workload, thing, conditions, now)
+        else:
+            self._put_other(workload, thing, conditions, now)
+
+    def _record_of(self, thing: v1beta2.Workload) -> Workload:
+        """The workload that the object tells of; a new one where an object of the same name is gone."""
+        metadata = thing.metadata
+        key = Key(metadata.namespace, metadata.name)
         workload = self.workloads.get(key)
-        if workload is not None and workload.uid != thing.metadata.uid:
+        if workload is not None and workload.uid != metadata.uid:
             self._remove_workload(key)
             workload = None
         if workload is None:
-            workload = self.workloads[key] = Workload(key, thing.metadata.uid)
-        conditions = intake.conditions_of(thing)
-        before = workload.object
-        if key in self._assumed and not self._confirms(workload, thing, conditions):
-            self._assumed[key] = thing
+            workload = self.workloads[key] = Workload(key, metadata.uid)
+        return workload
+
+    def _put_holder(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
+        """Take in an object that has a reservation."""
+        before, was_admitted = workload.object, workload.is_admitted
+        self._read(workload, thing, conditions)
+        if workload.key in self._taken_over:
             return
-        self._strays.pop(key, None)
-        was_admitted = workload.is_admitted
+        self._hold(workload, thing, conditions, now)
+        self._note_second_pass(workload, conditions, now)
+        if workload.is_admitted and not was_admitted:
+            self._settle_penalty(workload, now)
+        elif before is not None and workload.is_admitted:
+            self._note_reclaims(workload, before, thing)
+
+    def _put_other(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
+        """Take in an object that has no reservation: it waits, or is over."""
+        is_new = workload.object is None
         matters = self._read(workload, thing, conditions)
-        if intake.holds_quota(thing, conditions):
-            if key in self._taken_over:
-                return
-            self._hold(workload, thing, conditions, now)
-            self._note_second_pass(workload, conditions, now)
-            if workload.is_admitted and not was_admitted:
-                self._settle_penalty(workload, now)
-            elif before is not None and workload.is_admitted:
-                self._note_reclaims(workload, before, thing)
-            return
-        self._taken_over.pop(key, None)
         ends = intake.is_over(thing, conditions)
+        self._taken_over.pop(workload.key, None)
         if ends:
             self._drop_penalty(workload)
-        if workload.has_quota or (ends and before is not None):
+        if workload.has_quota or (ends and not is_new):
             self._stir_home_of(workload)
         self._release(workload)
         self._evicting.discard(workload.uid)
-        if not intake.is_admissible(thing, conditions, self.settings.gates):
+        if ends or not intake.is_admissible(thing, conditions, self.settings.gates):
             self._dequeue(workload)
         elif matters or workload.queue is None:
             self._line_up(workload, now)
@@ -64,16 +82,13 @@ class Workloads(Holding):
             self._stir_tree_of(workload.queue.node)
             self._stir_home_of(workload)
 
-    def _confirms(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
-        """Whether an object that was assumed admitted shows it, or shows that it no longer can be."""
-        settled = intake.holds_quota(thing, conditions) or intake.is_over(thing, conditions)
-        if settled:
-            del self._assumed[workload.key]
-            self.variants.expect(workload, admitted=False)
-            if workload.queue is not None:
-                # Only now it can't come back to be first again as the one that preempted (SCH-240).
-                self.pending[workload.queue.name].remove(workload)
-        return settled
+    def _confirm(self, workload: Workload) -> None:
+        """An object that was assumed admitted shows it, or shows that it no longer can be."""
+        del self._assumed[workload.key]
+        self.variants.expect(workload, admitted=False)
+        if workload.queue is not None:
+            # Only now it can't come back to be first again as the one that preempted (SCH-240).
+            self.pending[workload.queue.name].remove(workload)
 
     def _read(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
         """Take over what the object says, and note what follows from it for others.
@@ -81,7 +96,7 @@ class Workloads(Holding):
         Whether anything changed that gives a workload in the pool another look (SCH-221).
         """
         before = workload.object
-        self._note_readiness(workload, intake.holds(conditions, "PodsReady"))
+        self._note_readiness(workload, conditions)
         if before is None or intake.is_rewritten(before, thing):
             self._note_writing(workload, thing)
             self.describe(workload, thing, conditions)
@@ -120,9 +135,9 @@ class Workloads(Holding):
         workload.object = thing
         workload.queued_at = intake.queue_timestamp(thing, conditions, self.settings)
         workload.backoff_until = intake.backoff_until(thing, conditions)
-        workload.is_admitted = intake.holds(conditions, "Admitted")
+        workload.is_admitted = "Admitted" in conditions.true
         workload.has_closed_gate = intake.has_closed_gate(thing)
-        workload.evicted = intake.holds(conditions, "Evicted")
+        workload.evicted = "Evicted" in conditions.true
 
     def _counted_alike(self, workload: Workload, before: v1beta2.Workload, thing: v1beta2.Workload) -> bool:
         """Whether a workload's demand need not be counted again: nothing that it is made of differs (SCH-133)."""
@@ -150,8 +165,9 @@ class Workloads(Holding):
                 self._read(workload, workload.object, intake.conditions_of(workload.object))
                 self._enqueue(workload, now)
 
-    def _note_readiness(self, workload: Workload, ready: bool) -> None:  # noqa: FBT001
+    def _note_readiness(self, workload: Workload, conditions: Conditions) -> None:
         """Pods that became ready may be what everybody waits for (SCH-1035)."""
+        ready = "PodsReady" in conditions.true
         if ready and not workload.pods_ready and self.settings.waits_for_pods:
             self._stirred.update(self.queues)
         workload.pods_ready = ready
