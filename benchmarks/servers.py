@@ -7,7 +7,7 @@ import compileall
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +94,7 @@ def embedded() -> Iterator[Server]:
 
 
 @contextmanager
-def kubernetes() -> Iterator[Server]:
+def kubernetes(environment: Mapping[str, str] | None = None) -> Iterator[Server]:
     """With etcd as people run it: every write is synced to disk."""
     programs = built()
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder, ExitStack() as running:
@@ -106,7 +106,9 @@ def kubernetes() -> Iterator[Server]:
         started = time.monotonic()
         children = []
         for name, given in flags.items():
-            child = Child.start(name, components.command(programs / name, given), site.logs / f"{name}.log")
+            child = Child.start(
+                name, components.command(programs / name, given), site.logs / f"{name}.log", environment
+            )
             running.callback(child.stop)
             children.append(child)
         yield Server(site.kubeconfig(ADMIN), tuple(children), started)

@@ -1,11 +1,12 @@
 """Child processes with a log each: started, waited for, stopped; an ending parent takes them along."""
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +29,18 @@ class Child:
     log: Path
 
     @classmethod
-    def start(cls, name: str, command: Sequence[str | Path], log: Path) -> "Child":
-        """Run a program with all its output in the log."""
+    def start(
+        cls, name: str, command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None
+    ) -> "Child":
+        """Run a program with all its output in the log, and with these variables besides those that are there."""
         with log.open("wb") as output:
             process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(environment or {})},
+                preexec_fn=_die_with_parent,
             )
         return cls(name, process, log)
 

@@ -11,12 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import yaml
+
 from kohort.api.gates import Gate
 
 Json = Any
 
 SOURCES = Path(__file__).parent
 PROGRAM = SOURCES.parents[1] / ".cache" / "oracle" / "oracle"
+MANAGER = PROGRAM.with_name("kueue")
+"""The real Kueue as people run it, for benchmarks beside it."""
+MODULE = "sigs.k8s.io/kueue"
 
 PATIENCE = 20
 """Seconds; a scenario takes milliseconds."""
@@ -74,10 +79,31 @@ class Kueue:
 def build() -> None:
     """Bring the program up to date; cheap when it is."""
     sources = [*SOURCES.glob("*.go"), *SOURCES.glob("*.s"), SOURCES / "go.mod", SOURCES / "go.sum"]
-    if PROGRAM.exists() and all(each.stat().st_mtime < PROGRAM.stat().st_mtime for each in sources):
-        return
-    go = shutil.which("go", path=None) or shutil.which("go", path="/usr/local/go/bin")
+    if not _is_newer(PROGRAM, sources):
+        _go("build", "-o", str(PROGRAM), ".")
+
+
+def build_manager() -> Path:
+    """Kueue's own manager, of the version that is asked here."""
+    if not _is_newer(MANAGER, [SOURCES / "go.mod", SOURCES / "go.sum"]):
+        _go("build", "-o", str(MANAGER), f"{MODULE}/cmd/kueue")
+    return MANAGER
+
+
+def manager_definitions() -> list[Json]:
+    """The CustomResourceDefinitions that come with it."""
+    module = Path(_go("list", "-m", "-f", "{{.Dir}}", MODULE).strip())
+    files = sorted((module / "config" / "components" / "crd" / "bases").glob("*.yaml"))
+    return [yaml.safe_load(file.read_text()) for file in files]
+
+
+def _is_newer(program: Path, sources: list[Path]) -> bool:
+    return program.exists() and all(each.stat().st_mtime < program.stat().st_mtime for each in sources)
+
+
+def _go(*arguments: str) -> str:
+    go = shutil.which("go") or shutil.which("go", path="/usr/local/go/bin")
     if go is None:
         raise GoIsMissingError("the comparison with the real Kueue needs Go 1.26 or newer: https://go.dev/dl/")
     PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run([go, "build", "-o", PROGRAM, "."], cwd=SOURCES, check=True)
+    return subprocess.run([go, *arguments], cwd=SOURCES, check=True, stdout=subprocess.PIPE, text=True).stdout

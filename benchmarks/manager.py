@@ -1,0 +1,294 @@
+"""A manager on a real API server: the baseline yardstick as Workloads, Kohort's manager beside the real Kueue's.
+
+Each gets a fresh kube-apiserver and etcd, then 15,000 Workloads at the yardstick's rates from the same crowd. Neither
+has webhooks in front of it. It takes some twenty minutes, so only `python -m benchmarks manager` runs it.
+"""
+
+import asyncio
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.measure import Figure
+from benchmarks.runner import Crowd, Run
+from benchmarks.servers import BuildError, Server, kubernetes
+from benchmarks.yardsticks import BASELINE, Yardstick
+from cluster.certificates import Authority
+from cluster.ports import HOST
+from cluster.processes import Child
+from kohort.api.codec import Json, encode
+from kohort.api.conditions import is_true
+from kohort.api.crds import WebhookService, definitions
+from kohort.api.kueue.v1beta2 import ClusterQueue
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.transport import Request
+from oracle.kueue import GoIsMissingError, build_manager, manager_definitions
+
+LIMIT = 1200.0
+"""Seconds that a run may take."""
+START_SECONDS = 120.0
+SERVER_ENVIRONMENT = {"GOGC": "400"}
+QPS = 2_000
+"""Requests per second that either manager allows itself."""
+TICKS = os.sysconf("SC_CLK_TCK")
+JSON = {"Content-Type": "application/json"}
+
+Start = Callable[[Server, Path], Child]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a run took."""
+
+    run: Run
+    cpu: float
+    """Seconds of the manager."""
+    memory: float
+    """Megabytes of the manager at its largest."""
+    server_cpu: float
+    """Seconds of kube-apiserver."""
+    requests: float
+    """Of the manager, per Workload."""
+
+
+def figures(yardstick: Yardstick = BASELINE) -> Iterator[Figure]:
+    try:
+        build_manager()
+        theirs = measured(yardstick, _converted(manager_definitions()), kueue)
+        ours = measured(yardstick, _converted(definitions(WebhookService())), kohort)
+    except (BuildError, GoIsMissingError, subprocess.CalledProcessError) as error:
+        print(f"benchmarks manager: did not run: {error}")
+        return
+    yield from compared(ours, theirs, yardstick)
+
+
+def compared(ours: Account, theirs: Account, yardstick: Yardstick) -> Iterator[Figure]:
+    """Every figure with the goal that it has."""
+
+    def beside(name: str, mine: float, peer: float, goal: float | None, unit: str) -> Figure:
+        return Figure(f"{yardstick.name}: {name}", mine, peer, mine / max(peer, 1e-9), goal, unit)
+
+    yield beside("wall time", ours.run.seconds, theirs.run.seconds, 0.6, "s")
+    yield beside("CPU of the manager", ours.cpu, theirs.cpu, 0.5, "s")
+    yield beside("memory of the manager", ours.memory, theirs.memory, 0.3, "MB")
+    yield beside("CPU of kube-apiserver", ours.server_cpu, theirs.server_cpu, 0.65, "s")
+    yield beside("requests of the manager per Workload", ours.requests, theirs.requests, None, "")
+    yield beside("evictions", ours.run.evictions, theirs.run.evictions, None, "")
+    for kind in yardstick.classes:
+        mine, peer = ours.run.waits[kind.name], theirs.run.waits[kind.name]
+        yield beside(f"median wait, {kind.name}", mine, peer, None, "s")
+
+
+def measured(yardstick: Yardstick, crds: list[Json], start: Start) -> Account:
+    """One run on a server of its own."""
+    with kubernetes(SERVER_ENVIRONMENT) as server, tempfile.TemporaryDirectory(prefix="kohort-bench-") as name:
+        return asyncio.run(_measure(server, yardstick, crds, _started(start, server, Path(name))))
+
+
+@contextmanager
+def _started(start: Start, server: Server, folder: Path) -> Iterator[Child]:
+    child = start(server, folder)
+    try:
+        yield child
+    except BaseException:
+        print(child.end_of_log())
+        raise
+    finally:
+        child.stop()
+
+
+async def _measure(
+    server: Server, yardstick: Yardstick, crds: list[Json], starting: AbstractContextManager[Child]
+) -> Account:
+    await server.wait_until_ready()
+    client = Client(server.transport())
+    try:
+        await _furnish(client, crds)
+        with starting as manager:
+            await _open_queues(client, yardstick)
+            return await _account(client, server, manager, yardstick)
+    finally:
+        await client.transport.close()
+
+
+async def _account(client: Client, server: Server, manager: Child, yardstick: Yardstick) -> Account:
+    api_server = next(each for each in server.children if each.name == "kube-apiserver")
+    before = cpu_seconds(manager), cpu_seconds(api_server), await _requests(client)
+    crowd = Crowd(client, yardstick)
+    run = await _watched(crowd)
+    asked = await _requests(client) - before[2] - crowd.requests
+    return Account(
+        run,
+        cpu_seconds(manager) - before[0],
+        peak_megabytes(manager),
+        cpu_seconds(api_server) - before[1],
+        asked / yardstick.jobs,
+    )
+
+
+async def _watched(crowd: Crowd) -> Run:
+    """Play, and say every while how far things are."""
+    playing = asyncio.create_task(crowd.play(LIMIT))
+    while not playing.done():
+        await asyncio.wait([playing], timeout=30)
+        print(f"  {crowd.yardstick.name}: {crowd.left:,} Workloads left", file=sys.stderr, flush=True)
+    return await playing
+
+
+# What is on the server
+
+
+SECRETS = "/api/v1/namespaces/kueue-system/secrets"
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+
+
+async def _furnish(client: Client, crds: list[Json]) -> None:
+    """Definitions and namespaces, and the empty places that Kueue puts its certificates in."""
+    for crd in crds:
+        await _post(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
+    for namespace in ("kueue-system", "team"):
+        await _post(client, "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    await _post(client, SECRETS, {"metadata": {"name": "kueue-webhook-server-cert"}})
+    for kind in ("validating", "mutating"):
+        named = {"metadata": {"name": f"kueue-{kind}-webhook-configuration"}, "webhooks": []}
+        await _post(client, f"{REGISTRATION}/{kind}webhookconfigurations", named)
+    async with asyncio.timeout(START_SECONDS):
+        while not await _is_served(client):
+            await asyncio.sleep(0.2)
+
+
+async def _is_served(client: Client) -> bool:
+    try:
+        await client.of(ClusterQueue).list()
+    except StatusError:
+        return False
+    return True
+
+
+async def _open_queues(client: Client, yardstick: Yardstick) -> None:
+    """Create the yardstick's queues, and wait until the manager has looked at them."""
+    for thing in yardstick.objects():
+        if thing.metadata.name != "team":
+            await client.of(type(thing)).create(thing)
+    async with asyncio.timeout(START_SECONDS):
+        while not await _are_open(client):
+            await asyncio.sleep(0.2)
+
+
+async def _are_open(client: Client) -> bool:
+    listed = await client.of(ClusterQueue).list()
+    return all(is_true(each.status.conditions, "Active") for each in listed.items)
+
+
+async def _post(client: Client, path: str, value: Json) -> None:
+    await client.call(Request("POST", path, (), JSON, encode(value)))
+
+
+def _converted(crds: list[Json]) -> list[Json]:
+    """With a conversion webhook that nobody will ask for, as all is asked for in the version that is stored."""
+    client = {"url": f"https://{HOST}:1/convert"}
+    conversion = {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
+    return [{**crd, "spec": {**crd["spec"], "conversion": conversion}} for crd in crds]
+
+
+# The two managers
+
+
+def kueue(server: Server, folder: Path) -> Child:
+    """The real one, with its usual number of workers; it finds the certificates that it insists on."""
+    pair = Authority.named("bench").server(HOST)
+    (folder / "tls.crt").write_bytes(pair.certificate)
+    (folder / "tls.key").write_bytes(pair.key)
+    settings = {
+        **_settings(),
+        "webhook": {"port": _free_port(), "certDir": str(folder)},
+        "health": {"healthProbeBindAddress": f"{HOST}:{_free_port()}"},
+        "controller": {
+            "groupKindConcurrency": {
+                "Job.batch": 5,
+                "Workload.kueue.x-k8s.io": 5,
+                "LocalQueue.kueue.x-k8s.io": 1,
+                "ClusterQueue.kueue.x-k8s.io": 1,
+                "ResourceFlavor.kueue.x-k8s.io": 1,
+            }
+        },
+    }
+    (folder / "config.yaml").write_text(json.dumps(settings))
+    command: list[str | Path] = [
+        build_manager(),
+        f"--config={folder / 'config.yaml'}",
+        "--feature-gates=VisibilityOnDemand=false",
+    ]
+    return Child.start("kueue", command, folder / "log", {"KUBECONFIG": str(server.kubeconfig)})
+
+
+def kohort(server: Server, folder: Path) -> Child:
+    """Ours, from the same settings."""
+    (folder / "config.yaml").write_text(json.dumps(_settings()))
+    command: list[str | Path] = [sys.executable, "-m", "kohort.cli.main", "manager"]
+    command += [f"--config={folder / 'config.yaml'}", f"--kubeconfig={server.kubeconfig}"]
+    command += ["--feature-gates=VisibilityOnDemand=false"]
+    return Child.start("kohort", command, folder / "log")
+
+
+def _settings() -> dict[str, Json]:
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "metrics": {"bindAddress": f"{HOST}:{_free_port()}"},
+        "leaderElection": {"leaderElect": False},
+        "clientConnection": {"qps": QPS, "burst": QPS},
+        "integrations": {"frameworks": ["batch/job"]},
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+# What it took
+
+
+def cpu_seconds(child: Child) -> float:
+    """CPU that a process has used so far, all its threads together."""
+    fields = Path(f"/proc/{child.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def peak_megabytes(child: Child) -> float:
+    """Memory of a process at its largest."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{child.process.pid}/status").read_text())
+    return int(found[1]) / 1000 if found else 0.0
+
+
+async def _requests(client: Client) -> float:
+    """Requests that the server has answered so far, but for watches."""
+    page = (await client.call(Request("GET", "/metrics"))).decode()
+    lines = re.findall(r"^apiserver_request_total\{([^}]*)\} (\S+)$", page, re.M)
+    return sum(float(number) for labels, number in lines if 'verb="WATCH"' not in labels)
+
+
+def shortened(yardstick: Yardstick, part: int) -> Yardstick:
+    """A part of a yardstick, for a quick look."""
+    classes = tuple(replace(each, count=max(1, each.count // part)) for each in yardstick.classes)
+    return replace(yardstick, name=f"{yardstick.name} / {part}", classes=classes)
+
+
+if __name__ == "__main__":
+    begun = time.monotonic()
+    for figure in figures(shortened(BASELINE, int(sys.argv[1]))):
+        print(figure.line(), flush=True)
+    print(f"{time.monotonic() - begun:.0f} s")

@@ -1,0 +1,210 @@
+"""A crowd of users and jobs on a real API server: creates Workloads when they are due, and ends them when they ran.
+
+It plays the part that job controllers play, the same for whichever manager admits: a Workload that is admitted runs for
+its time and is finished, one that is evicted gives its quota back at once and starts over when it is admitted again.
+"""
+
+import asyncio
+import heapq
+import statistics
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+
+from benchmarks.yardsticks import NAMESPACE, JobClass, Yardstick, workload
+from kohort.api.codec import decode_json, encode
+from kohort.api.gates import DEFAULT_GATES
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectMeta
+from kohort.engine.lifecycle.eviction import release
+from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_finished, is_reserved
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.informer import Informer
+from kohort.kube.options import Scope
+from kohort.kube.patches import JsonPatch, MergePatch
+
+HANDS = 32
+"""Requests in flight."""
+HERE = Scope(namespace=NAMESPACE)
+
+Errand = Callable[[], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class Job:
+    """What the crowd knows of one Workload."""
+
+    kind: JobClass
+    created: float = 0.0
+    admitted: float = 0.0
+    """When it was first seen admitted."""
+    runs: int = 0
+    """Starts and stops so far: an end planned for an earlier run does not count."""
+    running: bool = False
+    released: str = ""
+    """The version that was last given back."""
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What became of all jobs."""
+
+    seconds: float
+    """From the first creation to the last end."""
+    waits: dict[str, float]
+    """Median seconds from creation to admission, per class."""
+    evictions: int
+    requests: int
+    """What the crowd itself asked of the server."""
+
+
+@dataclass
+class Crowd:
+    """All users and all jobs of a yardstick."""
+
+    client: Client
+    yardstick: Yardstick
+    evictions: int = 0
+    requests: int = 0
+    _jobs: dict[str, Job] = field(default_factory=dict)
+    _left: int = 0
+    _errands: asyncio.PriorityQueue[tuple[int, int, Errand]] = field(default_factory=asyncio.PriorityQueue)
+    _numbers: Iterator[int] = field(default_factory=lambda: iter(range(10**9)))
+    _done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._workloads = self.client.of(Workload)
+
+    async def play(self, limit: float) -> Run:
+        """Let everybody come and go; raises TimeoutError where they are not through in time."""
+        self._left = self.yardstick.jobs
+        informer = Informer(self._workloads, HERE)
+        informer.subscribe(lambda _, new: self._look(new) if new is not None else None)
+        async with asyncio.timeout(limit), asyncio.TaskGroup() as tasks:
+            helpers = [tasks.create_task(informer.run()), *(tasks.create_task(self._work()) for _ in range(HANDS))]
+            await informer.wait_live()
+            begun = time.monotonic()
+            await self._arrive(begun)
+            await self._done.wait()
+            ended = time.monotonic()
+            for helper in helpers:
+                helper.cancel()
+        return Run(ended - begun, self._waits(), self.evictions, self.requests)
+
+    @property
+    def left(self) -> int:
+        """Jobs that are not through."""
+        return self._left
+
+    def _waits(self) -> dict[str, float]:
+        return {
+            kind.name: statistics.median(
+                each.admitted - each.created for each in self._jobs.values() if each.kind is kind
+            )
+            for kind in self.yardstick.classes
+        }
+
+    # Arrivals
+
+    async def _arrive(self, begun: float) -> None:
+        for number, (due, queue, kind) in enumerate(_arrivals(self.yardstick)):
+            wait = begun + due - time.monotonic()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            made = workload(number, queue, kind.size, kind.priority, datetime.now(UTC))
+            bare = msgspec.structs.replace(made, metadata=ObjectMeta(name=made.metadata.name, namespace=NAMESPACE))
+            self._jobs[made.metadata.name] = Job(kind)
+            self._ask(1, lambda bare=bare: self._create(bare))  # type: ignore[misc]
+
+    async def _create(self, made: Workload) -> None:
+        self._jobs[made.metadata.name].created = time.monotonic()
+        await self._workloads.create(made)
+
+    # What is seen
+
+    def _look(self, seen: Workload) -> None:
+        job = self._jobs[seen.metadata.name]
+        if job.finished or is_finished(seen):
+            return
+        if is_evicted(seen):
+            self._give_back(seen, job)
+        elif is_admitted(seen) and not job.running:
+            self._start(seen, job)
+
+    def _start(self, seen: Workload, job: Job) -> None:
+        job.running = True
+        job.runs += 1
+        job.admitted = job.admitted or time.monotonic()
+        loop = asyncio.get_running_loop()
+        loop.call_later(job.kind.run_ms / 1000, self._end, seen.metadata.name, job, job.runs)
+
+    def _give_back(self, seen: Workload, job: Job) -> None:
+        if job.running:
+            job.running = False
+            job.runs += 1
+            self.evictions += 1
+        if is_reserved(seen) and job.released != seen.metadata.resource_version:
+            job.released = seen.metadata.resource_version
+            self._ask(0, lambda: self._release(seen))
+
+    def _end(self, name: str, job: Job, run: int) -> None:
+        if job.running and job.runs == run:
+            self._ask(0, lambda: self._finish(name, job, run))
+
+    # What is done
+
+    async def _release(self, seen: Workload) -> None:
+        after = release(seen, DEFAULT_GATES, datetime.now(UTC))
+        status = decode_json(encode(after.status))
+        assert isinstance(status, dict)
+        changes = {
+            name: status.get(name) for name in ("conditions", "admission", "accumulatedPastExecutionTimeSeconds")
+        }
+        version = {"resourceVersion": seen.metadata.resource_version}
+        patch = MergePatch({"metadata": version, "status": changes})
+        try:
+            await self._workloads.patch((NAMESPACE, seen.metadata.name), patch, subresource="status")
+        except StatusError as error:
+            if not error.is_conflict:
+                raise  # another version is on its way, and is looked at then
+
+    async def _finish(self, name: str, job: Job, run: int) -> None:
+        if not job.running or job.runs != run:
+            return
+        condition = {
+            "type": "Finished",
+            "status": "True",
+            "reason": "Succeeded",
+            "message": "Job finished successfully",
+            "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        patch = JsonPatch([{"op": "add", "path": "/status/conditions/-", "value": condition}])
+        await self._workloads.patch((NAMESPACE, name), patch, subresource="status")
+        job.finished = True
+        self._left -= 1
+        if not self._left:
+            self._done.set()
+
+    def _ask(self, rank: int, errand: Errand) -> None:
+        self._errands.put_nowait((rank, next(self._numbers), errand))
+
+    async def _work(self) -> None:
+        while True:
+            _, _, errand = await self._errands.get()
+            self.requests += 1
+            await errand()
+
+
+def _arrivals(yardstick: Yardstick) -> Iterator[tuple[float, str, JobClass]]:
+    """Seconds, queue and class of every job, in the order of time."""
+    streams = [
+        [((number + 1) * kind.every_ms / 1000, queue, kind) for number in range(kind.count)]
+        for queue in yardstick.queue_names()
+        for kind in yardstick.classes
+    ]
+    return heapq.merge(*streams, key=lambda each: each[0])
