@@ -11,9 +11,12 @@ import msgspec
 from kohort.api.config.common import Health, LeaderElection, Webhook
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, Metrics, VisibilityServer
+from kohort.api.resource import Resource
 from kohort.controllers.world import ManagerSettings
 from kohort.embedded.plane import ControlPlane, control_plane
 from kohort.embedded.server.settings import Settings
+from kohort.kube.client import Client
+from kohort.kube.kinds import ObjectKey
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing
@@ -27,6 +30,7 @@ NO_ELECTION = LeaderElection(leader_elect=False)
 QUICK_ELECTION = LeaderElection(lease_duration="3s", renew_deadline="2s", retry_period="200ms")
 
 T = TypeVar("T")
+Object = dict[str, Any]
 
 
 def free_port() -> int:
@@ -83,3 +87,31 @@ async def eventually(look: Callable[[], Awaitable[T]], until: Callable[[T], obje
     except TimeoutError:
         raise AssertionError(f"still {found}") from None
     return found
+
+
+KUEUE = "kueue.x-k8s.io"
+RESOURCES = {
+    kind: Resource(KUEUE, "v1beta2", kind, plural, namespaced=namespaced)
+    for kind, plural, namespaced in (
+        ("ResourceFlavor", "resourceflavors", False),
+        ("ClusterQueue", "clusterqueues", False),
+        ("LocalQueue", "localqueues", True),
+        ("Workload", "workloads", True),
+    )
+}
+
+
+async def create(client: Client, *objects: Object) -> None:
+    for found in objects:
+        await client.of(RESOURCES[found["kind"]]).create(found)
+
+
+def is_true(found: Object, condition: str) -> bool:
+    conditions = found.get("status", {}).get("conditions", ())
+    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
+
+
+async def admitted(client: Client, name: str) -> Object:
+    """The workload, once it is admitted."""
+    key = ObjectKey("default", name)
+    return await eventually(lambda: client.of(RESOURCES["Workload"]).get(key), lambda found: is_true(found, "Admitted"))

@@ -1,42 +1,178 @@
 """The manager as a whole, on an embedded control plane."""
 
+import asyncio
+import json
+import ssl
 from typing import Any
 
+import aiohttp
+import msgspec
+import pytest
+
+from kohort.api.core.leases import Lease
 from kohort.api.resource import Resource
-from kohort.kube.client import Client
+from kohort.embedded.plane import ControlPlane
 from kohort.kube.kinds import ObjectKey
-from manager.managers import a_manager, a_plane, eventually
+from kohort.kube.patches import MergePatch
+from kohort.manager.errors import StartError
+from kohort.manager.state import Manager
+from kohort.web.listening import AddressError
+from manager.managers import (
+    LONG,
+    NAMESPACE,
+    QUICK_ELECTION,
+    a_manager,
+    a_plane,
+    admitted,
+    configuration,
+    create,
+    eventually,
+)
 from web.engines import cluster_queue, flavor, local_queue, workload
 
-KUEUE = "kueue.x-k8s.io"
-RESOURCES = {
-    kind: Resource(KUEUE, "v1beta2", kind, plural, namespaced)
-    for kind, plural, namespaced in (
-        ("ResourceFlavor", "resourceflavors", False),
-        ("ClusterQueue", "clusterqueues", False),
-        ("LocalQueue", "localqueues", True),
-        ("Workload", "workloads", True),
+Object = dict[str, Any]
+
+
+async def fetch(url: str, **headers: str) -> tuple[int, str]:
+    """Status and text of an answer, whoever signed the server's certificate."""
+    blind = ssl.create_default_context()
+    blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+    timeout = aiohttp.ClientTimeout(LONG)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.get(url, ssl=blind, headers=headers) as answer,
+    ):
+        return answer.status, await answer.text()
+
+
+async def token(plane: ControlPlane, account: str, *rules: Object) -> str:
+    """A service account that may do this, and a token of it."""
+    client = plane.client("admin")
+    rbac = "rbac.authorization.k8s.io"
+    accounts = client.of(Resource("", "v1", "ServiceAccount", "serviceaccounts", namespaced=True))
+    await accounts.create({"metadata": {"name": account, "namespace": "default"}})
+    roles = client.of(Resource(rbac, "v1", "ClusterRole", "clusterroles", namespaced=False))
+    await roles.create({"metadata": {"name": account}, "rules": list(rules)})
+    bindings = client.of(Resource(rbac, "v1", "ClusterRoleBinding", "clusterrolebindings", namespaced=False))
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": "default"}
+    role = {"apiGroup": rbac, "kind": "ClusterRole", "name": account}
+    await bindings.create({"metadata": {"name": account}, "roleRef": role, "subjects": [subject]})
+    body = await accounts.post(
+        ObjectKey("default", account), "token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"}
     )
-}
+    return str(json.loads(body)["status"]["token"])
 
 
-async def create(client: Client, *objects: dict[str, Any]) -> None:
-    for found in objects:
-        await client.of(RESOURCES[found["kind"]]).create(found)
-
-
-def is_true(found: dict[str, Any], condition: str) -> bool:
-    conditions = found.get("status", {}).get("conditions", ())
-    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
-
-
-async def test_a_workload_is_admitted() -> None:
-    async with a_plane() as plane, a_manager(plane):
+async def test_a_workload_is_admitted_and_what_the_manager_serves_tells_of_it() -> None:
+    async with a_plane() as plane, a_manager(plane) as manager:
         client = plane.client("user")
-        await create(client, flavor("lf"), cluster_queue("q", "2"), local_queue("lq", "q", "default"))
+        await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
+        await create(client, workload("w", "lq", namespace="default"), workload("v", "lq", namespace="default"))
+        assert (await admitted(client, "w"))["status"]["admission"]["clusterQueue"] == "q"
+        await the_health_is_good(manager)
+        await the_metrics_are_there_for_who_may_read_them(plane, manager)
+        await the_visibility_api_shows_who_waits(plane, manager)
+
+
+async def the_health_is_good(manager: Manager) -> None:
+    base = f"http://{manager.addresses['health']}"
+    assert await fetch(f"{base}/healthz") == (200, "ok")
+    assert await fetch(f"{base}/readyz?verbose") == (200, "[+]caches ok\n[+]certificate ok\ncheck passed\n")
+
+
+async def the_metrics_are_there_for_who_may_read_them(plane: ControlPlane, manager: Manager) -> None:
+    url = f"https://{manager.addresses['metrics']}/metrics"
+    assert (await fetch(url))[0] == 401
+    scraper = await token(plane, "scraper", {"nonResourceURLs": ["/metrics"], "verbs": ["get"]})
+    status, page = await fetch(url, Authorization=f"Bearer {scraper}")
+    assert status == 200
+    labels = 'cluster_queue="q",priority_class="",replica_role="standalone"'
+    assert f"kueue_admitted_workloads_total{{{labels}}} 1\n" in page
+    assert "rest_client_requests_total{" in page
+
+
+async def the_visibility_api_shows_who_waits(plane: ControlPlane, manager: Manager) -> None:
+    rule = {
+        "apiGroups": ["visibility.kueue.x-k8s.io"],
+        "resources": ["localqueues/pendingworkloads"],
+        "verbs": ["get"],
+    }
+    reader = await token(plane, "reader", rule)
+    base = f"https://{manager.addresses['visibility']}/apis/visibility.kueue.x-k8s.io/v1beta2"
+    path = "namespaces/default/localqueues/lq/pendingworkloads"
+    status, body = await fetch(f"{base}/{path}", Authorization=f"Bearer {reader}")
+    assert status == 200
+    assert '"name":"v"' in body
+    status, body = await fetch(f"{base}/clusterqueues/q/pendingworkloads", Authorization=f"Bearer {reader}")
+    assert (status, "cannot get resource" in body) == (403, True)
+    assert (await fetch(f"{base}/{path}", **{"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}))[0] == 401
+
+
+async def test_when_the_leader_leaves_another_one_goes_on() -> None:
+    async with a_plane() as plane:
+        client = plane.client("user")
+        async with a_manager(plane, configuration(QUICK_ELECTION), "second") as second:
+            async with a_manager(plane, configuration(QUICK_ELECTION), "first") as first:
+                leader = await who_leads(first, second)
+                await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
+                await create(client, workload("before", "lq", namespace="default"))
+                await admitted(client, "before")
+                assert {first.leadership.role(), second.leadership.role()} == {"leader", "follower"}
+                assert leader.leadership.role() == "leader"
+            assert not first.leadership.leads()
+            await create(client, workload("after", "lq", namespace="default"))
+            await admitted(client, "after")
+            assert second.leadership.leads()
+
+
+async def test_a_leader_that_loses_its_lease_starts_over() -> None:
+    async with a_plane() as plane, a_manager(plane, configuration(QUICK_ELECTION), "robbed") as manager:
+        await who_leads(manager)
+        leases = plane.client("thief").of(Lease)
+        key = ObjectKey(NAMESPACE, "c1f6bfd2.kueue.x-k8s.io")
+        world = manager.world
+        stolen = {"metadata": {}, "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 1}}
+        await leases.patch(key, MergePatch(stolen))
+        await eventually(_leads(manager), lambda leads: not leads)
+        client = plane.client("user")
+        await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
         await create(client, workload("w", "lq", namespace="default"))
-        key = ObjectKey("default", "w")
-        found = await eventually(
-            lambda: client.of(RESOURCES["Workload"]).get(key), lambda found: is_true(found, "Admitted")
-        )
-        assert found["status"]["admission"]["clusterQueue"] == "q"
+        await admitted(client, "w")
+        assert manager.world is not world
+
+
+def _leads(manager: Manager) -> Any:
+    async def look() -> bool:
+        return manager.leadership.leads()
+
+    return look
+
+
+async def who_leads(*managers: Manager) -> Manager:
+    """The first whose controllers are at work."""
+    waiting = {asyncio.create_task(each.at_work.wait()): each for each in managers}
+    done, rest = await asyncio.wait(waiting, timeout=LONG, return_when=asyncio.FIRST_COMPLETED)
+    for each in rest:
+        each.cancel()
+    return waiting[done.pop()]
+
+
+async def test_a_taken_port_is_told_in_one_line() -> None:
+    async with a_plane() as plane, a_manager(plane) as manager:
+        config = configuration()
+        taken = str(manager.addresses["health"])
+        health = msgspec.structs.replace(config.health, health_probe_bind_address=taken)
+        with pytest.raises(AddressError, match=f"health: can't listen on {taken}"):
+            async with a_manager(plane, msgspec.structs.replace(config, health=health)):
+                pass
+
+
+async def test_a_fault_of_a_controller_ends_the_manager(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_world: Any) -> Any:
+        raise StartError("broken")
+
+    monkeypatch.setattr("kohort.manager.running.CREWS", (broken,))
+    async with a_plane() as plane:
+        with pytest.raises(StartError, match="broken"):
+            async with a_manager(plane), asyncio.timeout(LONG):
+                await asyncio.get_running_loop().create_future()

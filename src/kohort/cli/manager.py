@@ -158,9 +158,10 @@ def manager(
         leader_elect, metrics_bind_address, health_probe_bind_address, webhook_port, visibility_bind_address
     )
     options = ManagerOptions(webhook_url, metrics, when_missing or WhenMissing.FAIL)
+    settings = _settings(loaded, overrides, namespace, options)
     give_memory_back()
     try:
-        wish = Wish(find_access(Choice(kubeconfig, context)), _settings(loaded, overrides, namespace, options), options)
+        wish = Wish(find_access(Choice(kubeconfig, context)), settings, options)
         with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(_run(wish))
     except KubeError as error:

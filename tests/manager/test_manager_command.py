@@ -1,0 +1,143 @@
+"""`kohort manager` from the command line: mistakes in one line, work until SIGTERM, a clean end in bounded time."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from kohort.api.core.leases import Lease
+from kohort.cli.main import cli, main
+from kohort.embedded.plane import ControlPlane
+from kohort.kube.kinds import ObjectKey
+from manager.managers import LOCAL, NAMESPACE, a_plane, admitted, create, free_port
+from web.engines import cluster_queue, flavor, local_queue, workload
+
+PATIENCE = 60.0
+
+
+def test_the_help_has_examples() -> None:
+    result = CliRunner().invoke(cli, ["manager", "--help"], prog_name="kohort")
+    assert result.exit_code == 0
+    assert "kohort manager --config controller_manager_config.yaml" in result.output
+
+
+@pytest.mark.usefixtures("own_logging")
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--kubeconfig", "/no/such/file"), "no kubeconfig: /no/such/file does not exist"),
+        (("--config", "/no/such/file"), "/no/such/file: No such file"),
+        (("--feature-gates", "NoSuchGate=true"), "NoSuchGate"),
+        (("--visibility-bind-address", "nowhere"), '--visibility-bind-address: "nowhere" is no address'),
+    ],
+)
+def test_a_mistake_is_told_in_one_line(
+    arguments: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["manager", "--log-format", "json", *arguments])
+    told = capsys.readouterr().err
+    assert (left.value.code, told.count("\n")) == (2, 1)
+    assert why in told
+
+
+@pytest.fixture
+async def plane() -> AsyncIterator[ControlPlane]:
+    async with a_plane() as found:
+        yield found
+
+
+class Run:
+    """The command as a process of its own."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.lines: list[str] = []
+
+    async def until(self, words: str) -> None:
+        """Read what it logs up to a line with these words."""
+        assert self.process.stderr is not None
+        async with asyncio.timeout(PATIENCE):
+            while line := (await self.process.stderr.readline()).decode():
+                self.lines.append(line)
+                if words in line:
+                    return
+        raise AssertionError("".join(self.lines))
+
+    async def rest(self) -> str:
+        """All that is left to read, and the end."""
+        assert self.process.stderr is not None
+        async with asyncio.timeout(PATIENCE):
+            self.lines.append((await self.process.stderr.read()).decode())
+            await self.process.wait()
+        return "".join(self.lines)
+
+
+async def start(plane: ControlPlane, *arguments: str, kubeconfig: Path | None = None) -> Run:
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        "from kohort.cli.main import main; main()",
+        *("manager", "--kubeconfig", str(kubeconfig or plane.server.kubeconfig), "--log-format", "console"),
+        *("--webhook-port", str(port), "--webhook-url", f"https://{LOCAL}:{port}"),
+        *("--metrics-bind-address", f"{LOCAL}:0", "--health-probe-bind-address", f"{LOCAL}:0"),
+        *("--visibility-bind-address", f"{LOCAL}:{free_port()}"),
+        *arguments,
+        stderr=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONWARNINGS": "error"},
+    )
+    return Run(process)
+
+
+async def test_it_works_until_it_is_told_to_stop(plane: ControlPlane) -> None:
+    run = await start(plane, "--install-crds")
+    await run.until("controllers are at work")
+    client = plane.client("user")
+    await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
+    await create(client, workload("w", "lq", namespace="default"))
+    await admitted(client, "w")
+    run.process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(15):
+        told = await run.rest()
+    assert run.process.returncode == 0, told
+    assert "Traceback" not in told
+    lease = await client.of(Lease).get(ObjectKey(NAMESPACE, "c1f6bfd2.kueue.x-k8s.io"))
+    assert lease.spec.holder_identity == "", "the next one need not wait"
+
+
+async def test_it_can_be_stopped_while_it_waits(plane: ControlPlane) -> None:
+    run = await start(plane, "--wait-for-crds")
+    await run.until("waiting for definitions")
+    run.process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(15):
+        told = await run.rest()
+    assert (run.process.returncode, "Traceback" in told) == (0, False), told
+
+
+async def test_without_definitions_it_says_what_to_run(plane: ControlPlane) -> None:
+    run = await start(plane)
+    told = await run.rest()
+    assert run.process.returncode == 2
+    assert "kohort: error: the server has no AdmissionCheck" in told.splitlines()[-1]
+
+
+async def test_without_rights_it_says_which_are_missing(plane: ControlPlane, tmp_path: Path) -> None:
+    installed = await start(plane, "--install-crds")
+    await installed.until("controllers are at work")
+    installed.process.send_signal(signal.SIGTERM)
+    await installed.rest()
+    config = yaml.safe_load(plane.server.kubeconfig.read_text())
+    config["users"][0]["user"]["as"] = "bob"
+    weak = tmp_path / "weak.conf"
+    weak.write_text(yaml.safe_dump(config))
+    run = await start(plane, kubeconfig=weak)
+    told = await run.rest()
+    assert run.process.returncode == 2
+    assert "kohort: error: this user may not list admissionchecks.kueue.x-k8s.io" in told.splitlines()[-1]

@@ -1,0 +1,113 @@
+"""What keeps a manager from starting is told in one line, with the remedy; what it waits for is waited for."""
+
+import asyncio
+import io
+import json
+import logging
+
+import msgspec
+import pytest
+
+from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kohort.api.config.loading import default_configuration
+from kohort.api.crds import WebhookService, definitions
+from kohort.embedded.auth.users import AUTHENTICATED, User
+from kohort.kube.client import Client
+from kohort.manager.definitions import NEEDED, WhenMissing, have_definitions, missing_definitions
+from kohort.manager.errors import StartError
+from kohort.manager.leadership import Leadership
+from kohort.manager.logs import LogFormat, set_up_logs
+from kohort.manager.rights import Right, require, rights_at_start
+from manager.managers import LONG, QUICK_ELECTION
+
+SERVICE = "kueue-webhook-service"
+
+
+def client_of(cluster: Cluster, user: User = ADMIN) -> Client:
+    return Client(cluster.core.transport(user), cluster.clock)
+
+
+async def test_missing_definitions_are_told_with_what_to_run() -> None:
+    async with running_cluster() as cluster:
+        with pytest.raises(StartError, match=r"no AdmissionCheck, .*kohort crds \| kubectl apply .*--install-crds"):
+            await have_definitions(client_of(cluster), "kueue-system", SERVICE, WhenMissing.FAIL)
+
+
+async def test_missing_definitions_are_created_where_that_is_asked_for() -> None:
+    async with running_cluster() as cluster, asyncio.timeout(LONG):
+        client = client_of(cluster)
+        starting = asyncio.create_task(have_definitions(client, "kueue-system", SERVICE, WhenMissing.INSTALL))
+        while not starting.done():
+            await cluster.clock.advance(1.0)
+        await starting
+        assert await missing_definitions(client) == []
+        assert (await cluster.get("/api/v1/namespaces/kueue-system"))["metadata"]["name"] == "kueue-system"
+
+
+async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> None:
+    async with running_cluster() as cluster, asyncio.timeout(LONG):
+        client = client_of(cluster)
+        waiting = asyncio.create_task(have_definitions(client, "kueue-system", SERVICE, WhenMissing.WAIT))
+        await cluster.clock.advance(100.0)
+        assert not waiting.done()
+        assert await missing_definitions(client) == list(NEEDED)
+        for each in definitions(WebhookService()):
+            await cluster.create(dict(each))
+        while not waiting.done():
+            await cluster.clock.advance(1.0)
+
+
+async def test_missing_rights_are_told_by_verb_and_resource() -> None:
+    async with running_cluster() as cluster:
+        bob = client_of(cluster, User("bob", (AUTHENTICATED,)))
+        with pytest.raises(
+            StartError, match=r"may not list admissionchecks.kueue.x-k8s.io, .* and \d+ more: grant"
+        ) as told:
+            await require(bob, rights_at_start(default_configuration(), "kueue-system"))
+        assert "\n" not in str(told.value)
+        with pytest.raises(StartError, match=r"^this user may not patch workloads/status.kueue.x-k8s.io: "):
+            await require(bob, [Right("patch", "kueue.x-k8s.io", "workloads", "status")])
+        with pytest.raises(StartError, match=r"may not get secrets in namespace kueue-system: "):
+            await require(bob, [Right("get", "", "secrets", namespace="kueue-system")])
+
+
+async def test_an_administrator_has_every_right() -> None:
+    async with running_cluster() as cluster:
+        await require(client_of(cluster), rights_at_start(default_configuration(), "kueue-system"))
+
+
+async def test_times_of_a_lease_that_make_no_sense_are_told_by_field() -> None:
+    async with running_cluster() as cluster:
+        odd = msgspec.structs.replace(QUICK_ELECTION, renew_deadline="1h")
+        with pytest.raises(StartError, match="leaderElection: a lease needs duration > renew deadline"):
+            Leadership(client_of(cluster), odd, "kueue-system", "me")
+
+
+@pytest.fixture
+def logs(own_logging: None) -> io.StringIO:
+    return io.StringIO()
+
+
+def test_lines_for_machines(logs: io.StringIO) -> None:
+    set_up_logs(LogFormat.JSON, 0, logs)
+    logging.getLogger("kohort.manager").info("health on %s", ":8081")
+    logging.getLogger("kohort.manager").debug("a detail")
+    logging.getLogger("aiohttp").info("a library's")
+    line = json.loads(logs.getvalue())
+    assert (line["level"], line["logger"], line["msg"]) == ("info", "kohort.manager", "health on :8081")
+    assert line["ts"].endswith("Z")
+
+
+def test_lines_for_people(logs: io.StringIO) -> None:
+    set_up_logs(LogFormat.CONSOLE, 1, logs)
+    logging.getLogger("kohort.manager").debug("two\nlines")
+    assert logs.getvalue().endswith(" DEBUG   manager: two lines\n")
+
+
+def test_a_traceback_stays_in_one_line_of_json(logs: io.StringIO) -> None:
+    set_up_logs(LogFormat.JSON, 0, logs)
+    try:
+        int("odd")
+    except ValueError:
+        logging.getLogger("kohort.x").exception("failed")
+    assert "ValueError: invalid literal" in json.loads(logs.getvalue())["stacktrace"]
