@@ -110,6 +110,7 @@ class PodStage(Stage):
         """One pass of a controller of StatefulSets."""
         (found,) = (each for each in StatefulSets().planners if each.name == planner)
         obj = self.objects[found.resource.kind, ObjectKey("ns", name)]
+        assert found.key(obj) == JobKey("ns", name)
         ancestor = await managed_ancestor(obj, self.registry, self._fetch, without_queue_name=False)
         before = deepcopy(self.objects), dict(self.workloads)
         try:

@@ -4,10 +4,7 @@ A planner looks at objects of one kind and says what to do about each, as a pass
 to owners and the requests are the reconciler's.
 """
 
-import asyncio
 from abc import abstractmethod
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import ClassVar
 
 from kohort.api.kueue.v1beta2 import Workload
@@ -59,18 +56,3 @@ class PlannerReconciler(JobReconciler):
             return self._planner.plan(obj, await self._ancestor(obj), self._reads)
         except JobError as error:
             return Plan(error.effects, error)
-
-
-@asynccontextmanager
-async def planning(world: World, registry: Registry) -> AsyncIterator[None]:
-    """The planners of all enabled frameworks at work, for as long as the block lasts."""
-    expectations = Expectations()
-    reads = WorldReads(world, expectations)
-    found = [planner for framework in registry.at_work() for planner in getattr(framework, "planners", ())]
-    crew = [PlannerReconciler(world, registry, planner, reads, expectations) for planner in found]
-    for each in crew:
-        each.start()
-    try:
-        yield
-    finally:
-        await asyncio.gather(*(each.stop() for each in crew))

@@ -9,7 +9,7 @@ from kohort.api.gates import Gate
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.jobs.contract import Framework, ManagedBy
 from kohort.jobs.defaulting.facts import JobFacts, set_label, should_manage
-from kohort.jobs.defaulting.webhook_only import Propagator
+from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
 from kohort.jobs.effects import Object
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, asks_for_slices, labels, queue_name
@@ -26,7 +26,7 @@ QUEUE_ANNOTATION_WARNING = (
 def default_job(framework: Framework, obj: Object, facts: JobFacts) -> tuple[Object, list[str]]:
     """The job as it is stored, and warnings for whoever sent it (JOB-66)."""
     job = deepcopy(obj)
-    if not (facts.is_new or framework.defaults_on_update):
+    if not (facts.is_new or framework.defaults_on_update) or _is_foreign(framework, job):
         return job, []
     if _is_held_by_parent(framework, job):
         framework.suspend(job)
@@ -46,6 +46,10 @@ def default_job(framework: Framework, obj: Object, facts: JobFacts) -> tuple[Obj
     _default_managed_by(job, framework.managed_by, facts)
     framework.default(job, facts.reads)
     return job, warnings
+
+
+def _is_foreign(framework: Framework, job: Object) -> bool:
+    return isinstance(framework, WebhookOnly) and framework.is_foreign(job)
 
 
 def _is_held_by_parent(framework: Framework, job: Object) -> bool:

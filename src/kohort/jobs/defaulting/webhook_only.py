@@ -22,6 +22,10 @@ class WebhookOnly(Framework):
 
     is_reconciled: ClassVar[bool] = False
 
+    def is_foreign(self, obj: Object) -> bool:
+        """Whether another framework has charge of the object, so that this one leaves it alone."""
+        return False
+
     def is_suspended(self, obj: Object) -> bool:
         """Nothing of it waits: its pods or jobs do."""
         return False

@@ -9,7 +9,7 @@ from kohort.api.fields import FieldError
 from kohort.api.gates import Gate
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.facts import JobFacts, should_manage
-from kohort.jobs.defaulting.webhook_only import Propagator
+from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.frameworks.pods.parents import PodParent
@@ -24,7 +24,7 @@ def validate_job(
     framework: Framework, new: Object, old: Object | None, facts: JobFacts
 ) -> tuple[list[FieldError], list[str]]:
     """Problems of a new job, or of a change where there is an old one; and warnings for whoever sent it."""
-    if isinstance(framework, PodParent) and framework.is_foreign(new):
+    if isinstance(framework, WebhookOnly) and framework.is_foreign(new):
         return [], []
     errors = [
         *_common_errors(framework, new, old, facts),

@@ -91,7 +91,7 @@ def _match_own(group: PodGroup, workload: Workload, reads: Reads) -> Match:
     sorting = sort_members(group, wanted_roles(workload), reads.now)
     if not sorting.kept or not fits_workload(role_counts(sorting.kept), _room(workload)):
         return Match(extra=(workload,))
-    if not reads.is_settled(expectation(group)):
+    if sorting.excess and not reads.is_settled(expectation(group)):
         raise UnretryableError(f"pods of group {group.name} that were deleted are not gone yet")
     owned, effects = _owned(workload, sorting.kept)
     excess = [effect for pod in sorting.excess for effect in drop_excess(pod, expectation(group))]

@@ -21,8 +21,7 @@ class PodParent(WebhookOnly):
 
     def is_foreign(self, obj: Object) -> bool:
         """Whether another framework has charge of the object's pods (JOB-175, JOB-197)."""
-        parent = annotations(pod_template(obj)).get(SUSPENDING_PARENT_ANNOTATION)
-        return parent is not None and parent != self.name
+        return is_foreign(obj, self.name)
 
     def is_suspended(self, obj: Object) -> bool:
         """Whether no replica is ready (JOB-174)."""
@@ -37,6 +36,12 @@ class PodParent(WebhookOnly):
             value = labels(obj).get(name)
             if value:
                 set_label(template, name, value)
+
+
+def is_foreign(obj: Object, framework: str) -> bool:
+    """Whether the pods of an object are gated by another framework than this."""
+    template = (obj.get("spec") or {}).get("template") or {}
+    return annotations(template).get(SUSPENDING_PARENT_ANNOTATION, framework) != framework
 
 
 def pod_template(obj: Object) -> dict[str, Any]:

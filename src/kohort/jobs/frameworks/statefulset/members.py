@@ -1,12 +1,15 @@
 """The pods of a StatefulSet: each is made a member of the set's group, once (JOB-177)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
+from typing import ClassVar
 
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
-from kohort.jobs.contract import JobKey, Reads
+from kohort.api.resource import Resource
+from kohort.jobs.contract import IndexValues, JobKey, Reads, Watch
 from kohort.jobs.defaulting.facts import set_annotation, set_label
 from kohort.jobs.effects import Object, PatchObject
+from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS, group_values
 from kohort.jobs.frameworks.pods.members import group_name, is_terminated
 from kohort.jobs.frameworks.pods.writes import release
 from kohort.jobs.frameworks.statefulset.sets import (
@@ -29,9 +32,29 @@ from kohort.jobs.keys import (
 )
 from kohort.jobs.objects import annotations, controller_owner, is_terminating, labels, metadata, queue_name
 from kohort.jobs.passes import PassReads, Plan
+from kohort.jobs.planners import Planner
 from kohort.kube.kinds import ObjectKey
 
 ROLE = "main"
+
+
+class MemberPlanner(Planner):
+    """Looks at the pods of StatefulSets."""
+
+    name: ClassVar[str] = "statefulset_pod"
+    resource: ClassVar[Resource] = PODS
+    is_top_level: ClassVar[bool] = True
+    indexes: ClassVar[Mapping[str, IndexValues]] = {BY_GROUP: group_values}
+    watches: ClassVar[tuple[Watch, ...]] = (Watch(STATEFULSETS, lambda _set, _reads: ()),)
+    """Read for what pods are given; their own events and the set's planner see to changes."""
+
+    def key(self, obj: Object) -> JobKey | None:
+        """Only pods that a StatefulSet gates."""
+        return super().key(obj) if is_member(obj) else None
+
+    def plan(self, obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
+        """Make a pod a member of its set's group; let one go that is over."""
+        return _plan(obj, reads)
 
 
 def is_member(pod: Object) -> bool:
@@ -50,8 +73,7 @@ def _is_set(api_version: str, kind: str) -> bool:
     return (api_version, kind) == (STATEFULSETS.api_version, STATEFULSETS.kind)
 
 
-def plan_member(obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
-    """Make a pod a member of its set's group; let one go that is over."""
+def _plan(obj: Object, reads: PassReads) -> Plan:
     if is_terminated(obj) or is_terminating(obj):
         return Plan(release(obj))
     owner = next(iter(set_of(obj, reads)), None)

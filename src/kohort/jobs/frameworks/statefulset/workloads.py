@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -11,17 +12,21 @@ from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL, 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadSpec
 from kohort.api.meta import ObjectMeta, OwnerReference
+from kohort.api.resource import Resource
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
 from kohort.engine.lifecycle.states import is_evicted, is_finished, is_on_hold, is_reserved
 from kohort.engine.lifecycle.writes import Part
 from kohort.jobs.building import copied_annotations, stored, with_demand
+from kohort.jobs.contract import Framework, JobKey, Watch
 from kohort.jobs.defaulting.facts import set_label
 from kohort.jobs.effects import CreateWorkload, Effect, Object, PatchObject, PatchWorkload, tell
 from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS
-from kohort.jobs.frameworks.pods.parents import PodParent
+from kohort.jobs.frameworks.pods.parents import is_foreign
 from kohort.jobs.frameworks.pods.writes import drop_gates
+from kohort.jobs.frameworks.statefulset.members import set_of
 from kohort.jobs.frameworks.statefulset.sets import (
+    FRAMEWORK,
     POD_INDEX_LABEL,
     STATEFULSETS,
     is_outgoing,
@@ -38,6 +43,7 @@ from kohort.jobs.keys import (
 )
 from kohort.jobs.objects import annotations, is_terminating, labels, metadata, queue_name, uid
 from kohort.jobs.passes import PassReads, Plan
+from kohort.jobs.planners import Planner
 from kohort.jobs.podsets import PodSet
 from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.scope import selects_namespace
@@ -50,15 +56,27 @@ ON_HOLD = "StatefulSet scaled to zero; workload on hold"
 NO_LONGER_ON_HOLD = "Workload no longer on hold; waiting for quota reservation"
 
 
-def plan_set(framework: PodParent, obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
-    """What a StatefulSet, its pods and its Workload need now."""
-    if not _is_ours(obj, ancestor, reads):
-        return Plan()
-    key = ObjectKey(metadata(obj).get("namespace", ""), set_workload_name(obj, reads.gates))
-    pods = reads.find(PODS, BY_GROUP, f"{key.namespace}/{key.name}")
-    workload = reads.workload(key)
-    settled = _new(framework, obj, reads) if workload is None else _in_line(obj, workload, reads)
-    return Plan((*_pods_in_line(obj, pods), *settled))
+class SetPlanner(Planner):
+    """Looks at StatefulSets and their Workloads."""
+
+    name: ClassVar[str] = FRAMEWORK
+    resource: ClassVar[Resource] = STATEFULSETS
+    watches: ClassVar[tuple[Watch, ...]] = (Watch(PODS, set_of, delay=1.0),)
+    follows_workloads: ClassVar[bool] = True
+
+    def key(self, obj: Object) -> JobKey | None:
+        """Not sets of which another framework has charge (JOB-175)."""
+        return None if is_foreign(obj, FRAMEWORK) else super().key(obj)
+
+    def plan(self, obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
+        """What a StatefulSet, its pods and its Workload need now."""
+        if not _is_ours(obj, ancestor, reads):
+            return Plan()
+        key = ObjectKey(metadata(obj).get("namespace", ""), set_workload_name(obj, reads.gates))
+        pods = reads.find(PODS, BY_GROUP, f"{key.namespace}/{key.name}")
+        workload = reads.workload(key)
+        settled = _new(self, obj, reads) if workload is None else _in_line(obj, workload, reads)
+        return Plan((*_pods_in_line(obj, pods), *settled))
 
 
 def _is_ours(obj: Object, ancestor: Object | None, reads: PassReads) -> bool:
@@ -90,7 +108,7 @@ def _pods_in_line(obj: Object, pods: Sequence[Object]) -> list[Effect]:
 # The Workload
 
 
-def _new(framework: PodParent, obj: Object, reads: PassReads) -> tuple[Effect, ...]:
+def _new(framework: Framework, obj: Object, reads: PassReads) -> tuple[Effect, ...]:
     """A Workload where the set wants pods; on a worker cluster it comes from the manager (JOB-176)."""
     if not replicas_of(obj) or MULTIKUEUE_ORIGIN_LABEL in labels(obj):
         return ()

@@ -1,0 +1,73 @@
+"""The facts of a job for its webhooks, from the caches of a running manager.
+
+Only the namespace and owners may cost a request: either can be younger than what the caches have seen.
+"""
+
+from collections.abc import Mapping
+
+from kohort.api.core.namespaces import Namespace
+from kohort.api.gates import Gate
+from kohort.controllers.world import World
+from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
+from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE
+from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.effects import Object
+from kohort.jobs.keys import MULTIKUEUE_CONTROLLER
+from kohort.jobs.objects import is_terminating, metadata
+from kohort.jobs.reading import WorldReads
+from kohort.jobs.registry import Registry
+from kohort.jobs.scope import selects_namespace
+from kohort.kube.errors import StatusError
+
+
+class FactsGatherer:
+    """Knows the surroundings of every job."""
+
+    def __init__(self, world: World, registry: Registry, reads: WorldReads) -> None:
+        self._world = world
+        self._registry = registry
+        self._reads = reads
+
+    async def gather(self, obj: Object, *, is_new: bool) -> JobFacts:
+        """The facts of one request; raises RetryError where an owner can't be found (JOB-3)."""
+        namespace = metadata(obj).get("namespace", "")
+        labels = await self._namespace_labels(namespace)
+        return JobFacts(
+            reads=self._reads,
+            is_new=is_new,
+            in_scope=selects_namespace(self._reads.configuration, labels),
+            has_managed_owner=await self._has_managed_owner(obj),
+            has_owner_of_managed_kind=owner_is_managed_kind(obj, self._registry),
+            has_default_queue=self._world.local_queues.cache.get((namespace, DEFAULT_QUEUE)) is not None,
+            has_default_priority_class=self._world.priority_classes.cache.get(("", DEFAULT_PRIORITY_CLASS)) is not None,
+            dispatches=lambda queue: self._dispatches(namespace, queue),
+        )
+
+    async def _namespace_labels(self, name: str) -> Mapping[str, str]:
+        known = self._reads.namespace_labels(name)
+        if known is not None:
+            return known
+        try:
+            found = await self._world.client.of(Namespace).get(("", name))
+        except StatusError as error:
+            if not error.is_not_found:
+                raise
+            return {}
+        return found.metadata.labels
+
+    async def _has_managed_owner(self, obj: Object) -> bool:
+        if is_terminating(obj) and self._reads.gates.enabled(Gate.SkipAncestorCheckForDeletedWorkloads):
+            return False
+        manages_all = self._reads.configuration.manage_jobs_without_queue_name
+        found = await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
+        return found is not None
+
+    def _dispatches(self, namespace: str, queue: str) -> bool:
+        """Whether a check of the ClusterQueue behind a LocalQueue sends jobs to other clusters (JOB-70)."""
+        local = self._world.local_queues.cache.get((namespace, queue))
+        cluster = (
+            self._world.cluster_queues.cache.get(("", local.spec.cluster_queue or "")) if local is not None else None
+        )
+        strategy = cluster.spec.admission_checks_strategy if cluster is not None else None
+        names = [each.name for each in strategy.admission_checks] if strategy is not None else []
+        return any(self._reads.check_controller(name) == MULTIKUEUE_CONTROLLER for name in names)

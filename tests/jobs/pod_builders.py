@@ -1,0 +1,76 @@
+"""Pods, groups and what makes pods, one line per object."""
+
+from typing import Any
+
+from jobs.pod_flows import PodStage
+from kohort.api.merge import merge
+from kohort.jobs.contract import JobKey
+from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.effects import Object
+
+K = "kueue.x-k8s.io/"
+GROUP = JobKey("ns", "g", is_group=True)
+
+
+def pod(name: str = "a", cpu: str = "1", **changes: Any) -> Object:
+    """A pod of queue q."""
+    head = {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": {f"{K}queue-name": "q"}}
+    container = {"name": "c", "resources": {"requests": {"cpu": cpu}}}
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": {"containers": [container]}}
+    return dict(merge(made, changes))
+
+
+def member(name: str, total: int = 2, cpu: str = "1", created: str = "11:00", **changes: Any) -> Object:
+    """A pod of group g."""
+    notes = {f"{K}pod-group-name": "g", f"{K}pod-group-total-count": str(total)}
+    head = {"annotations": notes, "creationTimestamp": f"2026-08-01T{created}:00Z"}
+    return dict(merge(pod(name, cpu, metadata=head), changes))
+
+
+def gated(obj: Object) -> Object:
+    """The pod as the webhook leaves it."""
+    head = {"labels": {f"{K}managed": "true"}, "finalizers": [f"{K}managed"]}
+    return dict(merge(obj, {"metadata": head, "spec": {"schedulingGates": [{"name": f"{K}admission"}]}}))
+
+
+def running(obj: Object) -> Object:
+    """The pod as it runs, admitted."""
+    return dict(merge(gated(obj), {"spec": {"schedulingGates": None, "nodeName": "n"}, "status": {"phase": "Running"}}))
+
+
+def failed(obj: Object, at: str | None = None) -> Object:
+    """The pod after it failed."""
+    ended = {"type": "ContainersReady", "status": "False", "reason": "PodFailed"}
+    known = [] if at is None else [{**ended, "lastTransitionTime": f"2026-08-01T{at}:00Z"}]
+    return dict(merge(running(obj), {"status": {"phase": "Failed", "conditions": known}}))
+
+
+def of_kind(kind: str, name: str, api_version: str = "apps/v1", **changes: Any) -> Object:
+    """An object with a pod template, of queue q."""
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}}
+    made = {
+        "apiVersion": api_version,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}", "labels": {f"{K}queue-name": "q"}},
+        "spec": {"replicas": 3, "template": template},
+    }
+    return dict(merge(made, changes))
+
+
+def owned(kind: str, name: str, api_version: str = "apps/v1") -> Object:
+    """Metadata of what that object controls."""
+    reference = {"apiVersion": api_version, "kind": kind, "name": name, "uid": f"uid-{name}", "controller": True}
+    return {"ownerReferences": [reference]}
+
+
+def stage(*objects: Object, **gates: bool) -> PodStage:
+    """A stage with these objects as they are."""
+    made = PodStage({"featureGates": {"TopologyAwareScheduling": False, **gates}})
+    for obj in objects:
+        made.put(obj)
+    return made
+
+
+def facts(**changes: Any) -> JobFacts:
+    """The surroundings of a job of which nothing special is to be said."""
+    return JobFacts(**{"reads": stage(), **changes})

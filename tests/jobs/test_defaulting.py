@@ -1,0 +1,218 @@
+"""What the mutating webhooks make of jobs of any kind (JOB-66 to JOB-70, JOB-145, JOB-190)."""
+
+import pytest
+
+from jobs.pod_builders import K, facts, gated, of_kind, owned, pod, stage
+from kohort.api.config.v1beta2 import Configuration
+from kohort.jobs.defaulting import QUEUE_ANNOTATION_WARNING, default_job
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.cronjob import CronJobs
+from kohort.jobs.frameworks.deployment import Deployments
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.pods.framework import Pods
+from kohort.jobs.frameworks.replicaset import ReplicaSets
+from kohort.jobs.frameworks.statefulset import StatefulSets
+
+JOB = BatchJob()
+UNLABELLED = {"labels": {f"{K}queue-name": None}}
+
+
+def job(**metadata: Object) -> Object:
+    return of_kind("Job", "j", "batch/v1", metadata=metadata)
+
+
+def labels(obj: Object) -> Object:
+    found: Object = obj["metadata"].get("labels", {})
+    return found
+
+
+def test_the_object_that_came_is_left_as_it_was() -> None:
+    before = job()
+    default_job(JOB, before, facts())
+    assert before == job()
+
+
+def test_a_queue_in_an_annotation_is_honoured_with_a_warning() -> None:
+    annotated = job(**UNLABELLED, annotations={f"{K}queue-name": "a"})
+    made, warnings = default_job(JOB, annotated, facts())
+    assert labels(made)[f"{K}queue-name"] == "a"
+    assert made["spec"]["suspend"] is True
+    assert warnings == [QUEUE_ANNOTATION_WARNING]
+
+
+def test_a_queue_in_an_annotation_goes_before_the_default_queue_and_after_the_label() -> None:
+    annotated = job(**UNLABELLED, annotations={f"{K}queue-name": "a"})
+    made, _ = default_job(JOB, annotated, facts(has_default_queue=True))
+    assert labels(made)[f"{K}queue-name"] == "a"
+    made, warnings = default_job(JOB, job(annotations={f"{K}queue-name": "a"}), facts())
+    assert (labels(made)[f"{K}queue-name"], warnings) == ("q", [])
+
+
+@pytest.mark.parametrize("around", [{"in_scope": False}, {"has_owner_of_managed_kind": True}])
+def test_a_queue_in_an_annotation_means_nothing_where_the_job_is_not_ours(around: Object) -> None:
+    annotated = job(**UNLABELLED, annotations={f"{K}queue-name": "a"})
+    assert default_job(JOB, annotated, facts(**around)) == (annotated, [])
+
+
+def test_the_default_queue_is_for_jobs_without_queue_and_without_managed_owner() -> None:
+    made, _ = default_job(JOB, job(**UNLABELLED), facts(has_default_queue=True))
+    assert labels(made)[f"{K}queue-name"] == "default"
+    child, _ = default_job(JOB, job(**UNLABELLED), facts(has_default_queue=True, has_owner_of_managed_kind=True))
+    assert f"{K}queue-name" not in labels(child)
+
+
+def test_the_default_priority_class_is_for_jobs_without_one() -> None:
+    made, _ = default_job(JOB, job(), facts(has_default_priority_class=True))
+    assert labels(made)[f"{K}priority-class"] == "default"
+    named = job(labels={f"{K}priority-class": "gold"})
+    kept, _ = default_job(JOB, named, facts(has_default_priority_class=True))
+    assert labels(kept)[f"{K}priority-class"] == "gold"
+
+
+@pytest.mark.parametrize("around", [{"in_scope": False}, {"has_managed_owner": True}])
+def test_a_job_that_is_not_ours_is_not_suspended(around: Object) -> None:
+    made, _ = default_job(JOB, job(), facts(**around))
+    assert "suspend" not in made["spec"]
+
+
+def test_a_job_without_queue_is_suspended_where_all_jobs_are_managed() -> None:
+    everything = stage()
+    everything.configuration = Configuration(manage_jobs_without_queue_name=True)
+    made, _ = default_job(JOB, job(**UNLABELLED), facts(reads=everything))
+    assert made["spec"]["suspend"] is True
+
+
+def test_an_elastic_job_that_nobody_queues_is_not_gated() -> None:
+    elastic = {"annotations": {f"{K}elastic-job": "true"}}
+    unqueued, _ = default_job(JOB, job(**UNLABELLED, **elastic), facts())
+    assert "schedulingGates" not in unqueued["spec"]["template"]["spec"]
+    queued, _ = default_job(JOB, job(**elastic), facts())
+    assert queued["spec"]["template"]["spec"]["schedulingGates"] == [{"name": f"{K}elastic-job"}]
+
+
+def test_a_job_goes_to_other_clusters_where_its_queue_does_and_nobody_else_runs_it() -> None:
+    made, _ = default_job(JOB, job(), facts(dispatches=lambda queue: queue == "q"))
+    assert made["spec"]["managedBy"] == f"{K}multikueue"
+    foreign = of_kind("Job", "j", "batch/v1", spec={"managedBy": "example.com/mine"})
+    kept, _ = default_job(JOB, foreign, facts(dispatches=lambda _queue: True))
+    assert kept["spec"]["managedBy"] == "example.com/mine"
+
+
+def test_updates_of_jobs_are_not_touched() -> None:
+    running = of_kind("Job", "j", "batch/v1", spec={"suspend": False})
+    assert default_job(JOB, running, facts(is_new=False)) == (running, [])
+
+
+# Pods
+
+
+def test_a_queued_pod_is_marked_held_and_given_its_role() -> None:
+    made, _ = default_job(Pods(), pod(), facts())
+    expected = gated(pod())
+    expected["metadata"]["annotations"] = {f"{K}role-hash": "dc85db45"}
+    assert made == expected
+
+
+def test_with_topology_a_second_gate_waits_and_the_index_is_copied() -> None:
+    notes = {"annotations": {f"{K}pod-group-pod-index-label": "rank"}, "labels": {"rank": "3"}}
+    made, _ = default_job(Pods(), pod(metadata=notes), facts(reads=stage(TopologyAwareScheduling=True)))
+    assert [gate["name"] for gate in made["spec"]["schedulingGates"]] == [f"{K}admission", f"{K}topology"]
+    assert labels(made)[f"{K}pod-group-pod-index"] == "3"
+
+
+def test_a_pod_that_its_parent_holds_is_gated_whatever_else_and_has_no_finalizer() -> None:
+    held = pod(metadata={**UNLABELLED, "annotations": {f"{K}pod-suspending-parent": "deployment"}})
+    made, _ = default_job(Pods(), held, facts(in_scope=False, has_managed_owner=True))
+    assert made["spec"]["schedulingGates"] == [{"name": f"{K}admission"}]
+    assert "finalizers" not in made["metadata"]
+
+
+@pytest.mark.parametrize("around", [{"in_scope": False}, {"has_managed_owner": True}])
+def test_a_pod_that_is_not_ours_is_left_alone(around: Object) -> None:
+    surroundings = facts(**around, has_default_queue=True, has_default_priority_class=True)
+    assert default_job(Pods(), pod(), surroundings) == (pod(), [])
+
+
+def test_a_pod_without_queue_gets_the_default_queue_or_none() -> None:
+    bare = pod(metadata=UNLABELLED)
+    assert default_job(Pods(), bare, facts()) == (bare, [])
+    made, _ = default_job(Pods(), bare, facts(has_default_queue=True))
+    assert labels(made) == {f"{K}queue-name": "default", f"{K}managed": "true"}
+
+
+# Kinds that suspend by their pods
+
+
+def template(obj: Object) -> Object:
+    found: Object = obj["spec"]["template"]["metadata"]
+    return found
+
+
+@pytest.mark.parametrize(("framework", "kind"), [(Deployments(), "Deployment"), (ReplicaSets(), "ReplicaSet")])
+def test_pods_of_deployments_and_replica_sets_are_marked_in_the_template(framework: Deployments, kind: str) -> None:
+    classed = of_kind(kind, "web", metadata={"labels": {f"{K}priority-class": "gold"}})
+    made, _ = default_job(framework, classed, facts())
+    assert template(made)["annotations"] == {f"{K}pod-suspending-parent": framework.name}
+    marks = {f"{K}managed": "true", f"{K}queue-name": "q", f"{K}priority-class": "gold"}
+    assert template(made)["labels"] == {"a": "b", **marks}
+
+
+def test_a_deployment_that_gets_a_queue_later_is_marked_then() -> None:
+    made, _ = default_job(Deployments(), of_kind("Deployment", "web"), facts(is_new=False))
+    assert template(made)["labels"][f"{K}queue-name"] == "q"
+
+
+def test_a_deployment_without_queue_is_left_alone() -> None:
+    bare = of_kind("Deployment", "web", metadata=UNLABELLED)
+    assert default_job(Deployments(), bare, facts()) == (bare, [])
+
+
+def test_a_replica_set_of_a_deployment_is_left_to_it() -> None:
+    made_by = of_kind("ReplicaSet", "rs", metadata=owned("Deployment", "web"))
+    assert default_job(ReplicaSets(), made_by, facts(has_default_queue=True)) == (made_by, [])
+
+
+def test_a_stateful_set_only_names_who_holds_its_pods() -> None:
+    made, _ = default_job(StatefulSets(), of_kind("StatefulSet", "db"), facts())
+    assert template(made) == {"labels": {"a": "b"}, "annotations": {f"{K}pod-suspending-parent": "statefulset"}}
+
+
+def test_a_stateful_set_of_another_framework_is_left_alone() -> None:
+    foreign = {"template": {"metadata": {"annotations": {f"{K}pod-suspending-parent": "leaderworkerset"}}}}
+    held = of_kind("StatefulSet", "db", spec=foreign)
+    assert default_job(StatefulSets(), held, facts(has_default_queue=True)) == (held, [])
+
+
+# Propagators
+
+
+def cron_job(**metadata: Object) -> Object:
+    made = of_kind("CronJob", "nightly", "batch/v1", metadata=metadata)
+    return {**made, "spec": {"schedule": "0 2 * * *", "jobTemplate": {"spec": {"template": {}}}}}
+
+
+def test_a_cron_job_hands_its_queue_to_its_jobs_and_is_not_suspended() -> None:
+    limits = {f"{K}priority-class": "gold", f"{K}max-exec-time-seconds": "60", "team": "blue"}
+    made, _ = default_job(CronJobs(), cron_job(labels=limits), facts(has_default_queue=True))
+    handed = {f"{K}queue-name": "q", f"{K}priority-class": "gold", f"{K}max-exec-time-seconds": "60"}
+    assert made["spec"]["jobTemplate"]["metadata"] == {"labels": handed}
+    assert "suspend" not in made["spec"]
+
+
+def test_a_cron_job_does_not_overwrite_what_its_jobs_are_told_already() -> None:
+    told = cron_job()
+    told["spec"]["jobTemplate"]["metadata"] = {"labels": {f"{K}queue-name": "z"}}
+    made, _ = default_job(CronJobs(), told, facts())
+    assert made["spec"]["jobTemplate"]["metadata"]["labels"] == {f"{K}queue-name": "z"}
+
+
+def test_a_cron_job_without_labels_is_left_alone_for_its_jobs_to_be_defaulted() -> None:
+    bare = cron_job(**UNLABELLED)
+    assert default_job(CronJobs(), bare, facts(has_default_queue=True)) == (bare, [])
+
+
+def test_a_queue_in_an_annotation_of_a_cron_job_reaches_its_jobs() -> None:
+    annotated = cron_job(**UNLABELLED, annotations={f"{K}queue-name": "a"})
+    made, warnings = default_job(CronJobs(), annotated, facts())
+    assert made["spec"]["jobTemplate"]["metadata"]["labels"] == {f"{K}queue-name": "a"}
+    assert warnings == [QUEUE_ANNOTATION_WARNING]

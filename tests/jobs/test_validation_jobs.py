@@ -1,0 +1,219 @@
+"""What the validating webhooks refuse in jobs of any kind, beyond the recorded cases (JOB-71 to JOB-78, JOB-147)."""
+
+from typing import Any
+
+import pytest
+
+from jobs.pod_builders import K, facts, gated, member, of_kind, owned, pod, running, stage
+from kohort.api.fields import ROOT
+from kohort.api.merge import merge
+from kohort.jobs.contract import Framework
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.cronjob import CronJobs
+from kohort.jobs.frameworks.deployment import Deployments
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.pods.framework import Pods
+from kohort.jobs.validation import validate_job
+from kohort.jobs.validation.topology import TemplatePlace, grouping_errors
+
+JOB, PODS = BatchJob(), Pods()
+LABEL, NOTE = "metadata.labels", "metadata.annotations"
+
+
+def job(**changes: Any) -> Object:
+    return of_kind("Job", "j", "batch/v1", **changes)
+
+
+def paths(framework: Framework, new: Object, old: Object | None = None, **around: Any) -> list[str]:
+    errors, _ = validate_job(framework, new, old, facts(is_new=old is None, **around))
+    return [str(error.path) for error in errors]
+
+
+def labelled(**labels: str | None) -> Object:
+    return {"labels": {K + name.replace("_", "-"): value for name, value in labels.items()}}
+
+
+def noted(**notes: str | None) -> Object:
+    return {"annotations": {K + name.replace("_", "-"): value for name, value in notes.items()}}
+
+
+def test_only_some_kinds_may_be_elastic_or_name_a_workload() -> None:
+    web = of_kind("Deployment", "web", metadata=noted(elastic_job="true"))
+    assert paths(Deployments(), web) == [f"{NOTE}[{K}elastic-job]"]
+    assert paths(JOB, job(metadata=noted(elastic_job="true", prebuilt_workload_name="w"))) == []
+
+
+def test_the_name_of_a_prebuilt_workload_is_checked_where_it_stands() -> None:
+    assert paths(JOB, job(metadata=noted(prebuilt_workload_name="W_"))) == [f"{NOTE}[{K}prebuilt-workload-name]"]
+    assert paths(JOB, job(metadata=labelled(prebuilt_workload_name="W_"))) == [f"{LABEL}[{K}prebuilt-workload-name]"]
+
+
+def test_a_queue_may_not_be_taken_away_where_a_default_queue_would_come_in() -> None:
+    waiting = job(spec={"suspend": True})
+    without = merge(waiting, {"metadata": labelled(queue_name=None)})
+    assert paths(JOB, without, waiting) == []
+    assert paths(JOB, without, waiting, has_default_queue=True) == [f"{LABEL}[{K}queue-name]"]
+
+
+def test_a_time_limit_stays_unless_the_job_waited_and_waits() -> None:
+    waiting, runs = job(spec={"suspend": True}), job(spec={"suspend": False})
+    limit = {"metadata": labelled(max_exec_time_seconds="9")}
+    assert paths(JOB, merge(waiting, limit), waiting) == []
+    for old, new in ((runs, runs), (runs, waiting), (waiting, runs)):
+        assert paths(JOB, merge(new, limit), old) == [f"{LABEL}[{K}max-exec-time-seconds]"]
+
+
+def test_a_label_that_was_wrong_before_does_not_stand_in_the_way_of_other_changes() -> None:
+    wrong = job(metadata=labelled(queue_name="Q_"), spec={"suspend": True})
+    assert paths(JOB, merge(wrong, {"spec": {"parallelism": 2}}), wrong) == []
+    assert paths(JOB, merge(wrong, {"metadata": labelled(queue_name="R_")}), wrong) == [f"{LABEL}[{K}queue-name]"]
+
+
+def test_gates_are_not_looked_at_where_they_mean_nothing() -> None:
+    held = job(metadata=noted(admission_gated_by="abc"))
+    assert paths(JOB, held) == [f"{NOTE}[{K}admission-gated-by]"]
+    assert paths(JOB, held, reads=stage(AdmissionGatedBy=False)) == []
+
+
+def test_an_elastic_job_can_not_ask_for_a_topology_level() -> None:
+    asks = {"template": {"metadata": noted(podset_required_topology="rack")}}
+    elastic = job(metadata=noted(elastic_job="true"), spec=asks)
+    found = paths(JOB, elastic, reads=stage(TopologyAwareScheduling=True))
+    assert found == [f"spec.template.metadata.annotations[{K}podset-required-topology]"]
+
+
+# Serving kinds
+
+
+def test_a_deployment_keeps_its_queue_once_a_replica_is_ready() -> None:
+    idle = of_kind("Deployment", "web")
+    ready = {**idle, "status": {"readyReplicas": 1}}
+    other = {"metadata": labelled(queue_name="z")}
+    assert paths(Deployments(), merge(idle, other), idle) == []
+    assert paths(Deployments(), merge(ready, other), ready) == [f"{LABEL}[{K}queue-name]"]
+    assert paths(Deployments(), merge(idle, {"metadata": labelled(queue_name=None)}), idle) == [
+        f"{LABEL}[{K}queue-name]"
+    ]
+
+
+def test_a_deployment_may_not_be_given_a_priority_class_once_a_replica_is_ready() -> None:
+    ready = {**of_kind("Deployment", "web"), "status": {"readyReplicas": 1}}
+    assert paths(Deployments(), merge(ready, {"metadata": labelled(priority_class="p")}), ready)
+
+
+def test_time_limits_are_not_looked_at_on_serving_kinds() -> None:
+    assert paths(Deployments(), of_kind("Deployment", "web", metadata=labelled(max_exec_time_seconds="0"))) == []
+
+
+def test_a_cron_job_is_checked_for_what_it_hands_down() -> None:
+    assert paths(CronJobs(), of_kind("CronJob", "c", "batch/v1", metadata=labelled(queue_name="Q_"))) == [
+        f"{LABEL}[{K}queue-name]"
+    ]
+
+
+# Pods
+
+
+def test_the_managed_label_has_one_value() -> None:
+    assert paths(PODS, pod(metadata=labelled(managed="no"))) == [f"{LABEL}[{K}managed]"]
+
+
+@pytest.mark.parametrize(
+    ("notes", "path"),
+    [
+        ({"pod_group_total_count": None}, f"{NOTE}[{K}pod-group-total-count]"),
+        ({"pod_group_total_count": "0"}, f"{NOTE}[{K}pod-group-total-count]"),
+        ({"pod_group_total_count": "x"}, f"{NOTE}[{K}pod-group-total-count]"),
+        ({"pod_group_name": None}, f"{LABEL}[{K}pod-group-name]"),
+        ({"pod_group_name": "G_"}, f"{NOTE}[{K}pod-group-name]"),
+        ({"prebuilt_workload_name": "w"}, f"{NOTE}[{K}prebuilt-workload-name]"),
+    ],
+)
+def test_a_group_needs_a_good_name_and_a_count(notes: dict[str, str | None], path: str) -> None:
+    assert paths(PODS, merge(member("a"), {"metadata": noted(**notes)})) == [path]
+
+
+def test_a_pod_stays_in_its_group_and_does_not_become_retriable_again() -> None:
+    old = gated(merge(member("a"), {"metadata": noted(retriable_in_group="false")}))
+    assert paths(PODS, merge(old, {"metadata": noted(pod_group_name="h")}), old) == [f"{NOTE}[{K}pod-group-name]"]
+    assert paths(PODS, merge(old, {"metadata": noted(retriable_in_group="true")}), old) == [
+        f"{NOTE}[{K}retriable-in-group]"
+    ]
+
+
+def test_a_gated_pod_may_change_its_queue_and_a_running_one_may_not() -> None:
+    other = {"metadata": labelled(queue_name="z")}
+    assert paths(PODS, merge(gated(pod()), other), gated(pod())) == []
+    assert paths(PODS, merge(running(pod()), other), running(pod())) == [f"{LABEL}[{K}queue-name]"]
+
+
+def test_a_managed_pod_of_a_managed_owner_gets_a_warning() -> None:
+    child = gated(pod(metadata=owned("Job", "j", "batch/v1")))
+    errors, warnings = validate_job(PODS, child, None, facts(has_owner_of_managed_kind=True))
+    assert errors == []
+    assert len(warnings) == 1
+    held = merge(child, {"metadata": noted(pod_suspending_parent="deployment")})
+    assert validate_job(PODS, held, held, facts(has_owner_of_managed_kind=True, is_new=False)) == ([], [])
+
+
+def test_what_pods_say_about_topology_is_checked_whatever_the_gate() -> None:
+    both = noted(podset_required_topology="rack", podset_preferred_topology="rack")
+    assert paths(PODS, pod(metadata=both)) == [NOTE]
+
+
+# Topology
+
+
+def template_paths(**notes: str) -> list[str]:
+    asks = job(spec={"parallelism": 4, "template": {"metadata": noted(**notes)}})
+    prefix = f"spec.template.metadata.annotations[{K}podset-"
+    return [path.removeprefix(prefix) for path in paths(JOB, asks, reads=stage(TopologyAwareScheduling=True))]
+
+
+@pytest.mark.parametrize(
+    ("notes", "wrong"),
+    [
+        ({"podset_required_topology": "not a label"}, ["required-topology]"]),
+        ({"podset_unconstrained_topology": "perhaps"}, ["unconstrained-topology]"]),
+        ({"podset_unconstrained_topology": "T"}, []),
+        ({"podset_slice_required_topology": "rack"}, ["slice-size]"]),
+        ({"podset_slice_required_topology": "rack", "podset_slice_size": "4"}, []),
+        ({"podset_slice_required_topology": "rack", "podset_slice_size": "5"}, ["slice-size]"]),
+        ({"podset_slice_required_topology": "rack", "podset_slice_size": "-1"}, ["slice-size]"]),
+        ({"podset_group_name": "g", "podset_required_topology": "rack"}, []),
+        ({"podset_group_name": "7", "podset_required_topology": "rack"}, ["group-name]"]),
+    ],
+)
+def test_topology_annotations_of_a_template(notes: dict[str, str], wrong: list[str]) -> None:
+    assert template_paths(**notes) == wrong
+
+
+@pytest.mark.parametrize(
+    ("layers", "wrong"),
+    [
+        ('[{"topology":"rack","size":4},{"topology":"host","size":2}]', []),
+        ('[{"topology":"rack","size":4},{"topology":"host","size":3}]', ["[1].size"]),
+        ('[{"topology":"rack","size":4},{"topology":"rack","size":2}]', ["[1].topology"]),
+        ('[{"topology":"rack","size":8}]', [""]),
+        ('[{"topology":"rack","size":0}]', ["[0].size"]),
+        ("[]", [""]),
+        ("rack", [""]),
+        ('[{"size":"x"}]', [""]),
+    ],
+)
+def test_layers_of_slices(layers: str, wrong: list[str]) -> None:
+    found = template_paths(podset_slice_required_topology_constraints=layers)
+    assert found == [f"slice-required-topology-constraints]{place}" for place in wrong]
+
+
+def place(name: str, count: int, **notes: str) -> TemplatePlace:
+    return TemplatePlace(noted(podset_group_name="g", **notes)["annotations"], ROOT / name, count)
+
+
+def test_two_pod_sets_stand_together_if_one_has_one_pod_and_both_want_the_same() -> None:
+    rack = {"podset_required_topology": "rack"}
+    leader, workers = place("leader", 1, **rack), place("workers", 3, **rack)
+    assert list(grouping_errors([leader, workers])) == []
+    assert len(list(grouping_errors([leader]))) == 1
+    assert len(list(grouping_errors([workers, workers]))) == 2
+    assert len(list(grouping_errors([leader, place("workers", 3, podset_preferred_topology="rack")]))) == 2
