@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Final
 
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.namespaces import LimitRange, Namespace
@@ -30,9 +31,14 @@ from kohort.engine.engine import Engine
 from kohort.engine.settings import Settings
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock
-from kohort.kube.events import EventRecorder
+from kohort.kube.events import EventLimits, EventRecorder
 from kohort.kube.informer import Informer, Informers
 from kohort.metrics.kueue import KueueMetrics
+
+EVENTS: Final = EventLimits(buffer=10_000, remembered=12_000)
+"""A burst of admissions is told in full, if a little later."""
+EVENTS_IN_FLIGHT: Final = 4
+"""Events of one controller that are on their way; they must not crowd out what matters more."""
 
 
 def always() -> bool:
@@ -65,13 +71,27 @@ class World:
         self.metrics = metrics
         self.leads = leads
         self.informers = Informers(self.client)
+        self._take_up_informers()
         self.engine = Engine(Settings.of(settings.configuration, settings.gates))
         self.known = KnownWorkloads(self.workloads)
         self.feed = Feed(self.engine, self.informers, self.known, self.clock)
         self._recorders: dict[str, EventRecorder] = {}
         self._writing: list[asyncio.Task[None]] = []
-        for kind in (Topology, WorkloadPriorityClass):
-            self.informers.of(kind)
+
+    def _take_up_informers(self) -> None:
+        """One for each kind; asked for so often that a lookup each time would tell."""
+        self.workloads: Informer[Workload] = self.informers.of(Workload)
+        """What the watch shows; `known` has what we wrote ourselves as well."""
+        self.cluster_queues: Informer[ClusterQueue] = self.informers.of(ClusterQueue)
+        self.local_queues: Informer[LocalQueue] = self.informers.of(LocalQueue)
+        self.cohorts: Informer[Cohort] = self.informers.of(Cohort)
+        self.flavors: Informer[ResourceFlavor] = self.informers.of(ResourceFlavor)
+        self.checks: Informer[AdmissionCheck] = self.informers.of(AdmissionCheck)
+        self.topologies: Informer[Topology] = self.informers.of(Topology)
+        self.priority_classes: Informer[WorkloadPriorityClass] = self.informers.of(WorkloadPriorityClass)
+        self.namespaces: Informer[Namespace] = self.informers.of(Namespace)
+        self.limit_ranges: Informer[LimitRange] = self.informers.of(LimitRange)
+        self.runtime_classes: Informer[RuntimeClass] = self.informers.of(RuntimeClass)
 
     def now(self) -> datetime:
         """The time of day, in UTC."""
@@ -81,9 +101,9 @@ class World:
         """The recorder of events that are told in the name of a controller; one for each name."""
         recorder = self._recorders.get(controller)
         if recorder is None:
-            recorder = EventRecorder(self.client, controller, f"{controller}-{self.settings.identity}")
+            recorder = EventRecorder(self.client, controller, f"{controller}-{self.settings.identity}", EVENTS)
             self._recorders[controller] = recorder
-            self._writing.append(asyncio.create_task(recorder.run()))
+            self._writing += [asyncio.create_task(recorder.run()) for _ in range(EVENTS_IN_FLIGHT)]
         return recorder
 
     async def stop(self) -> None:
@@ -94,61 +114,6 @@ class World:
         await asyncio.gather(*self._writing, return_exceptions=True)
         if self.leads():
             await asyncio.gather(*(recorder.flush() for recorder in self._recorders.values()))
-
-    @property
-    def workloads(self) -> Informer[Workload]:
-        """What the watch shows of Workloads; `known` has what we wrote ourselves as well."""
-        return self.informers.of(Workload)
-
-    @property
-    def cluster_queues(self) -> Informer[ClusterQueue]:
-        """The ClusterQueues."""
-        return self.informers.of(ClusterQueue)
-
-    @property
-    def local_queues(self) -> Informer[LocalQueue]:
-        """The LocalQueues."""
-        return self.informers.of(LocalQueue)
-
-    @property
-    def cohorts(self) -> Informer[Cohort]:
-        """The Cohorts."""
-        return self.informers.of(Cohort)
-
-    @property
-    def flavors(self) -> Informer[ResourceFlavor]:
-        """The ResourceFlavors."""
-        return self.informers.of(ResourceFlavor)
-
-    @property
-    def checks(self) -> Informer[AdmissionCheck]:
-        """The AdmissionChecks."""
-        return self.informers.of(AdmissionCheck)
-
-    @property
-    def topologies(self) -> Informer[Topology]:
-        """The Topologies."""
-        return self.informers.of(Topology)
-
-    @property
-    def priority_classes(self) -> Informer[WorkloadPriorityClass]:
-        """The WorkloadPriorityClasses."""
-        return self.informers.of(WorkloadPriorityClass)
-
-    @property
-    def namespaces(self) -> Informer[Namespace]:
-        """The namespaces."""
-        return self.informers.of(Namespace)
-
-    @property
-    def limit_ranges(self) -> Informer[LimitRange]:
-        """The LimitRanges."""
-        return self.informers.of(LimitRange)
-
-    @property
-    def runtime_classes(self) -> Informer[RuntimeClass]:
-        """The RuntimeClasses."""
-        return self.informers.of(RuntimeClass)
 
 
 @asynccontextmanager

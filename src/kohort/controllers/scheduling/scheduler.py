@@ -1,9 +1,11 @@
 """The scheduler: when something happened, and this replica leads and sees the server as it is, the engine has a turn.
 
-A turn awaits nothing. What it decides is handed to the writer, and the next turn may begin while that is being written.
+A turn awaits no write: what it decides is handed to the writer. It is cut into slices of some cycles each, so that
+watches and leases stay live however much there is to decide; what comes in between counts from the next cycle on.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -11,12 +13,18 @@ from typing import Final
 from kohort.controllers.scheduling.writer import MANAGER, USUAL_PACE, Pace, Writer
 from kohort.controllers.telling import tell
 from kohort.controllers.world import World
-from kohort.engine.decisions import Decision, Linger, Reserve
+from kohort.engine.decisions import Decision, Linger, Reserve, Wait
+from kohort.engine.engine import MOST_SCANS
 from kohort.engine.lifecycle.events import warning
+from kohort.engine.records import Key
 from kohort.kube.clock import within
 
 LONGEST_WAIT: Final = 60.0
 """Seconds after which a turn is due even if nobody said so."""
+SLICE: Final = 0.02
+"""Seconds of deciding before watches, writes and the lease have their time."""
+MOST_CYCLES: Final = 64
+"""The same as a number of cycles, where no time passes."""
 NOT_LEADING: Final = 1.0
 """Seconds between two looks at whether this replica leads."""
 
@@ -57,12 +65,30 @@ class Scheduler:
         await self._stirred.wait()
 
     async def _turn(self) -> None:
-        started = self._world.clock.now()
-        decisions = self._world.engine.schedule(self._world.now())
-        for decision in decisions:
-            self._take(decision)
-        self._measure(decisions, self._world.clock.now() - started)
-        await asyncio.sleep(0)
+        """Cycles until one decides nothing (SCH-302); between slices of them everybody else has his time."""
+        looks: Counter[Key] = Counter()
+        goes_on = True
+        while goes_on and self._world.leads() and self._world.feed.is_live:
+            goes_on = self._slice(looks)
+            await asyncio.sleep(0)
+        if goes_on:
+            self._stirred.set()
+
+    def _slice(self, looks: Counter[Key]) -> bool:
+        """Some cycles, for a short while; whether there may be more to decide."""
+        end = self._world.clock.now() + SLICE
+        for _ in range(MOST_CYCLES):
+            started = self._world.clock.now()
+            decisions = self._world.engine.run_cycle(self._world.now())
+            for decision in decisions:
+                self._take(decision)
+            now = self._world.clock.now()
+            self._measure(decisions, now - started)
+            if not decisions or _goes_round(decisions, looks):
+                return False
+            if now >= end:
+                break
+        return True
 
     def _take(self, decision: Decision) -> None:
         if not isinstance(decision, Linger):
@@ -78,6 +104,15 @@ class Scheduler:
         result = "success" if any(isinstance(each, Reserve) for each in decisions) else "inadmissible"
         self._world.metrics.admission_attempts_total.inc(result=result)
         self._world.metrics.admission_attempt_duration_seconds.observe(seconds, result=result)
+
+
+def _goes_round(decisions: list[Decision], looks: Counter[Key]) -> bool:
+    """Whether the same workloads are looked at again and again and nobody moves: a search that starts over."""
+    if any(not isinstance(each, Wait) for each in decisions):
+        looks.clear()
+        return False
+    looks.update(each.workload for each in decisions)
+    return max(looks[each.workload] for each in decisions) > MOST_SCANS
 
 
 @asynccontextmanager

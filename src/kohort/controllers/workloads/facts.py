@@ -1,10 +1,15 @@
 """What surrounds a Workload, gathered from the caches and the engine for `lifecycle.reconcile`."""
 
+from typing import Final
+
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.controllers.world import World
-from kohort.engine.lifecycle.facts import Facts, cluster_queue_facts, local_queue_facts, policies_of
+from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, cluster_queue_facts, local_queue_facts, policies_of
 from kohort.engine.lifecycle.reasons import MISCONFIGURED
 from kohort.engine.records import Key
+
+MOST_READ: Final = 10_000
+"""ClusterQueues whose facts are kept at hand."""
 
 
 class Surroundings:
@@ -14,6 +19,7 @@ class Surroundings:
         self._world = world
         self._gates = world.settings.gates
         self._policies = policies_of(world.settings.configuration, self._gates)
+        self._read: dict[str, tuple[ClusterQueue, ClusterQueueFacts]] = {}
 
     def facts(self, workload: Workload) -> Facts:
         """Everything about it as it is now."""
@@ -22,7 +28,7 @@ class Surroundings:
         problem, bypass = self._words_of_the_queue(workload)
         return Facts(
             local_queue=local_queue_facts(local_queue) if local_queue else None,
-            cluster_queue=cluster_queue_facts(queue) if queue else None,
+            cluster_queue=self._facts_of(queue) if queue else None,
             namespace_problem=problem,
             bypass_reason=bypass,
             policies=self._policies,
@@ -41,6 +47,15 @@ class Surroundings:
         local_queue = self.local_queue_of(workload)
         name = local_queue.spec.cluster_queue if local_queue else None
         return self._world.cluster_queues.cache.get(("", name)) if name else None
+
+    def _facts_of(self, queue: ClusterQueue) -> ClusterQueueFacts:
+        """Read once for all Workloads of a queue."""
+        known = self._read.get(queue.metadata.name)
+        if known is None or known[0] is not queue:
+            known = self._read[queue.metadata.name] = (queue, cluster_queue_facts(queue))
+            if len(self._read) > MOST_READ:
+                del self._read[next(iter(self._read))]
+        return known[1]
 
     def _words_of_the_queue(self, workload: Workload) -> tuple[str, str]:
         """Why it does not belong into the queue that it waits in (SCH-124), and for which equal one it stands back."""
