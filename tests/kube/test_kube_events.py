@@ -1,17 +1,21 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kohort.api.core.objects import ObjectReference
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.events import EventLimits, EventRecorder, Note
+from kohort.kube.transport import Request, Response
 from kube.fake_api import FakeApi
-from kube.faults import FaultyTransport, Refusal
+from kube.faults import Fault, FaultyTransport, Refusal
 
 JOB = ObjectReference(api_version="batch/v1", kind="Job", namespace="ns", name="train", uid="u1")
 ADMITTED = Note("Normal", "Admitted", "Admitted by ClusterQueue research")
@@ -120,6 +124,95 @@ async def test_a_note_is_cut_to_what_a_server_takes(desk: Desk) -> None:
     note = desk.events[0]["note"]
     assert len(note.encode()) <= 1024
     assert note.endswith("ü...")
+
+
+async def test_events_tell_the_time_at_which_they_happened_however_late_they_are_written(desk: Desk) -> None:
+    desk.network.go_down()
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(3)
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(1)
+    desk.network.come_up()
+    await desk.clock.advance(30)
+    (event,) = desk.events
+    assert event["eventTime"] == "2026-01-01T00:00:00.000000Z"
+    assert event["series"] == {"count": 2, "lastObservedTime": "2026-01-01T00:00:03.000000Z"}
+
+
+async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: Desk) -> None:
+    desk.network.next(Fault.LOST_ANSWER)
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(1)
+    desk.recorder.record(JOB, ADMITTED)
+    await desk.clock.advance(20)
+    (event,) = desk.events
+    assert event["series"]["count"] == 2
+
+
+class SlowApi(FakeApi):
+    """An API that takes a second for each write, and remembers how many it had at once."""
+
+    clock: VirtualClock
+    at_once = most = 0
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        self.at_once += 1
+        self.most = max(self.most, self.at_once)
+        await self.clock.sleep(1.0)
+        self.at_once -= 1
+        return await super().send(request, timeout)
+
+
+@dataclass
+class SlowDesk:
+    """A recorder whose server is slow."""
+
+    writers: int
+
+    def __post_init__(self) -> None:
+        self.clock = VirtualClock()
+        self.api = SlowApi()
+        self.api.clock = self.clock
+        limits = EventLimits(writers=self.writers)
+        self.recorder = EventRecorder(Client(self.api, clock=self.clock), "kohort.dev/manager", "manager-1", limits)
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        """Object and reason of each event, in the order in which they were stored."""
+        return [(event["regarding"]["name"], event["reason"]) for event in self.api.state("events").values()]
+
+
+def job(number: int) -> ObjectReference:
+    return ObjectReference(kind="Job", namespace="ns", name=f"job-{number}")
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=12), st.integers(1, 4))
+def test_events_are_written_side_by_side_and_in_order_for_each_object(objects: list[int], writers: int) -> None:
+    async def play() -> None:
+        desk = SlowDesk(writers)
+        for number, about in enumerate(objects):
+            desk.recorder.record(job(about), Note("Normal", f"R{number}", "text"))
+        running = asyncio.create_task(desk.recorder.run())
+        await desk.clock.advance(len(objects))
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        for about in set(objects):
+            expected = [f"R{number}" for number, each in enumerate(objects) if each == about]
+            assert [reason for name, reason in desk.told if name == f"job-{about}"] == expected
+        assert desk.api.most == min(writers, len(set(objects)))
+
+    asyncio.run(play())
+
+
+async def test_the_end_writes_side_by_side_and_counts_what_there_was_no_time_for() -> None:
+    desk = SlowDesk(writers=4)
+    for number in range(30):
+        desk.recorder.record(job(number), ADMITTED)
+    flushing = asyncio.create_task(desk.recorder.flush(5.0))
+    await desk.clock.advance(5)
+    await asyncio.wait_for(flushing, 1)
+    assert len(desk.told) in (16, 20)
+    assert desk.recorder.dropped == 30 - len(desk.told)
 
 
 async def test_at_the_end_everything_is_written(desk: Desk) -> None:

@@ -1,16 +1,20 @@
-"""Events for `kubectl describe`: recorded at once, written in the background, never in anybody's way.
+"""Events for `kubectl describe`: recorded at once, written in the background by a few writers, in order per object.
 
 The same event again becomes a series with a count; an object that talks too much is held back; a full buffer drops the
 newest and counts it. An event is a courtesy: it may get lost, and must cost the API server little.
 """
 
+import asyncio
 import logging
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, NamedTuple
 from uuid import uuid4
 
-from kohort.api.core.events import Event
+from msgspec import to_builtins
+
+from kohort.api.core.events import Event, EventSeries
 from kohort.api.core.objects import ObjectReference
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectMeta
@@ -47,6 +51,8 @@ class EventLimits:
     burst: int = 25
     """Events that an object may have at once; then one every `refill_seconds`."""
     refill_seconds: float = 60.0
+    writers: int = 4
+    """Objects whose events are written at a time."""
 
 
 USUAL_EVENTS = EventLimits()
@@ -63,8 +69,12 @@ class Note:
     """What was done; the reason where it is empty, since an API server wants one."""
 
 
+About = tuple[str, str, str, str]
+"""An object: kind, namespace, name, uid."""
+
+
 class _Sameness(NamedTuple):
-    regarding: tuple[str, str, str, str]
+    regarding: About
     note: Note
 
 
@@ -74,12 +84,20 @@ class _Series:
 
     regarding: ObjectReference
     note: Note
+    first: datetime
+    last: datetime
     seen: float
+    """The moment of the last, on the clock that never runs backwards."""
     count: int = 1
-    told: int = 0
-    """The count that the server knows."""
     written: float = float("-inf")
     key: ObjectKey | None = None
+    """What the event is called from its first writing on, so that a writing that was cut off is not done twice."""
+    is_created: bool = False
+
+    @property
+    def repetitions(self) -> EventSeries:
+        """How often it came, and when last."""
+        return EventSeries(count=self.count, last_observed_time=format_micro_time(self.last))
 
 
 class EventRecorder:
@@ -93,47 +111,82 @@ class EventRecorder:
         self._instance = instance
         self._limits = limits
         self._series: OrderedDict[_Sameness, _Series] = OrderedDict()
-        self._talk: OrderedDict[tuple[str, str, str, str], TokenBucket] = OrderedDict()
-        self._queue: WorkQueue[_Sameness] = WorkQueue(client.clock, "events")
+        self._talk: OrderedDict[About, TokenBucket] = OrderedDict()
+        self._due: dict[About, dict[_Sameness, _Series]] = {}
+        """What the server does not know yet, by object and in the order of its coming."""
+        self._unwritten = 0
+        self._queue: WorkQueue[About] = WorkQueue(client.clock, "events")
         self.dropped = 0
 
     def record(self, regarding: ObjectReference, note: Note) -> None:
         """Tell about an object; returns at once."""
         about = (regarding.kind, regarding.namespace, regarding.name, regarding.uid)
         same = _Sameness(about, note)
-        now = self._clock.now()
-        series = self._series.get(same)
-        if series is not None and now - series.seen <= self._limits.series_seconds:
+        now, wall = self._clock.now(), self._clock.wall()
+        series = self._known(same, now)
+        if series is not None:
             series.count += 1
-            series.seen = now
-            self._series.move_to_end(same)
+            series.seen, series.last = now, wall
         elif self._may_talk(about):
-            series = self._series[same] = _Series(regarding, note, now)
-            self._trim(self._series)
+            series = _Series(regarding, note, wall, wall, now)
         else:
             self._drop("too many events about one object")
             return
-        self._enqueue(same, series.written + self._limits.write_seconds - now)
+        self._series[same] = series
+        self._series.move_to_end(same)
+        self._trim(self._series)
+        self._enqueue(same, series)
 
     async def run(self) -> None:
         """Write what is recorded, until cancelled."""
-        while True:
-            same = await self._queue.get()
-            try:
-                await self._tell(same)
-            finally:
-                self._queue.done(same)
+        async with asyncio.TaskGroup() as writers:
+            for _ in range(self._limits.writers):
+                writers.create_task(self._write_on())
 
     async def flush(self, seconds: float = 5.0) -> None:
         """Write what the server does not know yet, as far as that goes in time; for the end of a process."""
-        try:
-            await within(self._clock, seconds, self._tell_all())
-        except TimeoutError:
-            self._drop("no time left at the end")
+        left = deque(self._due)
 
-    async def _tell_all(self) -> None:
-        for same in list(self._series):
-            await self._tell(same)
+        async def write() -> None:
+            while left:
+                about = left.popleft()
+                for same in list(self._due.get(about, ())):
+                    await self._tell(same)
+
+        async def write_all() -> None:
+            await asyncio.gather(*(write() for _ in range(self._limits.writers)))
+
+        try:
+            await within(self._clock, seconds, write_all())
+        except TimeoutError:
+            self._drop("no time left at the end", self._unwritten)
+
+    async def _write_on(self) -> None:
+        while True:
+            about = await self._queue.get()
+            try:
+                await self._tell_due(about)
+            finally:
+                self._queue.done(about)
+
+    async def _tell_due(self, about: About) -> None:
+        """Write the events about an object whose time has come; it comes back for the others."""
+        for same, series in list(self._due.get(about, {}).items()):
+            if self._wait_of(series) <= 0:
+                await self._tell(same)
+        waits = [self._wait_of(series) for series in self._due.get(about, {}).values()]
+        if waits:
+            self._queue.add_after(about, min(waits))
+
+    def _wait_of(self, series: _Series) -> float:
+        return series.written + self._limits.write_seconds - self._clock.now()
+
+    def _known(self, same: _Sameness, now: float) -> _Series | None:
+        """The event that this one repeats: one that is yet to be written, or came not too long ago."""
+        waiting = self._due.get(same.regarding, {}).get(same)
+        known = waiting or self._series.get(same)
+        recent = known is not None and now - known.seen <= self._limits.series_seconds
+        return known if waiting or recent else None
 
     def _may_talk(self, about: tuple[str, str, str, str]) -> bool:
         bucket = self._talk.get(about)
@@ -147,60 +200,87 @@ class EventRecorder:
         while len(remembered) > self._limits.remembered:
             remembered.popitem(last=False)
 
-    def _enqueue(self, same: _Sameness, wait: float) -> None:
-        if len(self._queue) + self._queue.delayed >= self._limits.buffer:
-            self._drop("the buffer is full")
-            return
-        self._queue.add_after(same, wait)
+    def _enqueue(self, same: _Sameness, series: _Series) -> None:
+        due = self._due.setdefault(same.regarding, {})
+        if same not in due:
+            if self._unwritten >= self._limits.buffer:
+                self._forget(same)
+                self._drop("the buffer is full")
+                return
+            due[same] = series
+            self._unwritten += 1
+        self._queue.add_after(same.regarding, self._wait_of(series))
 
-    def _drop(self, why: str) -> None:
-        self.dropped += 1
-        self._client.metrics.count("kube_events_dropped")
-        log.debug("an event is dropped: %s", why)
+    def _forget(self, same: _Sameness) -> None:
+        """An event waits no longer, because it is written or given up."""
+        due = self._due.get(same.regarding, {})
+        self._unwritten -= due.pop(same, None) is not None
+        if not due:
+            self._due.pop(same.regarding, None)
+
+    def _drop(self, why: str, number: int = 1) -> None:
+        self.dropped += number
+        for _ in range(number):
+            self._client.metrics.count("kube_events_dropped")
+        log.debug("%d events are dropped: %s", number, why)
 
     async def _tell(self, same: _Sameness) -> None:
-        series = self._series.get(same)
-        if series is None or series.told == series.count:
+        series = self._due.get(same.regarding, {}).get(same)
+        if series is None:
             return
         series.written = self._clock.now()
         telling = series.count
         try:
             await self._write(series)
-            series.told = telling
         except (KubeError, ApiError) as error:
             self._drop(str(error))
+            telling = series.count
+        if telling == series.count:
+            self._forget(same)
 
     async def _write(self, series: _Series) -> None:
-        if series.key is None:
+        if series.key is None or not series.is_created:
             await self._create(series)
-            return
-        observed = {"count": series.count, "lastObservedTime": self._now()}
+        else:
+            await self._repeat(series, series.key)
+
+    async def _repeat(self, series: _Series, key: ObjectKey) -> None:
         try:
-            await self._events.patch(series.key, MergePatch({"series": observed}))
+            await self._events.patch(key, MergePatch({"series": to_builtins(series.repetitions)}))
         except StatusError as error:
             if not error.is_not_found:
                 raise
+            series.key = None
             await self._create(series)
 
     async def _create(self, series: _Series) -> None:
-        namespace = series.regarding.namespace or "default"
-        name = f"{series.regarding.name[: LONGEST_NAME - 17]}.{uuid4().hex[:16]}"
+        key = series.key = series.key or _new_key(series.regarding)
         event = Event(
-            metadata=ObjectMeta(name=name, namespace=namespace),
+            metadata=ObjectMeta(name=key.name, namespace=key.namespace),
             regarding=series.regarding,
             type=series.note.type,
             reason=series.note.reason,
             action=series.note.action or series.note.reason,
             note=_cut(series.note.message),
-            event_time=self._now(),
+            event_time=format_micro_time(series.first),
+            series=series.repetitions if series.count > 1 else None,
             reporting_controller=self._controller,
             reporting_instance=self._instance,
         )
-        await self._events.create(event)
-        series.key = ObjectKey(namespace, name)
+        try:
+            await self._events.create(event)
+        except StatusError as error:
+            if not error.is_already_exists:
+                raise
+            # Its answer was lost before; what came meanwhile is still to be told.
+            if series.count > 1:
+                await self._repeat(series, key)
+        series.is_created = True
 
-    def _now(self) -> str:
-        return format_micro_time(self._clock.wall())
+
+def _new_key(regarding: ObjectReference) -> ObjectKey:
+    name = f"{regarding.name[: LONGEST_NAME - 17]}.{uuid4().hex[:16]}"
+    return ObjectKey(regarding.namespace or "default", name)
 
 
 def _cut(text: str) -> str:

@@ -30,10 +30,9 @@ log = logging.getLogger(__name__)
 SLICE: Final = 16
 """Pods placed before everybody else gets a turn of the loop."""
 LONGEST_SLEEP: Final = 30.0
-EVENT_WRITERS: Final = 8
-"""Fewer than bind: in a rush pods get their nodes first, and their events a little later."""
-EVENTS: Final = EventLimits(buffer=32768, remembered=32768)
-"""Many pods get their node within seconds, and each has an event to tell."""
+EVENTS: Final = EventLimits(buffer=32768, remembered=32768, writers=16)
+"""Many pods get their node within seconds, and each has an event to tell. Far fewer write events than bind: in a rush
+pods get their nodes first, and their events a little later."""
 _INSTANCE: Final = "kohort"
 
 
@@ -64,7 +63,7 @@ class Scheduler:
         self._informers.start()
         self._writes.start()
         self._binder.start()
-        self._tasks = [asyncio.create_task(self._recorder.run()) for _ in range(EVENT_WRITERS)]
+        self._tasks = [asyncio.create_task(self._recorder.run())]
         self._tasks.append(asyncio.create_task(self._run()))
 
     async def stop(self) -> None:
