@@ -21,7 +21,7 @@ from kohort.kube import client as kube
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
 from kohort.webhooks.kueue import kueue_judges
-from kohort.webhooks.running import answering, certified
+from kohort.webhooks.running import answering, certified, own_name
 from webhooks.planes import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, configured, outside, until
 from webhooks.replaying import WRITES, Door, expected, outcome
 
@@ -59,7 +59,7 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     found = Served(client, door)
     try:
         async with (
-            certified(manager, configuration, outside(configuration)) as certificates,
+            certified(manager, configuration, outside(configuration, await own_name(manager))) as certificates,
             answering(configuration, certificates, door.guarding(kueue_judges(DEFAULT_GATES))),
         ):
             await until(lambda: _is_heard(found))
@@ -86,3 +86,16 @@ async def _is_heard(served: Served) -> bool:
 async def test_the_webhooks_say_what_the_functions_say(served: Served, write: Write) -> None:
     """API-9, API-73, API-95."""
     assert await outcome(served.ask, served.door, write) == expected(write)
+
+
+async def test_the_managers_own_status_writes_do_not_come_back_to_it(served: Served) -> None:
+    place = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+    workload = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "own"}, "spec": {}}
+    reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}
+    refused = {"status": {"conditions": [{**reserved, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+    assert (await served.ask("POST", place, workload, {}))[0] == 201
+    codes = [
+        (await asyncio.to_thread(served.client.patch, f"{place}/own/status", refused, **query)).code
+        for query in ({}, {"fieldManager": "kubectl-edit"}, {"fieldManager": "kueue-admission"})
+    ]
+    assert codes == [403, 403, 200]

@@ -17,7 +17,7 @@ from kohort.api.gates import DEFAULT_GATES
 from kohort.embedded.auth.users import User
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock, SystemClock
-from kohort.webhooks.configurations import AtUrl
+from kohort.webhooks.configurations import AtUrl, Manager
 from kohort.webhooks.injecting import Wiring
 from kohort.webhooks.kueue import kueue_judges
 from kohort.webhooks.registrations import KUEUE
@@ -48,9 +48,9 @@ def configured() -> Configuration:
     return replace(usual, webhook=replace(usual.webhook, host=HOST, port=free_port()))
 
 
-def outside(configuration: Configuration) -> Wiring:
+def outside(configuration: Configuration, user: str = "") -> Wiring:
     """A manager outside the cluster."""
-    return Wiring(AtUrl(f"https://{HOST}:{configuration.webhook.port}"), NAMESPACE, KUEUE)
+    return Wiring(Manager(AtUrl(f"https://{HOST}:{configuration.webhook.port}"), NAMESPACE, user), KUEUE)
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
@@ -97,11 +97,11 @@ class Webhooked:
 
 
 @asynccontextmanager
-async def webhooks_on(cluster: Cluster, clock: Clock | None = None) -> AsyncIterator[Webhooked]:
-    """Webhooks that answer, and that the server trusts."""
+async def webhooks_on(cluster: Cluster, clock: Clock | None = None, user: str = "") -> AsyncIterator[Webhooked]:
+    """Webhooks that answer, and that the server trusts; a manager of this name is not asked about its own writes."""
     configuration, door = configured(), Door()
     async with (
-        certified(client_of(cluster, clock), configuration, outside(configuration)) as certificates,
+        certified(client_of(cluster, clock), configuration, outside(configuration, user)) as certificates,
         answering(configuration, certificates, door.guarding(kueue_judges(DEFAULT_GATES))) as server,
     ):
         await until(lambda: is_wired(cluster))

@@ -19,10 +19,10 @@ from kohort.kube.certificates import AUTHORITY_LIFE
 from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import ConfigError, KubeError
 from kohort.webhooks.certificates import SETTLING, new_certificates, to_secret
-from kohort.webhooks.configurations import AtUrl, InCluster, at_url, configuration
+from kohort.webhooks.configurations import AtUrl, InCluster, Manager, at_url, configuration
 from kohort.webhooks.injecting import Wiring
 from kohort.webhooks.registrations import KUEUE, Act, job_registrations
-from kohort.webhooks.running import VISIBILITY_SERVICE, Certified, answering, certified
+from kohort.webhooks.running import VISIBILITY_SERVICE, Certified, answering, certified, own_name
 from webhooks.planes import (
     DEFINITIONS,
     MUTATING,
@@ -40,7 +40,7 @@ from webhooks.planes import (
 
 Json = Any
 SERVICE = InCluster(NAMESPACE, "kueue-webhook-service")
-INSIDE = Wiring(SERVICE, NAMESPACE, KUEUE, InCluster(NAMESPACE, VISIBILITY_SERVICE))
+INSIDE = Wiring(Manager(SERVICE, NAMESPACE), KUEUE, InCluster(NAMESPACE, VISIBILITY_SERVICE))
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
 SERVICES = ("kueue-webhook-service", "kueue-visibility-server", "kueue-controller-manager-metrics-service")
 API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta2.visibility.kueue.x-k8s.io"
@@ -69,7 +69,7 @@ def bundles(found: Json) -> set[str]:
 
 def test_the_webhooks_are_registered_as_kueue_registers_them() -> None:
     """API-95."""
-    found = configuration(Act.VALIDATE, KUEUE, SERVICE, NAMESPACE)
+    found = configuration(Act.VALIDATE, KUEUE, INSIDE.manager)
     by_name = {each["name"]: each for each in found["webhooks"]}
     assert set(by_name) == {f"v{kind}.kb.io" for kind in ("clusterqueue", "cohort", "resourceflavor", "workload")}
     assert by_name["vworkload.kb.io"]["rules"][0]["resources"] == ["workloads", "workloads/status"]
@@ -82,7 +82,7 @@ def test_the_webhooks_are_registered_as_kueue_registers_them() -> None:
 def test_webhooks_of_jobs_spare_the_system_and_the_manager() -> None:
     """API-96, JOB-76."""
     jobs = (*job_registrations("batch/job", JOB, ("CREATE",)), *job_registrations("pod", POD, ("CREATE",)))
-    found = configuration(Act.MUTATE, jobs, SERVICE, "elsewhere")
+    found = configuration(Act.MUTATE, jobs, Manager(SERVICE, "elsewhere"))
     assert [each["name"] for each in found["webhooks"]] == ["mjob.kb.io", "mpod.kb.io"]
     assert found["webhooks"][1]["clientConfig"]["service"]["path"] == "/mutate--v1-pod"
     (requirement,) = found["webhooks"][0]["namespaceSelector"]["matchExpressions"]
@@ -112,7 +112,7 @@ async def inside(cluster: Cluster) -> AsyncIterator[Certified]:
 async def test_whatever_names_our_services_gets_our_bundle() -> None:
     async with kueue_cluster() as cluster:
         for act in Act:
-            await cluster.create(configuration(act, KUEUE, SERVICE, NAMESPACE))
+            await cluster.create(configuration(act, KUEUE, INSIDE.manager))
         await cluster.create(api_service())
         async with inside(cluster) as found:
             bundle = b64encode(found.bundle).decode()
@@ -130,8 +130,8 @@ async def test_whatever_names_our_services_gets_our_bundle() -> None:
 
 async def test_what_belongs_to_others_is_left_alone() -> None:
     async with bare_cluster() as cluster:
-        theirs = configuration(Act.VALIDATE, KUEUE, InCluster("theirs", "hooks"), NAMESPACE)
-        ours = configuration(Act.MUTATE, KUEUE, SERVICE, NAMESPACE)
+        theirs = configuration(Act.VALIDATE, KUEUE, Manager(InCluster("theirs", "hooks"), NAMESPACE))
+        ours = configuration(Act.MUTATE, KUEUE, INSIDE.manager)
         before = await cluster.create({**theirs, "metadata": {"name": "theirs"}})
         await cluster.create(ours)
         async with inside(cluster):
@@ -146,7 +146,7 @@ async def _is_trusted(cluster: Cluster, path: str, name: str) -> bool:
 
 async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
     async with bare_cluster() as cluster:
-        wanted = configuration(Act.VALIDATE, KUEUE, SERVICE, NAMESPACE)
+        wanted = configuration(Act.VALIDATE, KUEUE, INSIDE.manager)
         name = wanted["metadata"]["name"]
         async with inside(cluster):
             for _ in range(2):
@@ -158,7 +158,7 @@ async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
 async def test_an_api_that_is_not_to_be_verified_stays_so() -> None:
     async with bare_cluster() as cluster:
         await cluster.create(api_service(insecureSkipTLSVerify=True))
-        ours = configuration(Act.MUTATE, KUEUE, SERVICE, NAMESPACE)
+        ours = configuration(Act.MUTATE, KUEUE, INSIDE.manager)
         await cluster.create(ours)
         async with inside(cluster):
             await until(lambda: _is_trusted(cluster, MUTATING, ours["metadata"]["name"]))
@@ -194,7 +194,7 @@ async def test_writes_fail_while_nobody_answers() -> None:
         cluster = found.cluster
         assert (await cluster.try_create(flavor("while-there"), dryRun="All")).status == 201
         nobody = AtUrl("https://127.0.0.1:1")
-        lonely = configuration(Act.MUTATE, KUEUE, nobody, NAMESPACE)
+        lonely = configuration(Act.MUTATE, KUEUE, Manager(nobody, NAMESPACE))
         await cluster.create({**lonely, "metadata": {"name": "lonely"}})
         reply = await cluster.try_create(flavor("while-away"))
         assert reply.status == 500
@@ -225,6 +225,21 @@ async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_p
             async with certified(client_of(cluster), settings, INSIDE):
                 pass
     assert str(caught.value) == f"{tmp_path}: tls.crt and tls.key are no matching PEM pair: replace both"
+
+
+# Its own writes
+
+
+async def test_what_a_person_writes_under_the_managers_name_is_checked() -> None:
+    """The embedded server does not tell the field manager; the other half is tested on a real one."""
+    workload = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": "w"}, "spec": {}}
+    path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/w/status"
+    reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": ""}
+    refused = {"status": {"conditions": [{**reserved, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
+    async with kueue_cluster() as cluster, webhooks_on(cluster, user=await own_name(client_of(cluster))):
+        await cluster.create(workload)
+        assert (await cluster.merge(path, refused)).status == 403
+        assert (await cluster.merge(path, refused, fieldManager="kubectl-edit")).status == 403
 
 
 # Rotation

@@ -6,6 +6,7 @@ A manager in the cluster is reached by its Service; one outside by a URL. `insta
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from json import dumps
 from urllib.parse import urlsplit
 
 from kohort.api.codec import Json
@@ -67,6 +68,16 @@ class AtUrl:
 Place = InCluster | AtUrl
 
 
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """Where the manager is reached, where it lives, and as whom it writes."""
+
+    place: Place
+    namespace: str
+    user: str = ""
+    """Its name to the API server, whose own status writes need no second look; empty has them all checked."""
+
+
 def at_url(text: str) -> AtUrl:
     """The place that a user names; raises ConfigError."""
     try:
@@ -89,27 +100,23 @@ def trusting(client_config: Json, bundle: bytes) -> Json:
     return {**client_config, "caBundle": b64encode(bundle).decode()} if bundle else client_config
 
 
-def configuration(
-    act: Act, registrations: Iterable[Registration], place: Place, namespace: str, bundle: bytes = b""
-) -> Json:
-    """One of the two webhook configurations; the namespace is the manager's own (API-95, API-96)."""
+def configuration(act: Act, registrations: Iterable[Registration], manager: Manager, bundle: bytes = b"") -> Json:
+    """One of the two webhook configurations (API-95, API-96)."""
     resource = CONFIGURATIONS[act]
     return {
         "apiVersion": resource.api_version,
         "kind": resource.kind,
         "metadata": {"name": NAMES[act]},
-        "webhooks": webhooks(acting(registrations, act), place, namespace, bundle),
+        "webhooks": webhooks(acting(registrations, act), manager, bundle),
     }
 
 
-def webhooks(
-    registrations: Sequence[Registration], place: Place, namespace: str, bundle: bytes = b""
-) -> list[dict[str, Json]]:
+def webhooks(registrations: Sequence[Registration], manager: Manager, bundle: bytes = b"") -> list[dict[str, Json]]:
     """The entries of a configuration; every default that a server would fill in is said, but those of selectors."""
-    return [_webhook(each, trusting(place.client_config(each.path), bundle), namespace) for each in registrations]
+    return [_webhook(each, manager, bundle) for each in registrations]
 
 
-def _webhook(registration: Registration, client_config: Json, namespace: str) -> dict[str, Json]:
+def _webhook(registration: Registration, manager: Manager, bundle: bytes) -> dict[str, Json]:
     resource = registration.resource
     rule = {
         "apiGroups": [resource.group],
@@ -120,15 +127,32 @@ def _webhook(registration: Registration, client_config: Json, namespace: str) ->
     }
     return {
         "name": registration.name,
-        "clientConfig": client_config,
+        "clientConfig": trusting(manager.place.client_config(registration.path), bundle),
         "rules": [rule],
         "admissionReviewVersions": ["v1"],
         "failurePolicy": "Fail",
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "timeoutSeconds": 10,
-        **({"namespaceSelector": _all_but_system(namespace)} if registration.framework else {}),
+        **({"namespaceSelector": _all_but_system(manager.namespace)} if registration.framework else {}),
+        **({"matchConditions": [_not_its_own(manager.user)]} if manager.user and registration.subresources else {}),
     }
+
+
+def _not_its_own(user: str) -> Json:
+    """Keep the manager's status writes from coming back to it: they are most of all, and made by the same rules.
+
+    The field manager tells them from what a person writes under the same name.
+    """
+    parts = (
+        "has(request.subResource)",
+        'request.subResource == "status"',
+        f"request.userInfo.username == {dumps(user)}",
+        "request.options != null",
+        "has(request.options.fieldManager)",
+        'request.options.fieldManager.startsWith("kueue-")',
+    )
+    return {"name": "not-written-by-the-manager", "expression": f"!({' && '.join(parts)})"}
 
 
 def _all_but_system(namespace: str) -> Json:

@@ -13,7 +13,7 @@ from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.informer import Informer, Informers
 from kohort.kube.options import WriteOptions
 from kohort.kube.patches import MergePatch
-from kohort.webhooks.configurations import CONFIGURATIONS, InCluster, Place
+from kohort.webhooks.configurations import CONFIGURATIONS, InCluster, Manager
 from kohort.webhooks.registrations import Act, Registration
 from kohort.webhooks.targets import (
     API_SERVICES,
@@ -38,8 +38,7 @@ Mend = Callable[[Object, Trust], Patch | None]
 class Wiring:
     """Where our servers are, and what is registered."""
 
-    place: Place
-    namespace: str
+    manager: Manager
     registrations: Sequence[Registration]
     aggregated: InCluster | None = None
     """The Service of the aggregated API."""
@@ -50,7 +49,7 @@ class Injector:
 
     def __init__(self, client: Client, informers: Informers, wiring: Wiring) -> None:
         self._client = client
-        self._trust = Trust(wiring.place, wiring.registrations, wiring.namespace, b"")
+        self._trust = Trust(wiring.manager, wiring.registrations, b"")
         self._configurations = {act: informers.of(resource) for act, resource in CONFIGURATIONS.items()}
         self._followed: list[tuple[Informer[Any], Mend]] = [
             *((informer, _configuration(act)) for act, informer in self._configurations.items()),

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from kohort.api.config.common import Tls
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.reviews import SelfSubjectReview
 from kohort.api.core.settings import Secret
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller, Requeue
+from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informers
 from kohort.kube.kinds import ObjectKey, typed
 from kohort.kube.options import Scope
@@ -28,6 +30,17 @@ VISIBILITY_SERVICE = "kueue-visibility-server"
 METRICS_SERVICE = "kueue-controller-manager-metrics-service"
 _ONLY = "certificates"
 """The one key of the controller: everything is looked at together."""
+
+
+async def own_name(client: Client) -> str:
+    """As whom the API server knows us; empty where it does not say."""
+    try:
+        answer = await client.of(SelfSubjectReview).create(SelfSubjectReview())
+    except StatusError as error:
+        if error.code in (403, 404):
+            return ""
+        raise
+    return answer.status.user_info.username
 
 
 class Certified:
@@ -101,15 +114,16 @@ def _source(client: Client, configuration: Configuration, wiring: Wiring) -> Sou
     management = configuration.internal_cert_management
     if not management.enable:
         return MountedSource(Path(configuration.webhook.cert_dir))
-    key = ObjectKey(wiring.namespace, management.webhook_secret_name)
+    key = ObjectKey(wiring.manager.namespace, management.webhook_secret_name)
     return SecretSource(client, key, _hosts(wiring))
 
 
 def _hosts(wiring: Wiring) -> tuple[str, ...]:
     """Every name under which a server of the manager is known: they all show one certificate."""
-    others = [InCluster(wiring.namespace, METRICS_SERVICE), *([wiring.aggregated] if wiring.aggregated else [])]
-    inside = () if isinstance(wiring.place, AtUrl) else (host for each in others for host in each.hosts)
-    return (*wiring.place.hosts, *inside)
+    place, namespace = wiring.manager.place, wiring.manager.namespace
+    others = [InCluster(namespace, METRICS_SERVICE), *([wiring.aggregated] if wiring.aggregated else [])]
+    inside = () if isinstance(place, AtUrl) else (host for each in others for host in each.hosts)
+    return (*place.hosts, *inside)
 
 
 @asynccontextmanager

@@ -17,7 +17,7 @@ from kohort.webhooks.configurations import (
     NAMES,
     AtUrl,
     InCluster,
-    Place,
+    Manager,
     configuration,
     conversion_config,
     trusting,
@@ -38,9 +38,8 @@ API_SERVICES = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservic
 class Trust:
     """Where our webhooks are, which there are, and by what they are verified."""
 
-    place: Place
+    manager: Manager
     registrations: Sequence[Registration]
-    namespace: str
     bundle: bytes
 
 
@@ -60,11 +59,11 @@ class LeanKind(JsonKind):
 def configuration_patch(act: Act, found: Object, trust: Trust) -> Patch | None:
     """What a webhook configuration lacks; None where nothing."""
     entries = found.get("webhooks") or []
-    if isinstance(trust.place, AtUrl):
-        ours = webhooks(acting(trust.registrations, act), trust.place, trust.namespace, trust.bundle)
+    place = trust.manager.place
+    if isinstance(place, AtUrl):
+        ours = webhooks(acting(trust.registrations, act), trust.manager, trust.bundle)
         is_ours = found["metadata"]["name"] == NAMES[act]
         return {"webhooks": ours} if is_ours and not _states(entries, ours) else None
-    place = trust.place
     mended = [_mended(each, place, trust.bundle) for each in entries]
     return {"webhooks": mended} if mended != entries else None
 
@@ -91,10 +90,10 @@ def _leads_to(holder: Object, place: InCluster) -> bool:
 
 def missing_configurations(names: frozenset[str], trust: Trust) -> list[tuple[Act, Object]]:
     """The configurations that a manager outside has to create, given those that are there."""
-    if not isinstance(trust.place, AtUrl):
+    if not isinstance(trust.manager.place, AtUrl):
         return []
     return [
-        (act, configuration(act, trust.registrations, trust.place, trust.namespace, trust.bundle))
+        (act, configuration(act, trust.registrations, trust.manager, trust.bundle))
         for act in CONFIGURATIONS
         if NAMES[act] not in names
     ]
@@ -104,9 +103,10 @@ def definition_patch(found: Object, trust: Trust) -> Patch | None:
     """What the conversion of a definition lacks; None where nothing."""
     conversion = found["spec"].get("conversion") or {}
     client_config = (conversion.get("webhook") or {}).get("clientConfig") or {}
-    if isinstance(trust.place, AtUrl):
-        return _pointed_patch(found, client_config, conversion_config(trust.place, trust.bundle))
-    if not _leads_to(client_config, trust.place):
+    place = trust.manager.place
+    if isinstance(place, AtUrl):
+        return _pointed_patch(found, client_config, conversion_config(place, trust.bundle))
+    if not _leads_to(client_config, place):
         return None
     wanted = trusting(client_config, trust.bundle)
     return _conversion(wanted) if wanted != client_config else None
