@@ -1,6 +1,7 @@
 """The owner that is queued in a job's place: the topmost one on the way up that qualifies (JOB-3)."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from kohort.jobs.effects import Object, tell
 from kohort.jobs.errors import RetryError
@@ -27,7 +28,7 @@ async def managed_ancestor(obj: Object, registry: Registry, fetch: Fetch, *, wit
         if _qualifies(owner, registry, without_queue_name=without_queue_name):
             found = owner
         current = owner
-    if controller_owner(current) is None:
+    if _known_reference(current, registry) is None:
         return found
     why = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}"
     raise RetryError(why, (tell(obj, "JobNestingTooDeep", why, "Warning"),))
@@ -35,14 +36,22 @@ async def managed_ancestor(obj: Object, registry: Registry, fetch: Fetch, *, wit
 
 async def _owner(obj: Object, registry: Registry, fetch: Fetch) -> Object | None:
     """The controller of an object, if its kind is known and it is still that life of it."""
-    reference = controller_owner(obj)
-    if reference is None or not registry.is_known(group_kind(reference["apiVersion"], reference["kind"])):
+    reference = _known_reference(obj, registry)
+    if reference is None:
         return None
     namespace = metadata(obj).get("namespace", "")
     owner = await fetch(reference["apiVersion"], reference["kind"], namespace, reference["name"])
     if owner is None:
         raise RetryError(f"workload owner not found: {reference['kind']} {namespace}/{reference['name']}")
     return owner if uid(owner) == reference.get("uid") else None
+
+
+def _known_reference(obj: Object, registry: Registry) -> Mapping[str, Any] | None:
+    """The reference to an object's controller, if it leads to a kind that may be walked to."""
+    reference = controller_owner(obj)
+    if reference is None or not registry.is_known(group_kind(reference["apiVersion"], reference["kind"])):
+        return None
+    return reference
 
 
 def _qualifies(owner: Object, registry: Registry, *, without_queue_name: bool) -> bool:

@@ -152,6 +152,8 @@ class Framework(ABC):
     indexes: ClassVar[Mapping[str, IndexValues]] = {}
     """Further ways to find objects of the kind, for `Reads.find`."""
     watches: ClassVar[tuple[Watch, ...]] = ()
+    planners: ClassVar[tuple["Framework", ...]] = ()
+    """Further controllers that work where the framework does (JOB-92); see `kohort.jobs.planners`."""
 
     # Which object
 

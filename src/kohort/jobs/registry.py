@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.v1beta2 import Configuration
 from kohort.jobs.contract import Framework
 from kohort.jobs.errors import JobError
@@ -78,13 +79,21 @@ class Registry:
 def registry_of(configuration: Configuration, frameworks: Iterable[Framework]) -> Registry:
     """The frameworks at work under a configuration; raises RegistryError (JOB-92, JOB-95)."""
     by_name = _by_name(frameworks)
-    configured = frozenset(configuration.integrations.frameworks)
-    unknown = sorted(configured - by_name.keys())
-    if unknown:
-        known = ", ".join(sorted(by_name))
-        raise RegistryError(f"integrations.frameworks: {unknown[0]!r} is no framework; known are {known}")
+    configured = _found(configuration.integrations.frameworks, by_name)
     external = frozenset(map(_external_kind, configuration.integrations.external_frameworks))
     return Registry(by_name, configured | _implied(by_name, configured), configured, external)
+
+
+def _found(names: Iterable[str], by_name: Mapping[str, Framework]) -> frozenset[str]:
+    """The configured frameworks that there are; a name of Kueue's that has none here yet is no error, only told."""
+    for name in names:
+        if name in by_name:
+            continue
+        if name not in BUILT_IN_FRAMEWORKS:
+            known = ", ".join(sorted(by_name))
+            raise RegistryError(f"integrations.frameworks: {name!r} is no framework; known are {known}")
+        log.warning("framework %s is not available in this version: its jobs are not queued", name)
+    return frozenset(names) & by_name.keys()
 
 
 def plugins() -> list[Framework]:
@@ -114,7 +123,7 @@ def _by_name(frameworks: Iterable[Framework]) -> dict[str, Framework]:
 
 
 def _implied(by_name: Mapping[str, Framework], configured: Iterable[str]) -> frozenset[str]:
-    return frozenset(name for each in configured for name in by_name[each].implies)
+    return frozenset(name for each in configured for name in by_name[each].implies if name in by_name)
 
 
 def _kind_of(framework: Framework) -> GroupKind:

@@ -10,6 +10,7 @@ from kohort.api.resource import Resource
 from kohort.controllers.world import World
 from kohort.jobs.contract import Framework
 from kohort.jobs.expectations import Expectations
+from kohort.jobs.planners import Planner, PlannerReconciler
 from kohort.jobs.reading import WorldReads
 from kohort.jobs.reconciler import JobReconciler
 from kohort.jobs.registry import Registry
@@ -45,8 +46,9 @@ class _Crew:
         self._ungater = Ungater(world)
         self._ungater.start()
         self._working: list[JobReconciler] = []
-        reconciled = (each for each in registry.at_work() if each.is_reconciled)
-        self._waiting = [asyncio.create_task(self._begin(each)) for each in reconciled]
+        found = [each for framework in registry.at_work() for each in (framework, *framework.planners)]
+        wanted = (each for each in found if each.is_reconciled or isinstance(each, Planner))
+        self._waiting = [asyncio.create_task(self._begin(each)) for each in wanted]
 
     async def stop(self) -> None:
         """Come to the end of what has begun."""
@@ -62,9 +64,14 @@ class _Crew:
             wait = ASKING.steady(failures)
             log.info("%s waits: the server has no %s; next look in %g s", framework.name, framework.resource.kind, wait)
             await self._world.clock.sleep(wait)
-        reconciler = JobReconciler(self._world, self._registry, framework, self._reads, self._expectations)
+        reconciler = self._reconciler(framework)
         self._working.append(reconciler)
         reconciler.start()
+
+    def _reconciler(self, framework: Framework) -> JobReconciler:
+        if isinstance(framework, Planner):
+            return PlannerReconciler(self._world, self._registry, framework, self._reads, self._expectations)
+        return JobReconciler(self._world, self._registry, framework, self._reads, self._expectations)
 
 
 async def serves(client: Client, resource: Resource) -> bool:

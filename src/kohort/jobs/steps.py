@@ -30,12 +30,12 @@ from kohort.engine.lifecycle.states import (
     with_condition,
 )
 from kohort.jobs.contract import Composable, Stop, StopReason
-from kohort.jobs.effects import CreateWorkload, DeleteObject, PatchObject
+from kohort.jobs.effects import CreateWorkload, DeleteObject, PatchObject, tell
 from kohort.jobs.errors import PermanentError, RetryError
 from kohort.jobs.infos import admitted_infos
-from kohort.jobs.keys import MULTIKUEUE_CONTROLLER
+from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, QUEUE_NAME_LABEL
 from kohort.jobs.matching import find_match, find_prebuilt, fresh_workload, name_of
-from kohort.jobs.objects import prebuilt_name, queue_name
+from kohort.jobs.objects import annotations, prebuilt_name, queue_name
 from kohort.jobs.passes import (
     DONE,
     PODS_READY_MANAGER,
@@ -49,6 +49,7 @@ from kohort.kube.options import Deletion
 
 FAILED_TO_START = "FailedToStart"
 SUCCEEDED, FAILED = "Succeeded", "Failed"
+QUEUE_NAME_ANNOTATION = f"The queue is named by annotation {QUEUE_NAME_LABEL}, as older guides do; use a label instead"
 
 Step = Callable[[Pass], End | None]
 
@@ -151,6 +152,8 @@ def make_workload(this: Pass) -> End | None:
     workload = _new_workload(this)
     this.effects.append(CreateWorkload(workload, this.obj))
     this.tell("CreatedWorkload", f"Created Workload: {name_of(workload)}")
+    if QUEUE_NAME_LABEL in annotations(this.obj):
+        this.effects.append(tell(this.obj, "QueueNameAnnotation", QUEUE_NAME_ANNOTATION, "Warning"))
     return DONE
 
 

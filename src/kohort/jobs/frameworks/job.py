@@ -38,6 +38,7 @@ class BatchJob(Framework):
     is_elastic: ClassVar[bool] = True
     supports_prebuilt: ClassVar[bool] = True
     follows_owner: ClassVar[bool] = True
+    implies: ClassVar[tuple[str, ...]] = ("batch/cronjob",)
     managed_by: ClassVar[ManagedBy | None] = ManagedBy(("spec", "managedBy"), "kubernetes.io/job-controller")
 
     def is_suspended(self, obj: Object) -> bool:

@@ -1,0 +1,195 @@
+"""The conformance kit (JOB-235): what must hold of every framework, tried on objects that its author gives.
+
+A test calls `check_framework(framework, samples, reads)`; what does not hold is raised as one AssertionError that
+names it. Nothing here needs a test library, so that plugins can use it in theirs.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+from kohort.api.names import check_label
+from kohort.jobs.building import stored
+from kohort.jobs.contract import Composable, Framework, Reads
+from kohort.jobs.effects import Object
+from kohort.jobs.errors import PermanentError
+from kohort.jobs.normalising import containers_of, tolerations_of
+from kohort.jobs.podsets import PodSet, PodSetInfo, info_of, merge_info
+
+MOST_POD_SETS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Objects of one framework in the states of their lives."""
+
+    suspended: Object
+    """Waiting, as a webhook leaves it."""
+    running: Object
+    """Told to run, with pods at work."""
+    succeeded: Object
+    failed: Object
+
+    def all(self) -> tuple[Object, ...]:
+        """Every one of them."""
+        return self.suspended, self.running, self.succeeded, self.failed
+
+
+def check_framework(framework: Framework, samples: Samples, reads: Reads) -> None:
+    """Try all laws; raises AssertionError with the one that does not hold."""
+    for law in LAWS:
+        law(framework, samples, reads)
+
+
+def _holds(what: str, framework: Framework, *, holds: bool) -> None:
+    if not holds:
+        raise AssertionError(f"{framework.name}: {what}")
+
+
+def _suspending_again_changes_nothing(framework: Framework, samples: Samples, reads: Reads) -> None:
+    for sample in (samples.suspended, samples.running):
+        once = deepcopy(sample)
+        framework.suspend(once)
+        twice = deepcopy(once)
+        framework.suspend(twice)
+        _holds("suspend is not idempotent", framework, holds=once == twice)
+        _holds("is_suspended is False after suspend", framework, holds=framework.is_suspended(once))
+
+
+def _samples_are_what_they_say(framework: Framework, samples: Samples, reads: Reads) -> None:
+    _holds("the suspended sample is not suspended", framework, holds=framework.is_suspended(samples.suspended))
+    _holds("the running sample is suspended", framework, holds=not framework.is_suspended(samples.running))
+    unfinished = (samples.suspended, samples.running)
+    _holds("an unfinished sample is finished", framework, holds=not any(map(framework.finished, unfinished)))
+    for sample, success in ((samples.succeeded, True), (samples.failed, False)):
+        ended = framework.finished(sample)
+        _holds("a finished sample is not finished", framework, holds=ended is not None)
+        _holds("a finished sample has another outcome", framework, holds=ended is not None and ended.success == success)
+        _holds("a finished sample is active", framework, holds=not framework.is_active(sample))
+
+
+def _pod_sets_are_sound(framework: Framework, samples: Samples, reads: Reads) -> None:
+    for sample in samples.all():
+        found = framework.pod_sets(sample, reads)
+        _holds("pod_sets gives another answer each time", framework, holds=found == framework.pod_sets(sample, reads))
+        names = [each.name for each in found]
+        _holds(f"1 to {MOST_POD_SETS} pod sets", framework, holds=1 <= len(found) <= MOST_POD_SETS)
+        _holds("names of pod sets repeat", framework, holds=len(names) == len(set(names)))
+        bad = next((name for name in names if check_label(name)), None)
+        _holds(f"pod set name {bad!r} is no DNS label", framework, holds=bad is None)
+        _holds("a pod set has a negative count", framework, holds=all(each.count >= 0 for each in found))
+
+
+def _nothing_is_changed_by_looking(framework: Framework, samples: Samples, reads: Reads) -> None:
+    for sample in samples.all():
+        before = deepcopy(sample)
+        for found in framework.pod_sets(sample, reads):
+            found.template.setdefault("metadata", {})["conformance"] = "x"
+        for look in (framework.is_suspended, framework.finished, framework.is_active, framework.reclaimable):
+            look(sample)
+        framework.pods_ready(sample, reads)
+        framework.key(sample)
+        framework.priority_class(sample)
+        framework.skips(sample)
+        framework.on_hold(sample)
+        framework.claims(sample)
+        framework.pod_selector(sample)
+        _holds("an operation that only looks changed its object", framework, holds=sample == before)
+
+
+def _a_stop_undoes_a_start(framework: Framework, samples: Samples, reads: Reads) -> None:
+    """JOB-52; kinds that are deleted to be stopped have nothing to restore."""
+    obj = deepcopy(samples.suspended)
+    before = framework.pod_sets(obj, reads)
+    framework.start(obj, _infos(before))
+    _holds("is_suspended is True after start", framework, holds=not framework.is_suspended(obj))
+    originals = [info_of(each.name, each.count, each.template) for each in before]
+    if not framework.restore(obj, originals):
+        _holds("restore refuses its own originals", framework, holds=isinstance(framework, Composable))
+        return
+    framework.suspend(obj)
+    after = framework.pod_sets(obj, reads)
+    _holds("start and restore leave other pod sets", framework, holds=_meaning(after) == _meaning(before))
+    kept = [info_of(each.name, each.count, each.template) for each in after]
+    _holds("start and restore leave other templates", framework, holds=kept == originals)
+
+
+def _a_started_object_has_what_it_was_given(framework: Framework, samples: Samples, reads: Reads) -> None:
+    obj = deepcopy(samples.suspended)
+    expected = framework.pod_sets(obj, reads)
+    infos = _infos(expected)
+    framework.start(obj, infos)
+    for pod_set, info in zip(expected, infos, strict=True):
+        merge_info(pod_set.template, info)
+    found = framework.pod_sets(obj, reads)
+    _holds(
+        "a started object has other containers or tolerations", framework, holds=_meaning(found) == _meaning(expected)
+    )
+
+
+def _a_wrong_number_of_infos_is_refused(framework: Framework, samples: Samples, reads: Reads) -> None:
+    obj = deepcopy(samples.suspended)
+    infos = _infos(framework.pod_sets(obj, reads))
+    try:
+        framework.start(obj, [*infos, PodSetInfo("one-too-many")])
+    except PermanentError:
+        return
+    _holds("start takes a wrong number of infos", framework, holds=False)
+
+
+def _restore_never_raises(framework: Framework, samples: Samples, reads: Reads) -> None:
+    for sample in samples.all():
+        before, changed = deepcopy(sample), deepcopy(sample)
+        too_many = [PodSetInfo(f"x{number}") for number in range(MOST_POD_SETS + 1)]
+        _holds("restore takes a wrong number of originals", framework, holds=not framework.restore(changed, too_many))
+        _holds("restore changes an object that it refuses", framework, holds=changed == before)
+
+
+def _stored_pod_sets_are_taken(framework: Framework, samples: Samples, reads: Reads) -> None:
+    pod_sets = framework.pod_sets(samples.suspended, reads)
+    _holds("pod sets can't be stored", framework, holds=len(stored(pod_sets, reads.gates)) == len(pod_sets))
+
+
+def _infos(pod_sets: Sequence[PodSet]) -> list[PodSetInfo]:
+    """What an admission could give: something of each kind."""
+    return [
+        PodSetInfo(
+            each.name,
+            each.count,
+            labels={"conformance.kohort.dev/label": each.name},
+            annotations={"conformance.kohort.dev/annotation": each.name},
+            node_selector={"conformance.kohort.dev/node": "n"},
+            tolerations=({"key": "conformance.kohort.dev/taint", "operator": "Exists"},),
+        )
+        for each in pod_sets
+    ]
+
+
+def _meaning(pod_sets: Sequence[PodSet]) -> list[object]:
+    """Pod sets as equivalence sees them (JOB-32)."""
+    return [
+        (
+            each.name,
+            each.count,
+            each.min_count,
+            containers_of(each.template, "initContainers"),
+            containers_of(each.template, "containers"),
+            tolerations_of(each.template),
+        )
+        for each in pod_sets
+    ]
+
+
+Law = Callable[[Framework, Samples, Reads], None]
+
+LAWS: tuple[Law, ...] = (
+    _samples_are_what_they_say,
+    _suspending_again_changes_nothing,
+    _pod_sets_are_sound,
+    _nothing_is_changed_by_looking,
+    _a_stop_undoes_a_start,
+    _a_started_object_has_what_it_was_given,
+    _a_wrong_number_of_infos_is_refused,
+    _restore_never_raises,
+    _stored_pod_sets_are_taken,
+)

@@ -1,0 +1,110 @@
+"""Every framework holds to the contract, and the kit finds those that do not (JOB-235)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from jobs.acting import a_job, a_stage
+from kohort.jobs.conformance import Samples, check_framework
+from kohort.jobs.contract import Finish, Framework, Reads
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.podsets import PodSet, PodSetInfo, restore_info
+
+
+def ended(type_: str) -> Object:
+    condition = {"type": type_, "status": "True", "message": "over"}
+    return {**a_job(suspend=False), "status": {"conditions": [condition]}}
+
+
+JOBS = Samples(
+    suspended=a_job(pod={"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "own", "operator": "Exists"}]}),
+    running={**a_job(suspend=False), "status": {"active": 3, "ready": 3}},
+    succeeded=ended("Complete"),
+    failed=ended("Failed"),
+)
+
+
+@pytest.mark.parametrize("annotations", [{}, {"kueue.x-k8s.io/job-min-parallelism": "2"}])
+def test_batch_jobs_hold_to_the_contract(annotations: dict[str, str]) -> None:
+    samples = Samples(a_job(annotations=annotations), JOBS.running, JOBS.succeeded, JOBS.failed)
+    for each in (JOBS, samples):
+        check_framework(BatchJob(), each, a_stage())
+
+
+class Forgetful(BatchJob):
+    """Does not put the node selector back."""
+
+    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+        if len(originals) != 1:
+            return False
+        selector = obj["spec"]["template"]["spec"]["nodeSelector"]
+        restore_info(obj["spec"]["template"], originals[0])
+        obj["spec"]["template"]["spec"]["nodeSelector"] = selector
+        return True
+
+
+class Meddling(BatchJob):
+    """Changes what it looks at."""
+
+    def is_active(self, obj: Object) -> bool:
+        obj["seen"] = True
+        return False
+
+
+class Careless(BatchJob):
+    """Takes any number of infos."""
+
+    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+        super().start(obj, infos[:1])
+
+
+class Unstable(BatchJob):
+    """Names its pod sets anew each time."""
+
+    count = 0
+
+    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+        self.count += 1
+        return [PodSet(f"main{self.count}", 1, {})]
+
+
+class Shouting(BatchJob):
+    """Names a pod set as no label may be."""
+
+    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+        return [PodSet("MAIN", each.count, each.template) for each in super().pod_sets(obj, reads)]
+
+
+class Cheerful(BatchJob):
+    """Takes every end for a good one."""
+
+    def finished(self, obj: Object) -> Finish | None:
+        found = super().finished(obj)
+        return Finish(success=True, message="") if found else None
+
+
+class Stubborn(BatchJob):
+    """Does not suspend."""
+
+    def suspend(self, obj: Object) -> None:
+        obj["spec"]["suspend"] = False
+
+
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (Forgetful, "leave other templates"),
+        (Meddling, "changed its object"),
+        (Careless, "wrong number of infos"),
+        (Unstable, "another answer each time"),
+        (Shouting, "is no DNS label"),
+        (Cheerful, "another outcome"),
+        (Stubborn, "False after suspend"),
+    ],
+)
+def test_the_kit_finds_what_does_not_hold(make: Callable[[], Framework], complaint: str) -> None:
+    samples: Any = JOBS
+    with pytest.raises(AssertionError, match=complaint):
+        check_framework(make(), samples, a_stage())

@@ -1,0 +1,304 @@
+"""What becomes of a job, pass by pass, beyond the recorded flows."""
+
+import pytest
+from msgspec.structs import replace
+
+from jobs.acting import ELASTIC, JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
+from jobs.golden_jobs import cases
+from jobs.stage import Seen, Stage
+from jobs.test_golden_job_flows import play
+from kohort.api.config.common import Integrations
+from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
+from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_admitted, is_finished, mark, true
+from kohort.jobs.contract import JobKey
+from kohort.jobs.keys import JOB_UID_LABEL, SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION
+from kohort.kube.kinds import ObjectKey
+
+
+def names(stage: Stage) -> list[str]:
+    return sorted(key.name for key in stage.workloads)
+
+
+def reasons(seen: Seen) -> list[str]:
+    return [reason for _, reason, _, _ in seen.events]
+
+
+# Another life of a job
+
+
+async def test_the_workload_of_a_former_job_of_the_name_is_never_rewritten() -> None:
+    """DEV-8: where the real Kueue updates it in place for ever."""
+    flow = next(each for each in cases("flows-job") if "DEV-8" in each["name"])
+    stage = a_stage()
+    for step in flow["steps"][:4]:
+        if step["do"] == "reconcile":
+            await stage.reconcile(JOB, KEY)
+        else:
+            play(stage, step)
+    seen = await stage.reconcile(JOB, KEY)
+    assert reasons(seen) == ["DeletedWorkload"]
+    assert seen.error == "no matching workloads: deleted 1 workloads"
+    assert reasons(await stage.reconcile(JOB, KEY)) == ["CreatedWorkload"]
+    assert names(stage) == ["job-etl-9c7ba"]
+
+
+# Slices
+
+
+async def elastic(stage: Stage, pods: int = 3) -> None:
+    stage.put(a_job(annotations=ELASTIC, parallelism=pods))
+    await rest(stage)
+    admit(stage, newest(stage))
+    await rest(stage)
+
+
+async def resize(stage: Stage, pods: int, generation: int) -> Seen:
+    stage.advance(1)
+    stage.patch("Job", OBJECT, {"metadata": {"generation": generation}, "spec": {"parallelism": pods}})
+    return await stage.reconcile(JOB, KEY)
+
+
+def counts(stage: Stage) -> dict[str, int]:
+    return {
+        each.metadata.name: each.spec.pod_sets[0].count for each in stage.workloads.values() if not is_finished(each)
+    }
+
+
+async def test_a_job_that_grows_goes_on_running_while_a_larger_slice_waits() -> None:
+    stage = a_stage()
+    await elastic(stage)
+    first = newest(stage)
+    assert reasons(await resize(stage, 5, 3)) == ["CreatedWorkload"]
+    second = newest(stage)
+    assert second.metadata.annotations[SLICE_REPLACEMENT_ANNOTATION] == f"ns/{first.metadata.name}"
+    assert second.metadata.annotations[SLICE_NAME_ANNOTATION] == first.metadata.name
+    assert counts(stage) == {first.metadata.name: 3, second.metadata.name: 5}
+    assert await stage.reconcile(JOB, KEY) == Seen()
+    assert not JOB.is_suspended(stage.objects["Job", OBJECT])
+
+
+async def test_a_slice_that_waits_is_resized_in_place() -> None:
+    stage = a_stage()
+    await elastic(stage)
+    await resize(stage, 5, 3)
+    waiting = newest(stage).metadata.name
+    seen = await resize(stage, 6, 4)
+    assert seen.events == []
+    assert counts(stage)[waiting] == 6
+    assert len(stage.workloads) == 2
+
+
+async def test_a_job_that_shrinks_keeps_its_slice() -> None:
+    stage = a_stage()
+    await elastic(stage)
+    seen = await resize(stage, 2, 3)
+    assert seen.events == []
+    assert list(counts(stage).values()) == [2]
+    assert not JOB.is_suspended(stage.objects["Job", OBJECT])
+
+
+async def test_an_admitted_slice_ends_the_one_that_it_replaces() -> None:
+    stage = a_stage()
+    await elastic(stage)
+    first = newest(stage).metadata.name
+    await resize(stage, 5, 3)
+    admit(stage, newest(stage))
+    await stage.reconcile(JOB, KEY)
+    ended = condition(stage.workloads[ObjectKey("ns", first)], "Finished")
+    assert ended is not None
+    assert ended.reason == "WorkloadSliceReplaced"
+
+
+async def test_an_evicted_replacement_leaves_the_template_that_its_user_wrote() -> None:
+    """JOB-52 over Q-10: the next admission may be to another flavor."""
+    stage = a_stage()
+    stage.put({"kind": "ResourceFlavor", "metadata": {"name": "g"}, "spec": {"nodeLabels": {"tier": "b"}}})
+    await elastic(stage)
+    await resize(stage, 5, 3)
+    admit(stage, newest(stage))
+    await rest(stage)
+    preempt(stage, newest(stage))
+    await rest(stage)
+    template = stage.objects["Job", OBJECT]["spec"]["template"]
+    assert "nodeSelector" not in template["spec"]
+    assert not template.get("metadata", {}).get("labels")
+    admit(stage, newest(stage), "g")
+    await rest(stage)
+    assert stage.objects["Job", OBJECT]["spec"]["template"]["spec"]["nodeSelector"] == {"tier": "b"}
+
+
+async def test_a_job_stops_with_the_slice_that_it_runs_by_though_another_one_waits() -> None:
+    stage = a_stage()
+    await elastic(stage)
+    running = newest(stage)
+    await resize(stage, 5, 3)
+    preempt(stage, stage.workloads[ObjectKey("ns", running.metadata.name)])
+    await rest(stage)
+    assert JOB.is_suspended(stage.objects["Job", OBJECT])
+    assert list(counts(stage).values()) == [5]
+
+
+async def test_no_slice_outlives_its_job() -> None:
+    stage = a_stage()
+    await elastic(stage)
+    await resize(stage, 5, 3)
+    done = {"type": "Complete", "status": "True", "message": "done"}
+    stage.patch("Job", OBJECT, {"status": {"conditions": [done]}})
+    await rest(stage)
+    assert counts(stage) == {}
+
+
+async def test_pod_sets_of_other_names_take_the_regular_way() -> None:
+    stage = a_stage()
+    await elastic(stage)
+    workload = newest(stage)
+    renamed = tuple(replace(each, name="other") for each in workload.spec.pod_sets)
+    stage.put_workload(replace(workload, spec=replace(workload.spec, pod_sets=renamed)))
+    assert await stage.reconcile(JOB, KEY) == Seen(), "positions decide on the regular way, not names (Q-2)"
+
+
+# Queues, classes, gates
+
+
+async def test_a_queue_that_is_named_later_is_handed_on() -> None:
+    settings = Configuration(manage_jobs_without_queue_name=True, wait_for_pods_ready=None)
+    stage = a_stage(configuration=settings)
+    stage.put(a_job(queue=""))
+    await rest(stage)
+    assert newest(stage).spec.queue_name is None
+    stage.patch("Job", OBJECT, {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "q"}}})
+    await rest(stage)
+    assert newest(stage).spec.queue_name == "q"
+
+
+async def test_a_queue_that_is_named_by_an_annotation_is_warned_about_once() -> None:
+    stage = a_stage()
+    stage.put(a_job(annotations={"kueue.x-k8s.io/queue-name": "q"}))
+    seen = await stage.reconcile(JOB, KEY)
+    assert [(kind, reason) for kind, reason, _, _ in seen.events] == [
+        ("Normal", "CreatedWorkload"),
+        ("Warning", "QueueNameAnnotation"),
+    ]
+    assert await stage.reconcile(JOB, KEY) == Seen()
+
+
+async def test_admission_gates_of_a_job_are_handed_on() -> None:
+    stage = a_stage()
+    gate = "kueue.x-k8s.io/admission-gated-by"
+    stage.put(a_job(annotations={gate: "a.example/x"}))
+    await rest(stage)
+    assert newest(stage).metadata.annotations[gate] == "a.example/x"
+    stage.patch("Job", OBJECT, {"metadata": {"annotations": {gate: None}}})
+    seen = await stage.reconcile(JOB, KEY)
+    assert [message for _, _, message, _ in seen.events] == ['Updated workload AdmissionGatedBy to ""']
+    assert gate not in newest(stage).metadata.annotations
+
+
+async def test_a_missing_priority_class_is_told_and_tried_again() -> None:
+    stage = a_stage()
+    stage.put(a_job(labels={"kueue.x-k8s.io/priority-class": "gold"}))
+    seen = await stage.reconcile(JOB, KEY)
+    assert seen.events[0][:3] == (
+        "Warning",
+        "WorkloadPriorityClassNotFound",
+        'WorkloadPriorityClass "gold" not found',
+    )
+    assert seen.error is not None
+    assert not stage.workloads
+
+
+async def test_a_class_is_not_added_to_a_workload_with_quota() -> None:
+    stage = a_stage()
+    stage.put({"kind": "WorkloadPriorityClass", "metadata": {"name": "gold"}, "value": 7})
+    stage.put(a_job())
+    await rest(stage)
+    stage.put_workload(mark(newest(stage), QUOTA_RESERVED, true("QuotaReserved", ""), stage.now))
+    stage.patch("Job", OBJECT, {"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "gold"}}})
+    await rest(stage)
+    assert newest(stage).spec.priority == 0
+
+
+# Scope
+
+
+async def test_a_child_waits_for_its_owner_and_is_left_alone_when_the_owner_runs() -> None:
+    stage = a_stage()
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "parent", "uid": "uid-p", "controller": True}
+    stage.put(a_job("parent", uid="uid-p"))
+    stage.put(a_job(queue="", owners=[owner], suspend=False))
+    await rest(stage, key=JobKey("ns", "parent"))
+    seen = await stage.reconcile(JOB, KEY)
+    assert reasons(seen) == ["Suspended"]
+    assert names(stage) == [newest(stage).metadata.name]
+    admit(stage, newest(stage))
+    stage.patch("Job", OBJECT, {"spec": {"suspend": False}})
+    assert await stage.reconcile(JOB, KEY) == Seen()
+
+
+async def test_a_job_in_a_namespace_that_is_gone_is_left_alone() -> None:
+    stage = a_stage()
+    stage.namespaces.clear()
+    stage.put(a_job())
+    assert await stage.reconcile(JOB, KEY) == Seen()
+
+
+# Running
+
+
+async def test_a_job_that_somebody_resumed_is_stopped() -> None:
+    stage = a_stage()
+    stage.put(a_job())
+    await rest(stage)
+    stage.patch("Job", OBJECT, {"spec": {"suspend": False}})
+    seen = await stage.reconcile(JOB, KEY)
+    assert [message for _, _, message, _ in seen.events] == ["Not admitted by cluster queue"]
+    assert JOB.is_suspended(stage.objects["Job", OBJECT])
+
+
+async def test_a_job_that_somebody_suspended_is_started_again() -> None:
+    stage = a_stage()
+    stage.put(a_job())
+    await rest(stage)
+    admit(stage, newest(stage))
+    await rest(stage)
+    stage.patch("Job", OBJECT, {"spec": {"suspend": True}})
+    assert reasons(await stage.reconcile(JOB, KEY)) == ["Started"]
+    assert is_admitted(newest(stage))
+
+
+async def test_pods_that_are_done_give_their_quota_back_and_keep_it_given() -> None:
+    stage = a_stage()
+    stage.put(a_job(parallelism=3, completions=4))
+    await rest(stage)
+    admit(stage, newest(stage))
+    await rest(stage)
+    stage.patch("Job", OBJECT, {"status": {"succeeded": 3}})
+    await rest(stage)
+    assert [(each.name, each.count) for each in newest(stage).status.reclaimable_pods] == [("main", 2)]
+    stage.patch("Job", OBJECT, {"status": {"succeeded": 2}})
+    assert await stage.reconcile(JOB, KEY) == Seen()
+
+
+async def test_readiness_is_told_only_where_somebody_waits_for_it() -> None:
+    stage = a_stage(configuration=Configuration(wait_for_pods_ready=WaitForPodsReady()))
+    stage.put(a_job())
+    await rest(stage)
+    told = condition(newest(stage), "PodsReady")
+    assert told is not None
+    assert (told.status, told.reason) == ("False", "WaitForStart")
+
+
+async def test_labels_are_copied_when_a_workload_is_made() -> None:
+    stage = a_stage(configuration=Configuration(integrations=Integrations(label_keys_to_copy=("team",))))
+    stage.put(a_job(labels={"team": "blue", "other": "x"}))
+    await rest(stage)
+    assert newest(stage).metadata.labels == {"team": "blue", JOB_UID_LABEL: "uid-1"}
+
+
+@pytest.mark.parametrize("suspended", [True, False])
+async def test_a_finished_job_without_a_workload_gets_none(suspended: bool) -> None:
+    stage = a_stage()
+    stage.put(a_job(suspend=suspended))
+    stage.patch("Job", OBJECT, {"status": {"conditions": [{"type": "Failed", "status": "True", "message": "m"}]}})
+    assert await stage.reconcile(JOB, KEY) == Seen()
+    assert not stage.workloads
