@@ -24,6 +24,7 @@ from kohort.kube.config import Access, Choice, find_access
 from kohort.kube.errors import KubeError
 from kohort.kube.http import HttpTransport
 from kohort.manager.definitions import WhenMissing
+from kohort.manager.frameworks import all_frameworks, known_frameworks
 from kohort.manager.logs import LogFormat, set_up_logs
 from kohort.manager.options import Exposure, ManagerOptions
 from kohort.manager.running import managing
@@ -173,7 +174,8 @@ def _usual_format() -> LogFormat:
 
 
 def _surroundings(namespace: str, gates: str) -> Surroundings:
-    return Surroundings(namespace=namespace or own_namespace(SERVICE_ACCOUNT_NAMESPACE), gate_flag=gates)
+    home = namespace or own_namespace(SERVICE_ACCOUNT_NAMESPACE)
+    return Surroundings(home, known_frameworks(all_frameworks()), gates)
 
 
 def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: ManagerOptions) -> ManagerSettings:

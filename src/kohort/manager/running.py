@@ -6,20 +6,21 @@ Webhooks are answered before caches are filled: to list objects an API server ma
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from typing import Final
 
 from kohort.controllers.running import controlling
 from kohort.controllers.world import ManagerSettings, World
+from kohort.jobs.running import reconciling
 from kohort.kube.client import Client
 from kohort.kube.limits import TokenBucket
 from kohort.manager.definitions import have_definitions
+from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.leadership import Leadership
-from kohort.manager.lives import Crew, Lives
+from kohort.manager.lives import Lives
 from kohort.manager.options import ManagerOptions
-from kohort.manager.rights import require, rights_at_start
+from kohort.manager.rights import require, rights_at_start, rights_to_change, rights_to_follow
 from kohort.manager.servers import Backstage, serving_health, serving_metrics, serving_visibility
 from kohort.manager.state import Manager
 from kohort.metrics.kube import ClientMetrics
@@ -27,15 +28,14 @@ from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import Registry
 from kohort.web.listening import Address
 from kohort.webhooks.configurations import InCluster, Place, at_url
+from kohort.webhooks.configurations import Manager as Reached
 from kohort.webhooks.injecting import Wiring
 from kohort.webhooks.kueue import kueue_judges
 from kohort.webhooks.registrations import KUEUE
 from kohort.webhooks.reviews import Judge
-from kohort.webhooks.running import VISIBILITY_SERVICE, answering, certified
+from kohort.webhooks.running import VISIBILITY_SERVICE, answering, certified, own_name
 
 log = logging.getLogger(__name__)
-
-CREWS: Final[Sequence[Crew]] = (controlling,)
 
 
 @asynccontextmanager
@@ -66,6 +66,7 @@ class _Start:
         self._settings = settings
         self._options = options
         self._configuration = settings.configuration
+        self._frameworks = enabled_frameworks(settings.configuration, all_frameworks())
         self._judges: dict[str, Judge] = dict(kueue_judges(settings.gates))
         election = self._configuration.leader_election
         leadership = Leadership(self._client, election, settings.namespace, options.identity)
@@ -81,12 +82,15 @@ class _Start:
         """See that definitions and rights are there, before anything fails for want of them."""
         service = self._configuration.internal_cert_management.webhook_service_name
         await have_definitions(self._client, self._settings.namespace, service, self._options.when_missing)
-        await require(self._client, rights_at_start(self._configuration, self._settings.namespace))
+        kinds = resources_of(self._frameworks)
+        rights = rights_at_start(self._configuration, self._settings.namespace)
+        await require(self._client, (*rights, *rights_to_follow(kinds), *rights_to_change(kinds)))
 
     async def answer_webhooks(self) -> None:
         """With a certificate that API servers are told to trust."""
         aggregated = InCluster(self._settings.namespace, VISIBILITY_SERVICE)
-        wiring = Wiring(self._place(), self._settings.namespace, KUEUE, aggregated)
+        reached = Reached(self._place(), self._settings.namespace, await own_name(self._client))
+        wiring = Wiring(reached, KUEUE, aggregated)
         self._certificates = await self._stack.enter_async_context(certified(self._client, self._configuration, wiring))
         self.manager.certificates = self._certificates
         server = await self._stack.enter_async_context(answering(self._configuration, self._certificates, self._judges))
@@ -106,8 +110,11 @@ class _Start:
         await self._stack.enter_async_context(leadership.standing())
         metrics = KueueMetrics(self._registry, self._configuration, self._settings.gates, leadership.role)
         client = replace(self._client, limiter=_limiter(self._client, self._settings))
-        lives = Lives(self.manager, client, metrics, CREWS, self._warm)
+        lives = Lives(self.manager, client, metrics, (controlling, self._jobs), self._warm)
         await self._stack.enter_async_context(_while_living(lives))
+
+    def _jobs(self, world: World) -> AbstractAsyncContextManager[None]:
+        return reconciling(world, self._frameworks)
 
     def _warm(self, world: World) -> None:
         """A new world is there."""
