@@ -4,7 +4,7 @@ Webhooks are called as functions: what they refuse and change is the same, and n
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import cache
 from typing import Any
 
@@ -36,8 +36,11 @@ from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import Registry
 
 USUAL = ManagerSettings()
+Crew = Callable[[World], AbstractAsyncContextManager[None]]
 LONG = 30.0
 STEP = 0.1
+SETTLED = 3.0
+"""Seconds after which nobody is about to look by himself: what happens next must wake him."""
 
 _SINCE = "2026-01-01T00:00:00Z"
 ANSWERING = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": _SINCE}
@@ -158,6 +161,7 @@ class House:
             reply = await self.ask(kind, name)
             found = reply.body
             if reply.status == 200 and holds(found):
+                await self.later(SETTLED)
                 return found
             await self.clock.advance(STEP)
         raise AssertionError(f"{kind} {name} does not come to what was awaited: {found}")
@@ -194,14 +198,16 @@ def is_active(status: str, reason: str) -> Callable[[Object], bool]:
 
 
 @asynccontextmanager
-async def house(settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always) -> AsyncIterator[House]:
-    """A fresh cluster with all core controllers at work."""
+async def house(
+    settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always, crew: Crew = controlling
+) -> AsyncIterator[House]:
+    """A fresh cluster with all core controllers at work, or some of them."""
     async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:
         meddler = Meddler(cluster.core.transport(ADMIN))
         metrics = KueueMetrics(Registry(), settings.configuration, settings.gates, lambda: "standalone")
         manager = running_world(Client(meddler, cluster.clock), settings, metrics, leads)
         world = await stack.enter_async_context(manager)
-        await stack.enter_async_context(controlling(world))
+        await stack.enter_async_context(crew(world))
         try:
             yield House(cluster, world, meddler)
         finally:

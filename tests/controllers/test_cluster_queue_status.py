@@ -16,6 +16,7 @@ from controllers.houses import (
     topology,
     workload,
 )
+from kohort.controllers.running import keeping
 
 STATUS = "clusterqueues/q/status"
 
@@ -62,6 +63,14 @@ async def test_figures_follow_the_workloads() -> None:
         await home.finish("a")
         await home.finish("b")
         await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "q")
+
+
+async def test_those_who_lose_their_local_queue_wait_no_longer() -> None:
+    async with house(crew=keeping) as home:
+        await queue_with(home, "a")
+        await home.until(lambda q: figures(q) == (1, 0, 0), "ClusterQueue", "q")
+        await home.delete("LocalQueue", "l")
+        await home.until(lambda q: figures(q) == (0, 0, 0), "ClusterQueue", "q")
 
 
 async def test_a_burst_of_workloads_costs_few_writes() -> None:

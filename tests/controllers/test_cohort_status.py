@@ -18,6 +18,7 @@ async def test_shares_are_told_of_queues_and_of_the_cohorts_above_them() -> None
     async with house(FAIR) as home:
         await home.create(flavor(), cohort("top"), cohort("left", "top"))
         await home.create(cluster_queue("a", cohortName="left"), cluster_queue("b", cohortName="top"))
+        await home.until(lambda found: share(found) == 0, "Cohort", "left")
         await home.create(local_queue("l", "a"), workload("w", "l", "3"))
         await home.until(lambda q: figures(q) == (0, 1, 1) and share(q) == 250, "ClusterQueue", "a")
         await home.until(lambda found: share(found) == 250, "Cohort", "left")
@@ -73,6 +74,14 @@ async def test_queues_recover_when_the_circle_is_broken() -> None:
         await home.merge("Cohort", "y", {"spec": {"parentName": None}})
         await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "bad")
         assert is_active("True", "Ready")(await home.get("ClusterQueue", "bad"))
+
+
+async def test_a_queue_in_which_nothing_happens_recovers_too() -> None:
+    async with house() as home:
+        await home.create(flavor(), cohort("x", "y"), cohort("y", "x"), cluster_queue("idle", cohortName="x"))
+        await home.until(is_active("False", "Unknown"), "ClusterQueue", "idle")
+        await home.delete("Cohort", "y")
+        await home.until(is_active("True", "Ready"), "ClusterQueue", "idle")
 
 
 async def test_a_circle_that_closes_above_a_running_workload_leaves_it_alone() -> None:
