@@ -7,6 +7,7 @@ from kohort.api.merge import merge
 from kohort.jobs.contract import JobKey
 from kohort.jobs.defaulting.facts import JobFacts
 from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.pods.members import role_of
 
 K = "kueue.x-k8s.io/"
 GROUP = JobKey("ns", "g", is_group=True)
@@ -29,7 +30,8 @@ def member(name: str, total: int = 2, cpu: str = "1", created: str = "11:00", **
 
 def gated(obj: Object) -> Object:
     """The pod as the webhook leaves it."""
-    head = {"labels": {f"{K}managed": "true"}, "finalizers": [f"{K}managed"]}
+    marks = {"labels": {f"{K}managed": "true"}, "annotations": {f"{K}role-hash": role_of(obj)}}
+    head = {**marks, "finalizers": [f"{K}managed"]}
     return dict(merge(obj, {"metadata": head, "spec": {"schedulingGates": [{"name": f"{K}admission"}]}}))
 
 

@@ -12,7 +12,7 @@ from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.engine.lifecycle.states import is_finished
 from kohort.engine.lifecycle.writes import Part
 from kohort.jobs.building import copied_annotations, stored, with_demand
-from kohort.jobs.contract import Composed, JobKey, Match, Reads
+from kohort.jobs.contract import Composed, Match, Reads
 from kohort.jobs.effects import Effect, Object, PatchWorkload, Tell, tell, workload_reference
 from kohort.jobs.errors import RetryError, UnretryableError
 from kohort.jobs.frameworks.pods.groups import (
@@ -46,11 +46,6 @@ def is_group_workload(workload: Workload) -> bool:
 def wanted_roles(workload: Workload) -> list[tuple[str, int]]:
     """Role and count of each pod set of a Workload."""
     return [(pod_set.name, pod_set.count) for pod_set in workload.spec.pod_sets]
-
-
-def expectation(group: PodGroup) -> str:
-    """Key under which deleted pods of a group are expected to go (JOB-27)."""
-    return str(JobKey(metadata(group.first).get("namespace", ""), group.name, is_group=True))
 
 
 # Which Workload stands for a group
@@ -91,10 +86,8 @@ def _match_own(group: PodGroup, workload: Workload, reads: Reads) -> Match:
     sorting = sort_members(group, wanted_roles(workload), reads.now)
     if not sorting.kept or not fits_workload(role_counts(sorting.kept), _room(workload)):
         return Match(extra=(workload,))
-    if sorting.excess and not reads.is_settled(expectation(group)):
-        raise UnretryableError(f"pods of group {group.name} that were deleted are not gone yet")
     owned, effects = _owned(workload, sorting.kept)
-    excess = [effect for pod in sorting.excess for effect in drop_excess(pod, expectation(group))]
+    excess = [effect for pod in sorting.excess for effect in drop_excess(pod)]
     replaced = [effect for pod in sorting.replaced for effect in release(pod)]
     return Match(owned, effects=(*effects, *excess, *replaced))
 
@@ -141,7 +134,7 @@ def compose_group(group: PodGroup, reads: Reads) -> Composed:
     _check(group, released)
     keep = keep_first(group.runnable)[: group.total]
     excess = [pod for pod in group.runnable if pod not in keep]
-    effects = (*released, *(effect for pod in excess for effect in drop_excess(pod, expectation(group))))
+    effects = (*released, *(effect for pod in excess for effect in drop_excess(pod)))
     left = PodGroup(tuple(pod for pod in group.members if pod not in excess)) if excess else group
     pod_sets = group_pod_sets(left, reads)
     if len(pod_sets) > MAX_ROLES:

@@ -87,9 +87,14 @@ def _marked(pod: Object, stop: Stop, now: datetime) -> Object:
     return marked
 
 
-def drop_excess(pod: Object, expectation: str) -> tuple[Effect, ...]:
-    """Delete a pod that its group has no room for (JOB-161)."""
+def drop_excess(pod: Object) -> tuple[Effect, ...]:
+    """Delete a pod that its group has no room for (JOB-161).
+
+    No expectation guards it: what a cache shows only moves forward and the finalizer goes first, so the next pass can
+    only choose the same pod, whose deletion by UID may be repeated; then nothing is told again.
+    """
     if is_terminating(pod):
         return release(pod)
-    deletion = DeleteObject(pod, Deletion(uid=uid(pod)), expectation)
-    return *release(pod), deletion, tell(pod, "ExcessPodDeleted", "Excess pod deleted")
+    is_repeated = is_finalized(pod) and SUSPENDING_PARENT_ANNOTATION not in annotations(pod)
+    told = () if is_repeated else (tell(pod, "ExcessPodDeleted", "Excess pod deleted"),)
+    return *release(pod), DeleteObject(pod, Deletion(uid=uid(pod))), *told

@@ -1,0 +1,108 @@
+"""A cluster with a whole manager at work, to which pods and what makes pods are sent through their webhooks."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from embedded.server.clusters import Object
+from jobs.job_houses import JobHouse, a_queue, job_house
+from jobs.pod_flows import FRAMEWORKS
+from kohort.api.config.common import Integrations
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.merge import merge
+from kohort.controllers.world import ManagerSettings
+from kohort.jobs.defaulting import default_job
+from kohort.jobs.defaulting.gathering import FactsGatherer
+from kohort.jobs.effects import Object as Job
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.reading import WorldReads
+from kohort.jobs.registry import registry_of
+from kohort.jobs.validation import validate_job
+
+K = "kueue.x-k8s.io/"
+SETTINGS = ManagerSettings(
+    Configuration(integrations=Integrations(frameworks=("pod", "deployment", "statefulset", "batch/cronjob")))
+)
+
+
+class Door:
+    """The webhooks of jobs, as the API server calls them."""
+
+    def __init__(self, house: JobHouse) -> None:
+        self._house = house
+
+    async def send(self, obj: Job) -> None:
+        """Create an object; it must be accepted."""
+        made, errors = await self._judged(obj, None)
+        assert not errors, errors
+        await self._house.create(made)
+
+    async def change(self, kind: str, name: str, patch: Object) -> list[str]:
+        """Change an object; what it is refused for."""
+        old = await self._house.cluster.get(place(kind, name))
+        new, errors = await self._judged(merge(old, patch), old)
+        if not errors:
+            reply = await self._house.cluster.merge(place(kind, name), new)
+            assert reply.status == 200, reply
+        return errors
+
+    async def _judged(self, new: Job, old: Job | None) -> tuple[Job, list[str]]:
+        world = self._house.manager.world
+        registry = registry_of(world.settings.configuration, FRAMEWORKS.values())
+        gatherer = FactsGatherer(world, registry, WorldReads(world, Expectations()))
+        facts = await gatherer.gather(new, is_new=old is None)
+        (framework,) = (each for each in FRAMEWORKS.values() if each.resource.kind == new["kind"])
+        made, _ = default_job(framework, new, facts)
+        errors, _ = validate_job(framework, made, old, facts)
+        return made, [str(error) for error in errors]
+
+
+def place(kind: str, name: str) -> str:
+    """Where an object stands."""
+    plural = {"Pod": "/api/v1/namespaces/default/pods", "StatefulSet": "/apis/apps/v1/namespaces/default/statefulsets"}
+    return f"{plural[kind]}/{name}"
+
+
+@asynccontextmanager
+async def pod_house(cpu: str = "4") -> AsyncIterator[tuple[JobHouse, Door]]:
+    """A cluster with queue `q` of so much cpu."""
+    async with job_house(SETTINGS, *FRAMEWORKS.values()) as house:
+        await house.create(*a_queue(cpu))
+        await house.calm()
+        yield house, Door(house)
+
+
+async def pods(house: JobHouse) -> dict[str, Object]:
+    """All pods by name."""
+    listed = await house.cluster.get("/api/v1/namespaces/default/pods")
+    return {each["metadata"]["name"]: each for each in listed["items"]}
+
+
+async def free(house: JobHouse) -> list[str]:
+    """Names of the pods that no gate holds."""
+    return [name for name, pod in (await pods(house)).items() if not pod["spec"].get("schedulingGates")]
+
+
+async def report(house: JobHouse, name: str, phase: str) -> None:
+    """Say what became of a pod, as its kubelet would."""
+    reply = await house.cluster.merge(f"{place('Pod', name)}/status", {"status": {"phase": phase}})
+    assert reply.status == 200, reply
+
+
+async def delete(house: JobHouse, kind: str, name: str) -> None:
+    """Delete an object, as a user would."""
+    reply = await house.cluster.ask("DELETE", place(kind, name))
+    assert reply.status in (200, 202), reply
+
+
+def sent_pod(name: str, cpu: str = "1", **metadata: Any) -> Job:
+    """A pod as a user sends it."""
+    head = {"name": name, "namespace": "default", "labels": {f"{K}queue-name": "q"}}
+    container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": cpu}}}
+    made = {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": {"containers": [container]}}
+    return dict(merge(made, {"metadata": metadata}))
+
+
+def sent_member(name: str, total: int, cpu: str = "1") -> Job:
+    """A pod of group g as a user sends it."""
+    return sent_pod(name, cpu, annotations={f"{K}pod-group-name": "g", f"{K}pod-group-total-count": str(total)})

@@ -1,0 +1,242 @@
+"""Passes over pods and groups that no recording shows (JOB-148 to JOB-171)."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from jobs.pod_builders import GROUP, K, failed, gated, member, pod, running, stage
+from jobs.pod_flows import PODS, PodStage
+from jobs.stage import Seen
+from kohort.api.config.common import Integrations
+from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
+from kohort.api.merge import merge
+from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.states import ADMITTED, QUOTA_RESERVED, mark, put, true
+from kohort.jobs.contract import JobKey
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.pods.members import role_of
+from kohort.kube.kinds import ObjectKey
+
+SINGLE = JobKey("ns", "a")
+THE_WORKLOAD = ObjectKey("ns", "g")
+FOREIGN: Object = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "Workload",
+    "metadata": {"name": "g", "namespace": "ns"},
+    "spec": {"podSets": [{"name": "main", "count": 1, "template": {"spec": {}}}]},
+}
+
+
+def admit(on: PodStage, key: ObjectKey = THE_WORKLOAD) -> None:
+    workload = on.workloads[key]
+    given = [PodSetAssignment(name=each.name, flavors={"cpu": "f"}) for each in workload.spec.pod_sets]
+    admission = Admission(cluster_queue="cq", pod_set_assignments=tuple(given))
+    admitted = put(workload, replace(workload.status, admission=admission))
+    for each in (QUOTA_RESERVED, ADMITTED):
+        admitted = mark(admitted, each, true(each, ""), on.now)
+    on.put_workload(admitted)
+
+
+def preempt(on: PodStage) -> None:
+    on.put_workload(evict(on.workloads[THE_WORKLOAD], Eviction("Preempted", "why"), on.now).workload)
+
+
+def reasons(seen: Seen) -> list[str]:
+    return [reason for _, reason, _, _ in seen.events]
+
+
+def names(on: PodStage) -> list[str]:
+    return sorted(key.name for kind, key in on.objects if kind == "Pod")
+
+
+def owners(on: PodStage) -> dict[str, str]:
+    return {owner.name: owner.uid for owner in on.workloads[THE_WORKLOAD].metadata.owner_references}
+
+
+async def test_too_many_pods_before_there_is_a_workload_are_deleted_and_the_rest_is_queued() -> None:
+    on = stage(*(gated(member(name, created=f"1{index}:00")) for index, name in enumerate("abc")))
+    seen = await on.reconcile(PODS, GROUP)
+    assert reasons(seen) == ["ExcessPodDeleted", "CreatedWorkload"]
+    assert names(on) == ["a", "b"]
+    assert sorted(owners(on)) == ["a", "b"]
+
+
+async def test_a_group_of_too_many_roles_is_not_queued() -> None:
+    on = stage(*(gated(member(f"p{index}", total=19, cpu=str(index + 1))) for index in range(19)))
+    seen = await on.reconcile(PODS, GROUP)
+    assert seen.error == "pod group can't include more than 18 roles"
+    assert not on.workloads
+
+
+async def test_members_with_different_values_of_a_label_to_copy_are_an_error() -> None:
+    on = stage(*(gated(member(name, metadata={"labels": {"team": name}})) for name in "ab"))
+    integrations = Integrations(frameworks=("pod",), label_keys_to_copy=("team",))
+    on.configuration = replace(on.configuration, integrations=integrations)
+    seen = await on.reconcile(PODS, GROUP)
+    assert seen.error == "pods of group g have different values of label team"
+
+
+async def test_labels_on_which_members_agree_are_copied_also_from_the_one_that_has_them() -> None:
+    on = stage(gated(member("a")), gated(member("b", metadata={"labels": {"team": "blue"}})))
+    integrations = Integrations(frameworks=("pod",), label_keys_to_copy=("team",))
+    on.configuration = replace(on.configuration, integrations=integrations)
+    await on.reconcile(PODS, GROUP)
+    assert on.workloads[THE_WORKLOAD].metadata.labels == {"team": "blue"}
+
+
+async def test_a_pod_that_came_again_under_its_name_owns_the_workload_again() -> None:
+    on = stage(gated(member("a")), gated(member("b")))
+    await on.reconcile(PODS, GROUP)
+    on.put(gated(member("a", metadata={"uid": "second life"})))
+    assert reasons(await on.reconcile(PODS, GROUP)) == []
+    assert owners(on) == {"a": "second life", "b": "uid-b"}
+    assert await on.reconcile(PODS, GROUP) == Seen()
+
+
+async def test_pods_nobody_asked_to_queue_are_left_alone_where_pods_only_serve_their_parents() -> None:
+    on = stage(gated(pod("a")), gated(member("x")), gated(member("y")))
+    on.configuration = replace(on.configuration, integrations=Integrations(frameworks=("deployment",)))
+    assert await on.reconcile(PODS, SINGLE) == Seen()
+    assert await on.reconcile(PODS, GROUP) == Seen()
+    on.put(gated(pod("a", metadata={"annotations": {f"{K}pod-suspending-parent": "deployment"}})))
+    assert reasons(await on.reconcile(PODS, SINGLE)) == ["CreatedWorkload"]
+
+
+async def test_a_pod_that_runs_without_admission_is_deleted() -> None:
+    on = stage(gated(pod("a")))
+    await on.reconcile(PODS, SINGLE)
+    on.put(running(pod("a")))
+    seen = await on.reconcile(PODS, SINGLE)
+    assert seen.events == [("Normal", "Stopped", "Not admitted by cluster queue", "ns/a")]
+    target = on.objects["Pod", ObjectKey("ns", "a")]["status"]["conditions"][0]
+    assert (target["type"], target["reason"]) == ("TerminationTarget", "NotAdmitted")
+
+
+async def test_a_pod_that_was_marked_already_is_marked_anew_once() -> None:
+    old = {"type": "TerminationTarget", "status": "True", "reason": "Old", "message": "", "lastTransitionTime": "x"}
+    on = stage(gated(pod("a")))
+    await on.reconcile(PODS, SINGLE)
+    on.put(merge(running(pod("a")), {"status": {"conditions": [old]}}))
+    await on.reconcile(PODS, SINGLE)
+    conditions = on.objects["Pod", ObjectKey("ns", "a")]["status"]["conditions"]
+    assert [each["reason"] for each in conditions] == ["NotAdmitted"]
+
+
+async def evicted(on: PodStage) -> None:
+    await on.reconcile(PODS, GROUP)
+    admit(on)
+    await on.reconcile(PODS, GROUP)
+    for name in "ab":
+        on.patch("Pod", ObjectKey("ns", name), {"status": {"phase": "Running"}, "spec": {"nodeName": "n"}})
+    preempt(on)
+    await on.reconcile(PODS, GROUP)
+
+
+async def test_quota_stays_until_the_pods_of_an_evicted_group_have_stopped_or_should_have() -> None:
+    on = stage(gated(member("a")), gated(member("b")))
+    await evicted(on)
+    assert on.workloads[THE_WORKLOAD].status.admission is not None
+    for name in "ab":
+        on.patch("Pod", ObjectKey("ns", name), {"metadata": {"deletionGracePeriodSeconds": 30}})
+    on.advance(31)
+    await on.reconcile(PODS, GROUP)
+    assert on.workloads[THE_WORKLOAD].status.admission is None
+
+
+async def test_quota_goes_at_once_where_that_is_wanted() -> None:
+    on = stage(gated(member("a")), gated(member("b")), FastQuotaReleaseInPodIntegration=True)
+    await evicted(on)
+    await on.reconcile(PODS, GROUP)
+    assert on.workloads[THE_WORKLOAD].status.admission is None
+
+
+async def test_a_name_that_another_workload_has_lets_dead_pods_go_and_nothing_else() -> None:
+    on = stage(FOREIGN, gated(member("a")), failed(member("b")))
+    seen = await on.reconcile(PODS, GROUP)
+    assert reasons(seen) == ["WorkloadNameConflict"]
+    assert [kind for _, kind, _, _ in seen.writes] == ["Pod"]
+    assert on.objects["Pod", ObjectKey("ns", "b")]["metadata"].get("finalizers") is None
+
+
+async def test_a_foreign_workload_outlives_the_last_pod_of_the_group() -> None:
+    controlled = {"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": True}
+    on = stage(merge(FOREIGN, {"metadata": {"ownerReferences": [controlled], "finalizers": ["x"]}}))
+    assert await on.reconcile(PODS, GROUP) == Seen()
+
+
+async def test_a_prebuilt_workload_without_room_for_a_member_is_out_of_sync() -> None:
+    prebuilt: Any = {"metadata": {"annotations": {f"{K}prebuilt-workload-name": "g"}}}
+    marked = {"annotations": {f"{K}is-group-workload": "true"}}
+    sets = [{"name": "dc85db45", "count": 1, "template": {"spec": {}}}]
+    on = stage(
+        merge(FOREIGN, {"metadata": marked, "spec": {"podSets": sets}}),
+        *(gated(member(name, **prebuilt)) for name in "ab"),
+    )
+    seen = await on.reconcile(PODS, GROUP)
+    assert seen.error == "prebuilt workload not found"
+    (finished,) = on.workloads[THE_WORKLOAD].status.conditions
+    assert (finished.type, finished.reason) == ("Finished", "OutOfSync")
+
+
+async def test_the_queue_of_a_serving_group_is_its_parents_affair() -> None:
+    serving = {"annotations": {f"{K}pod-group-serving": "true"}}
+    on = stage(*(gated(member(name, metadata=serving)) for name in "ab"))
+    await on.reconcile(PODS, GROUP)
+    for name in "ab":
+        on.patch("Pod", ObjectKey("ns", name), {"metadata": {"labels": {f"{K}queue-name": "z"}}})
+    assert await on.reconcile(PODS, GROUP) == Seen()
+    assert on.workloads[THE_WORKLOAD].spec.queue_name == "q"
+
+
+async def test_the_queue_of_another_group_follows_its_pods() -> None:
+    on = stage(*(gated(member(name)) for name in "ab"))
+    await on.reconcile(PODS, GROUP)
+    for name in "ab":
+        on.patch("Pod", ObjectKey("ns", name), {"metadata": {"labels": {f"{K}queue-name": "z"}}})
+    await on.reconcile(PODS, GROUP)
+    assert on.workloads[THE_WORKLOAD].spec.queue_name == "z"
+
+
+async def test_the_last_pod_takes_the_finalizer_of_the_groups_workload_along() -> None:
+    on = stage(*(gated(member(name)) for name in "ab"))
+    await on.reconcile(PODS, GROUP)
+    on.objects.clear()
+    await on.reconcile(PODS, GROUP)
+    assert on.workloads[THE_WORKLOAD].metadata.finalizers == ()
+
+
+def test_pods_that_nobody_queues_have_no_key() -> None:
+    assert PODS.key(pod("a")) is None
+    assert PODS.key(gated(pod("a"))) == SINGLE
+    assert PODS.key(gated(member("a"))) == GROUP
+    labelled = merge(pod("a"), {"metadata": {"labels": {f"{K}pod-group-name": "g"}}})
+    assert PODS.key(gated(labelled)) == GROUP
+
+
+MAKERS: Any = st.sampled_from([gated, running, failed])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(MAKERS, st.sampled_from("12")), min_size=1, max_size=5), st.integers(1, 4), st.booleans())
+async def test_a_group_comes_to_rest_whatever_state_it_is_found_in(pods: Any, total: int, is_admitted: bool) -> None:
+    on = stage(*(make(member(f"p{index}", total, cpu)) for index, (make, cpu) in enumerate(pods)))
+    for _ in range(12):
+        seen = await on.reconcile(PODS, GROUP)
+        if is_admitted and THE_WORKLOAD in on.workloads and on.workloads[THE_WORKLOAD].status.admission is None:
+            admit(on)
+            continue
+        if not seen.writes:
+            break
+    else:
+        raise AssertionError("the group does not come to rest")
+    workload = on.workloads.get(THE_WORKLOAD)
+    if workload is not None:
+        counts = {each.name: each.count for each in workload.spec.pod_sets}
+        free = [
+            obj for (kind, _), obj in on.objects.items() if kind == "Pod" and not obj["spec"].get("schedulingGates")
+        ]
+        for role, count in counts.items():
+            alive = [each for each in free if each.get("status", {}).get("phase") != "Failed"]
+            assert sum(role_of(each) == role for each in alive) <= count

@@ -1,0 +1,165 @@
+"""A whole manager leads pods, groups and StatefulSets through their lives on an API server in memory."""
+
+from jobs.job_houses import conditions
+from jobs.pod_houses import K, delete, free, pod_house, pods, report, sent_member, sent_pod
+from kohort.jobs.effects import Object
+
+
+async def test_a_pod_waits_at_its_gate_until_there_is_quota() -> None:
+    async with pod_house("1") as (house, door):
+        await door.send(sent_pod("a"))
+        await door.send(sent_pod("b"))
+        await house.calm()
+        assert await free(house) == ["a"]
+        assert (await pods(house))["a"]["spec"]["nodeSelector"] == {"tier": "a"}
+        await report(house, "a", "Succeeded")
+        await house.calm()
+        assert await free(house) == ["a", "b"]
+        assert "finalizers" not in (await pods(house))["a"]["metadata"]
+
+
+async def test_a_pod_that_a_user_deletes_frees_its_quota_at_once() -> None:
+    async with pod_house("1") as (house, door):
+        await door.send(sent_pod("a"))
+        await door.send(sent_pod("b"))
+        await house.calm()
+        await delete(house, "Pod", "a")
+        await house.calm()
+        assert await free(house) == ["b"]
+
+
+async def test_a_group_waits_for_all_its_pods_and_starts_as_one() -> None:
+    async with pod_house("2") as (house, door):
+        await door.send(sent_member("a", 2))
+        await house.calm()
+        assert await house.workloads() == []
+        await door.send(sent_member("b", 2))
+        await house.calm()
+        assert await free(house) == ["a", "b"]
+        (workload,) = await house.workloads()
+        assert workload["metadata"]["name"] == "g"
+
+
+async def test_every_pod_too_many_is_deleted_one_after_the_other() -> None:
+    async with pod_house() as (house, door):
+        for name in ("a", "b"):
+            await door.send(sent_member(name, 2))
+        await house.calm()
+        for name in ("c", "d"):
+            await door.send(sent_member(name, 2))
+            await house.calm()
+            assert sorted(await pods(house)) == ["a", "b"]
+
+
+async def test_a_failed_pod_is_replaced_and_its_successor_starts() -> None:
+    async with pod_house("2") as (house, door):
+        for name in ("a", "b"):
+            await door.send(sent_member(name, 2))
+        await house.calm()
+        await report(house, "a", "Failed")
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert conditions(workload)["WaitingForReplacementPods"] == ("True", "PodsFailed")
+        await door.send(sent_member("c", 2))
+        await house.calm()
+        assert await free(house) == ["a", "b", "c"]
+        assert "finalizers" not in (await pods(house))["a"]["metadata"]
+        (workload,) = await house.workloads()
+        assert conditions(workload)["WaitingForReplacementPods"] == ("False", "PodsReady")
+
+
+async def test_a_group_whose_workload_is_deleted_goes_with_it() -> None:
+    async with pod_house() as (house, door):
+        for name in ("a", "b"):
+            await door.send(sent_member(name, 2))
+        await house.calm()
+        await report(house, "a", "Succeeded")
+        await house.delete("Workload", "g")
+        await house.calm()
+        assert await pods(house) == {}
+        assert await house.workloads() == []
+
+
+async def test_a_group_that_has_succeeded_is_finished_and_let_go() -> None:
+    async with pod_house() as (house, door):
+        for name in ("a", "b"):
+            await door.send(sent_member(name, 2))
+        await house.calm()
+        for name in ("a", "b"):
+            await report(house, name, "Succeeded")
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert conditions(workload)["Finished"] == ("True", "Succeeded")
+        assert all("finalizers" not in pod["metadata"] for pod in (await pods(house)).values())
+
+
+async def test_a_group_costs_no_write_once_all_is_said() -> None:
+    async with pod_house("0") as (house, door):
+        for name in ("a", "b"):
+            await door.send(sent_member(name, 2))
+        await house.calm()
+        before = len(house.manager.wire.writes)
+        await house.later(120)
+        assert len(house.manager.wire.writes) == before
+
+
+# StatefulSets
+
+
+def stateful_set(replicas: int = 2) -> Object:
+    container = {"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [container]}}
+    head = {"name": "db", "namespace": "default", "labels": {f"{K}queue-name": "q"}}
+    spec = {"replicas": replicas, "serviceName": "db", "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": head, "spec": spec}
+
+
+async def set_pod(index: int, uid: str) -> Object:
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid, "controller": True}
+    labels = {"a": "b", "apps.kubernetes.io/pod-index": str(index), f"{K}queue-name": None}
+    notes = {f"{K}pod-suspending-parent": "statefulset"}
+    return sent_pod(f"db-{index}", ownerReferences=[owner], labels=labels, annotations=notes)
+
+
+async def test_the_pods_of_a_stateful_set_start_with_one_workload_as_they_come() -> None:
+    async with pod_house("2") as (house, door):
+        await door.send(stateful_set())
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert workload["spec"]["podSets"][0]["count"] == 2
+        assert conditions(workload)["Admitted"] == ("True", "Admitted")
+        found = await house.cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db")
+        for index in range(2):
+            await door.send(await set_pod(index, found["metadata"]["uid"]))
+            await house.calm()
+            assert await free(house) == [f"db-{each}" for each in range(index + 1)]
+        assert len(await house.workloads()) == 1
+
+
+async def test_a_stateful_set_without_replicas_gives_its_quota_back_and_returns_with_another_size() -> None:
+    async with pod_house("3") as (house, door):
+        await door.send(stateful_set())
+        await house.calm()
+        assert await door.change("StatefulSet", "db", {"spec": {"replicas": 3}})
+        assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 0}})
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert conditions(workload)["QuotaReserved"] == ("False", "OnHold")
+        assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 3}})
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert workload["spec"]["podSets"][0]["count"] == 3
+        assert conditions(workload)["Admitted"] == ("True", "Admitted")
+
+
+async def test_a_stateful_set_that_is_empty_when_its_turn_comes_gives_the_quota_back() -> None:
+    async with pod_house("2") as (house, door):
+        await door.send(sent_pod("first", "2"))
+        await house.calm()
+        await door.send(stateful_set())
+        await house.calm()
+        assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 0}})
+        await delete(house, "Pod", "first")
+        await house.calm()
+        (workload,) = [each for each in await house.workloads() if each["metadata"]["name"].startswith("statefulset")]
+        assert conditions(workload)["QuotaReserved"] == ("False", "OnHold")
