@@ -139,6 +139,15 @@ async def test_events_tell_the_time_at_which_they_happened_however_late_they_are
     assert event["series"] == {"count": 2, "lastObservedTime": "2026-01-01T00:00:03.000000Z"}
 
 
+async def test_names_sort_by_time_so_that_lists_tell_a_story(desk: Desk) -> None:
+    reasons = ["Pulled", "Created", "Started", "Killing"]
+    for reason in reasons:
+        desk.recorder.record(JOB, Note("Normal", reason, "text"))
+    await desk.clock.advance(1)
+    by_name = sorted(desk.events, key=lambda event: str(event["metadata"]["name"]))
+    assert [event["reason"] for event in by_name] == reasons
+
+
 async def test_an_event_whose_answer_was_lost_is_not_there_twice(desk: Desk) -> None:
     desk.network.next(Fault.LOST_ANSWER)
     desk.recorder.record(JOB, ADMITTED)

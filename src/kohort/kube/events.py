@@ -115,6 +115,8 @@ class EventRecorder:
         self._due: dict[About, dict[_Sameness, _Series]] = {}
         """What the server does not know yet, by object and in the order of its coming."""
         self._unwritten = 0
+        self._stamp = 0
+        """Microseconds in the name of the last event; each has more than the one before."""
         self._queue: WorkQueue[About] = WorkQueue(client.clock, "events")
         self.dropped = 0
 
@@ -188,6 +190,13 @@ class EventRecorder:
         recent = known is not None and now - known.seen <= self._limits.series_seconds
         return known if waiting or recent else None
 
+    def _new_key(self, series: _Series) -> ObjectKey:
+        """A name that sorts by time, because that is the order in which people get to see events of this form."""
+        self._stamp = max(self._stamp + 1, round(series.first.timestamp() * 1e6))
+        about = series.regarding
+        name = f"{about.name[: LONGEST_NAME - 23]}.{self._stamp:014x}{uuid4().hex[:8]}"
+        return ObjectKey(about.namespace or "default", name)
+
     def _may_talk(self, about: tuple[str, str, str, str]) -> bool:
         bucket = self._talk.get(about)
         if bucket is None:
@@ -254,7 +263,7 @@ class EventRecorder:
             await self._create(series)
 
     async def _create(self, series: _Series) -> None:
-        key = series.key = series.key or _new_key(series.regarding)
+        key = series.key = series.key or self._new_key(series)
         event = Event(
             metadata=ObjectMeta(name=key.name, namespace=key.namespace),
             regarding=series.regarding,
@@ -276,11 +285,6 @@ class EventRecorder:
             if series.count > 1:
                 await self._repeat(series, key)
         series.is_created = True
-
-
-def _new_key(regarding: ObjectReference) -> ObjectKey:
-    name = f"{regarding.name[: LONGEST_NAME - 17]}.{uuid4().hex[:16]}"
-    return ObjectKey(regarding.namespace or "default", name)
 
 
 def _cut(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from kohort.embedded.nodes.phases import completed, given_up, has_stopped, phase_of
 from kohort.embedded.nodes.runtime import ContainerStatus, Failure, PodState, Running, State, Terminated, Waiting
@@ -206,3 +207,14 @@ def test_a_sidecar_that_starts_up_keeps_its_pod_uninitialized() -> None:
     found = PodState((ContainerStatus("m0", W),), (ContainerStatus("s0", R, starting=True),))
     conditions = {each["type"]: each for each in status_of(spec, found, ABOUT)["conditions"]}
     assert conditions["Initialized"]["message"] == "containers with incomplete status: [s0]"
+
+
+def test_a_pod_that_failed_before_anything_ran_does_not_speak_of_its_containers() -> None:
+    spec = shape()
+    waits = status_of(spec, PodState((ContainerStatus("m0", W),)), ABOUT)
+    last = structs.replace(ABOUT, is_last=True)
+    failed = PodState((ContainerStatus("m0", W),), failed=Failure("FailedMount", "no volumes"), over=True)
+    said = status_of(spec, failed, last)
+    assert (said["phase"], said["reason"], said["message"]) == ("Failed", "FailedMount", "no volumes")
+    assert "containerStatuses" not in said
+    assert patch_between(waits, said, LATER)["containerStatuses"] is None

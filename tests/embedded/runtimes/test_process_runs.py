@@ -175,7 +175,7 @@ async def test_a_container_without_a_command_is_simulated(world: World) -> None:
     run = world.run(found)
     state = await run.over()
     assert [type(each.state).__name__ for each in state.containers] == ["Terminated", "Terminated"]
-    assert any("names no command" in note.message for note in run.told.notes)
+    assert [text.partition(",")[0] for text in run.told.messages("Simulated")] == ["Container main names no command"]
     assert await run.log("real") == "real\n"
 
 

@@ -17,7 +17,7 @@ from kohort.embedded.nodes.shapes import ContainerShape, Shape
 Status = Mapping[str, Any]
 
 _ENDED = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}
-_OWN_FIELDS = ("phase", "reason", "message")
+_OWN_FIELDS = ("phase", "reason", "message", "containerStatuses", "initContainerStatuses")
 """Fields that go away when they are no longer said."""
 
 
@@ -36,6 +36,9 @@ class About(Value):
 
 def status_of(shape: Shape, state: PodState, about: About) -> dict[str, Json]:
     """The whole status; conditions have no times, which depend on what was said before."""
+    if state.failed is not None and about.is_last and not any(map(has_begun, (*state.init, *state.containers))):
+        # Containers that never came to be are not spoken of: people would be told that they are being created.
+        return rejected(state.failed, about)
     phase = phase_of(shape, state, is_last=about.is_last)
     said: dict[str, Json] = {"phase": phase, "conditions": _conditions(shape, state, phase, about)}
     if state.failed is not None and phase == "Failed":

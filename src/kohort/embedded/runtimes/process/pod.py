@@ -220,15 +220,15 @@ class ProcessPod:
             self._say_once("UserNotChanged", "runAsUser is not honoured: only root can run containers as another user")
 
     def _say_once(self, reason: str, text: str) -> None:
-        if reason not in self._said:
-            self._said.add(reason)
+        if text not in self._said:
+            self._said.add(text)
             self._supervised.note("Warning", reason, text)
 
     def _imagine(self, container: Container, attempt: int) -> None:
         name = container.name
         self._supervised.prepared(name)
         text = f'Container {name} names no command, and its image is not used: it is simulated. Set "command" to run it'
-        self._say_once(f"Simulated {name}", text)
+        self._say_once("Simulated", text)
         spec = self._json["spec"]
         raw = next(each for each in (*spec["containers"], *(spec.get("initContainers") or ())) if each["name"] == name)
         imagined = Imagined(
