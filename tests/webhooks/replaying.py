@@ -39,7 +39,7 @@ class Door:
         return {path: self._guarding(judge) for path, judge in judges.items()}
 
     def _guarding(self, judge: Judge) -> Judge:
-        def passes(request: AdmissionRequest) -> Answer:
+        def passes(request: AdmissionRequest) -> Answer | Awaitable[Answer]:
             return ALLOWED if self.is_open else judge(request)
 
         return passes

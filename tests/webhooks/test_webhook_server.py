@@ -1,5 +1,6 @@
 """The webhook server: whatever it is sent, it answers in one line and goes on."""
 
+import asyncio
 import json
 import logging
 import ssl
@@ -250,7 +251,7 @@ def test_nothing_changed_needs_no_patch(obj: Json) -> None:
     body=st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()), path=st.sampled_from([*JUDGES])
 )
 def test_every_body_gets_a_well_formed_answer(body: bytes, path: str) -> None:
-    response = json.loads(admitted(path, JUDGES[path], body))["response"]
+    response = json.loads(asyncio.run(admitted(path, JUDGES[path], body)))["response"]
     assert response["allowed"] is False
     assert response["status"]["code"] in (400, 500)
 
@@ -258,6 +259,6 @@ def test_every_body_gets_a_well_formed_answer(body: bytes, path: str) -> None:
 @given(obj=values, old=values, path=st.sampled_from(sorted(kueue_judges(DEFAULT_GATES))))
 def test_every_object_gets_a_verdict(obj: Json, old: Json, path: str) -> None:
     asked = json.dumps(review(obj, oldObject=old)).encode()
-    response = json.loads(admitted(path, JUDGES[path], asked))["response"]
+    response = json.loads(asyncio.run(admitted(path, JUDGES[path], asked)))["response"]
     assert response["uid"] == "u-1"
     assert response.get("status", {}).get("code") != 500

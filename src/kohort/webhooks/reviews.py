@@ -4,7 +4,7 @@ Objects stay bytes until a rule wants them typed: a status write passes here eac
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -62,8 +62,8 @@ class Denied:
 
 
 Answer = Allowed | Denied
-Judge = Callable[[AdmissionRequest], Answer]
-"""What a webhook does. It reads only what it is given and caches: it never waits."""
+Judge = Callable[[AdmissionRequest], Answer | Awaitable[Answer]]
+"""What a webhook does; only rules that look at other objects may have to wait."""
 
 ALLOWED = Allowed()
 

@@ -6,7 +6,7 @@ Whatever is sent, the asker gets an answer in one line; what a request may cost 
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 
 from aiohttp import web
@@ -14,7 +14,7 @@ from aiohttp import web
 from kohort.api.codec import encode
 from kohort.api.crds import CONVERSION_PATH
 from kohort.api.errors import ApiError, DecodeError
-from kohort.kube.errors import Named, StatusError, bad_request, method_not_allowed, not_found, too_large
+from kohort.kube.errors import KubeError, Named, StatusError, bad_request, method_not_allowed, not_found, too_large
 from kohort.webhooks.conversion import converted
 from kohort.webhooks.reviews import Denied, Judge, answered, read_review, undecodable
 
@@ -75,20 +75,23 @@ class WebhookServer:
         limit = MAX_CONVERSION if judge is None else MAX_ADMISSION
         async with self._large if _is_large(request) else nullcontext():
             body = await _body(request, limit)
-            return await converted(body) if judge is None else admitted(path, judge, body)
+            return await converted(body) if judge is None else await admitted(path, judge, body)
 
 
-def admitted(path: str, judge: Judge, body: bytes) -> bytes:
+async def admitted(path: str, judge: Judge, body: bytes) -> bytes:
     """The answer to an AdmissionReview, whatever is wrong with it or with the rule."""
     uid = ""
     try:
         request = read_review(body)
         uid = request.uid
-        return answered(uid, judge(request))
+        found = judge(request)
+        return answered(uid, await found if isinstance(found, Awaitable) else found)
     except DecodeError as error:
         return answered(uid, undecodable(error))
     except ApiError as error:
         return answered(uid, Denied(" ".join(str(error).split())))
+    except KubeError as error:
+        return answered(uid, Denied(f"the webhook could not ask the API server: {error}", code=500))
     except Exception:
         # A fault of ours must not pass for the user's; it is refused, because the webhook promises to check.
         log.exception("webhook %s failed", path)
