@@ -32,8 +32,8 @@ def enabled_frameworks(configuration: Configuration, frameworks: Sequence[Framew
     names = {each.name for each in frameworks}
     wanted = configuration.integrations.frameworks
     missing = [name for name in wanted if name in BUILT_IN_FRAMEWORKS and name not in names]
-    for name in missing:
-        log.warning("integrations.frameworks: %s is not supported yet: its jobs are not managed", name)
+    if missing:
+        log.warning("integrations.frameworks: not supported yet, and left alone: %s", ", ".join(missing))
     kept = tuple(name for name in wanted if name not in missing)
     integrations = msgspec.structs.replace(configuration.integrations, frameworks=kept)
     return registry_of(msgspec.structs.replace(configuration, integrations=integrations), frameworks)
@@ -41,11 +41,8 @@ def enabled_frameworks(configuration: Configuration, frameworks: Sequence[Framew
 
 def resources_of(registry: Registry) -> list[Resource]:
     """The kinds that enabled frameworks read, each once."""
-    found = [
-        resource
-        for each in registry.at_work()
-        for resource in (each.resource, *(watch.resource for watch in each.watches))
-    ]
+    at_work = [each for framework in registry.at_work() for each in (framework, *framework.planners)]
+    found = [resource for each in at_work for resource in (each.resource, *(watch.resource for watch in each.watches))]
     return list(dict.fromkeys(found))
 
 

@@ -13,7 +13,7 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.events import Event
 from kohort.api.core.leases import Lease
 from kohort.api.core.namespaces import LimitRange, Namespace
-from kohort.api.core.nodes import RuntimeClass
+from kohort.api.core.nodes import PriorityClass, RuntimeClass
 from kohort.api.core.settings import Secret
 from kohort.api.kinds import CustomObject
 from kohort.api.kueue.v1beta2 import (
@@ -116,7 +116,7 @@ def rights_to_lead(namespace: str) -> Iterator[Right]:
 def rights_at_start(configuration: Configuration, namespace: str) -> Iterator[Right]:
     """Everything that a manager needs under a Configuration, without the kinds of its job frameworks."""
     yield from rights_to_follow(kind.info.resource for kind in KUEUE_KINDS)
-    yield from rights_to_follow(view.resource for view in (Namespace, LimitRange, RuntimeClass))
+    yield from rights_to_follow(view.resource for view in (Namespace, LimitRange, RuntimeClass, PriorityClass))
     yield from rights_on_queues()
     yield from rights_of_a_replica(namespace)
     election = configuration.leader_election

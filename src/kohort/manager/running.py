@@ -12,6 +12,9 @@ from dataclasses import replace
 
 from kohort.controllers.running import controlling
 from kohort.controllers.world import ManagerSettings, World
+from kohort.jobs.defaulting.gathering import FactsGatherer
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.reading import WorldReads
 from kohort.jobs.running import reconciling
 from kohort.kube.client import Client
 from kohort.kube.limits import TokenBucket
@@ -30,9 +33,9 @@ from kohort.web.listening import Address
 from kohort.webhooks.configurations import InCluster, Place, at_url
 from kohort.webhooks.configurations import Manager as Reached
 from kohort.webhooks.injecting import Wiring
+from kohort.webhooks.jobs import framework_registrations, job_judges
 from kohort.webhooks.kueue import kueue_judges
 from kohort.webhooks.registrations import KUEUE
-from kohort.webhooks.reviews import Judge
 from kohort.webhooks.running import VISIBILITY_SERVICE, answering, certified, own_name
 
 log = logging.getLogger(__name__)
@@ -67,7 +70,7 @@ class _Start:
         self._options = options
         self._configuration = settings.configuration
         self._frameworks = enabled_frameworks(settings.configuration, all_frameworks())
-        self._judges: dict[str, Judge] = dict(kueue_judges(settings.gates))
+        self._gatherer: FactsGatherer | None = None
         election = self._configuration.leader_election
         leadership = Leadership(self._client, election, settings.namespace, options.identity)
         self.manager = Manager(settings, leadership)
@@ -90,10 +93,12 @@ class _Start:
         """With a certificate that API servers are told to trust."""
         aggregated = InCluster(self._settings.namespace, VISIBILITY_SERVICE)
         reached = Reached(self._place(), self._settings.namespace, await own_name(self._client))
-        wiring = Wiring(reached, KUEUE, aggregated)
+        registrations = (*KUEUE, *framework_registrations(self._frameworks.at_work()))
+        wiring = Wiring(reached, registrations, aggregated)
         self._certificates = await self._stack.enter_async_context(certified(self._client, self._configuration, wiring))
         self.manager.certificates = self._certificates
-        server = await self._stack.enter_async_context(answering(self._configuration, self._certificates, self._judges))
+        judges = kueue_judges(self._settings.gates) | job_judges(self._frameworks, lambda: self._gatherer)
+        server = await self._stack.enter_async_context(answering(self._configuration, self._certificates, judges))
         self._note("webhooks", Address(self._configuration.webhook.host, server.port))
 
     async def serve_others(self) -> None:
@@ -116,8 +121,13 @@ class _Start:
     def _jobs(self, world: World) -> AbstractAsyncContextManager[None]:
         return reconciling(world, self._frameworks)
 
-    def _warm(self, world: World) -> None:
-        """A new world is there."""
+    def _warm(self, world: World | None) -> None:
+        """Webhooks of jobs look round in the world of the present life; without one they ask for patience."""
+        if world is None:
+            self._gatherer = None
+        else:
+            # Nothing is expected of these reads: only reconcilers wait to see what they wrote.
+            self._gatherer = FactsGatherer(world, self._frameworks, WorldReads(world, Expectations()))
 
     def _place(self) -> Place:
         if self._options.webhook_url:
