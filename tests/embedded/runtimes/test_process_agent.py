@@ -11,6 +11,7 @@ from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.manifests import Site
 from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.runtimes.settings import AtStop
 from kohort.embedded.server.logs import LogOptions
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
@@ -20,9 +21,9 @@ NODE = DeclaredNode("here", {"cpu": "4", "memory": "8Gi", "pods": "10"})
 
 
 @asynccontextmanager
-async def running_agent(cluster: Cluster, data: Path) -> AsyncIterator[NodeAgent]:
+async def running_agent(cluster: Cluster, data: Path, at_stop: AtStop = AtStop.LEAVE) -> AsyncIterator[NodeAgent]:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
-    runtime = process_runtime(cluster, data, {})
+    runtime = process_runtime(cluster, data, {"at_stop": at_stop})
     agent = NodeAgent(client, Registration((NODE,), leaving=Leaving.KEEP), runtime)
     await agent.start(Site())
     try:
@@ -55,6 +56,10 @@ async def gone(cluster: Cluster, name: str) -> None:
             await asyncio.sleep(0.02)
 
 
+async def log_of(agent: NodeAgent, name: str) -> bytes:
+    return b"".join([piece async for piece in agent.logs("default", name, LogOptions("main"))])
+
+
 async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
     async with running_cluster() as cluster:
         async with running_agent(cluster, tmp_path) as agent:
@@ -72,8 +77,7 @@ async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
             waits = await until(cluster, "waits", lambda status: "CreateContainerConfigError" in str(status))
             assert waits["containerStatuses"][0]["state"]["waiting"]["message"] == 'configmap "late" not found'
             await until(cluster, "stays", is_phase("Running"))
-            pieces = [piece async for piece in agent.logs("default", "fine", LogOptions("main"))]
-            assert b"".join(pieces) == b"hello\n"
+            assert await log_of(agent, "fine") == b"hello\n"
             await cluster.create(config_map("late", color="red"))
             await until(cluster, "waits", is_phase("Succeeded"))
         assert (await cluster.get(f"{PODS}/stays"))["status"]["phase"] == "Running"
@@ -85,3 +89,26 @@ async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
             async with asyncio.timeout(30):
                 while any("stays" in path.read_text() for path in tmp_path.glob("pods/*/pod.json")):
                     await asyncio.sleep(0.02)
+
+
+async def test_what_ended_as_the_agent_went_down_is_told_by_the_next_one(tmp_path: Path) -> None:
+    obeys = "trap 'echo bye; exit 3' TERM; touch up; while :; do sleep 0.02; done"
+    async with running_cluster() as cluster:
+        async with running_agent(cluster, tmp_path, AtStop.END):
+            for name, restart in (("once", "Never"), ("always", "Always")):
+                await cluster.create(bound(name, container(script=obeys), restart=restart))
+                await until(cluster, name, is_phase("Running"))
+            async with asyncio.timeout(30):
+                while len(list(tmp_path.glob("scratch/*/containers/main/work/up"))) < 2:
+                    await asyncio.sleep(0.02)
+        assert (await cluster.get(f"{PODS}/once"))["status"]["phase"] == "Running"
+        node = (await cluster.get("/api/v1/nodes/here"))["status"]["conditions"]
+        assert {each["type"]: each["status"] for each in node}["Ready"] == "False"
+        async with running_agent(cluster, tmp_path) as agent:
+            once = await until(cluster, "once", is_phase("Failed"))
+            assert once["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+            assert await log_of(agent, "once") == b"bye\n"
+            again = await until(cluster, "always", lambda status: status["containerStatuses"][0]["restartCount"] == 1)
+            assert again["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3
+            await cluster.ask("DELETE", f"{PODS}/always")
+            await gone(cluster, "always")
