@@ -49,7 +49,7 @@ async def test_workloads_are_counted_per_queue() -> None:
             assert series.admitted_active_workloads.value(**labels) == 2
             assert series.finished_workloads.value(**labels) == 0
         await home.finish("a")
-        await home.later(3)
+        await home.later(20)
         for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
             assert series.finished_workloads.value(**labels) == 1
             assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 0]
@@ -65,7 +65,7 @@ async def test_those_who_wait_are_told_by_kind_and_by_what_they_ask_for() -> Non
         assert metrics.unadmitted_workloads.value(**reason, **Q) == 1
         assert metrics.local_queue.unadmitted_workloads.value(**reason, **L, **Q) == 1
         await home.delete("Workload", "a")
-        await home.later(3)
+        await home.later(20)
         assert metrics.cluster_queue_resource_pending.value(resource="cpu", **Q) is None
         assert metrics.unadmitted_workloads.value(**reason, **Q) is None
 

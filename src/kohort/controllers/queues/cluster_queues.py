@@ -22,6 +22,7 @@ from kohort.controllers.queues.gauges import ClusterQueueGauges
 from kohort.controllers.queues.holders import has_unseen
 from kohort.controllers.queues.keeping import Keeper, key
 from kohort.controllers.queues.pacing import INTERVAL
+from kohort.controllers.queues.surveys import Surveys
 from kohort.controllers.queues.tallies import Tallies
 from kohort.controllers.queues.writing import write_finalizers, write_status
 from kohort.controllers.world import World
@@ -40,6 +41,17 @@ class ClusterQueues(Keeper[ClusterQueue]):
     def __init__(self, world: World, tallies: Tallies) -> None:
         super().__init__(world, world.cluster_queues, world.topologies)
         self._gauges = ClusterQueueGauges(world, tallies)
+        self._surveys = Surveys(world, self._gauges.survey)
+
+    def start(self) -> None:
+        """Begin to look, and to walk over queues now and then."""
+        super().start()
+        self._surveys.start()
+
+    async def stop(self) -> None:
+        """Bring to an end what has begun."""
+        await super().stop()
+        await self._surveys.stop()
 
     def subscribe(self) -> None:
         """API-111."""
@@ -120,6 +132,7 @@ class ClusterQueues(Keeper[ClusterQueue]):
         active = with_cluster_queue_activity(found, self._surroundings(found), self.world.now())
         reported = replace(active, status=replace(self._figures(found), conditions=active.status.conditions))
         self._gauges.show(reported)
+        self._surveys.book(key(found.metadata.name))
         return with_finalizers(reported, in_use=bool(self._record(found).holders))
 
     def _record(self, found: ClusterQueue) -> Queue:
@@ -144,6 +157,7 @@ class ClusterQueues(Keeper[ClusterQueue]):
 
     def forget(self, gone: ObjectKey) -> None:
         """API-144."""
+        self._surveys.forget(gone)
         self._gauges.forget(gone.name)
 
 

@@ -5,18 +5,18 @@ stays behind when a flavor leaves a queue.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterable, Mapping
 from math import inf, nan
 from typing import Final
 
-from kohort.api.amounts import to_amount
+from kohort.api.amounts import CPU, to_amount
 from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue
 from kohort.api.kueue.v1beta2.queues import FlavorUsage, LocalQueueFlavorUsage
 from kohort.controllers.queues.keeping import key
 from kohort.controllers.queues.naming import CLUSTER_QUEUE
-from kohort.controllers.queues.pending import STATUSES, Waiting, in_units, waiting_among
+from kohort.controllers.queues.pending import ACTIVE as PENDING
+from kohort.controllers.queues.pending import PARKED, STATUSES, Waiting, waiting_among
 from kohort.controllers.queues.tallies import Standing, Tallies
 from kohort.controllers.world import World
 from kohort.engine.forest import CohortNode, Node
@@ -49,7 +49,9 @@ class ClusterQueueGauges:
         self._metrics.learn_cluster_queue(name, queue.metadata.labels, queue.metadata.annotations)
         _choose(self._metrics.cluster_queue_status, QUEUE_STATUSES, status_of(queue), "status", labels)
         _show_holding(self._metrics, queue, labels)
-        self._show_waiting(name, labels)
+        counts = self._world.engine.pending[name].counts
+        places = {PENDING: counts.active + counts.in_flight, PARKED: counts.inadmissible}
+        _show_counts(self._metrics.pending_workloads, places, labels)
         self._show_standings(name, labels)
         self._show_place(name, labels)
         self._show_quota(queue, labels)
@@ -61,12 +63,18 @@ class ClusterQueueGauges:
     def _local_queues(self, name: str) -> list[LocalQueue]:
         return self._world.local_queues.cache.find(CLUSTER_QUEUE, name)
 
-    def _show_waiting(self, name: str, labels: Labels) -> None:
-        engine, metrics = self._world.engine, self._metrics
-        records = [engine.local_queues[Key(*_place(each))] for each in self._local_queues(name)]
-        members = chain.from_iterable(record.workloads.values() for record in records)
-        waiting = waiting_among(members, engine.pending.get(name))
-        _show_counts(metrics.pending_workloads, waiting, labels)
+    def survey(self, name: str) -> None:
+        """Set the gauges that take a walk over all who wait, those of LocalQueues among them."""
+        engine, metrics, labels = self._world.engine, self._metrics, {"cluster_queue": name}
+        queue = engine.pending.get(name)
+        if queue is None:
+            return
+        waiting = Waiting()
+        for each in self._local_queues(name):
+            place = _place(each)
+            mine = waiting_among(engine.local_queues[Key(*place)].workloads.values(), queue)
+            _show_counts(metrics.local_queue.pending_workloads, mine.counts, _labels_of(place))
+            waiting.join(mine)
         for status in STATUSES:
             metrics.pending_scheduling_hashes.set(len(waiting.kinds[status]), status=status, **labels)
         metrics.cluster_queue_resource_pending.forget(name)
@@ -123,24 +131,23 @@ class LocalQueueGauges:
     def show(self, queue: LocalQueue) -> None:
         """Set the gauges to what the queue's status says now."""
         place, metrics = _place(queue), self._metrics.local_queue
-        labels = {"name": place.name, "namespace": place.namespace}
+        labels = _labels_of(place)
         self._metrics.learn_local_queue(*place, queue.metadata.labels, queue.metadata.annotations)
         active = find(queue.status.conditions, ACTIVE)
         _choose(metrics.status, TRUTHS, active.status if active else "Unknown", "active", labels)
         _show_holding(metrics, queue, labels)
         metrics.finished_workloads.set(self._tallies.finished(place), **labels)
-        self._show_waiting(queue, labels)
+        self._show_unadmitted(queue, labels)
         self._show_usage(queue, labels)
 
     def forget(self, place: ObjectKey) -> None:
         """The queue is gone."""
         self._metrics.drop_local_queue(*place)
 
-    def _show_waiting(self, queue: LocalQueue, labels: Labels) -> None:
-        engine, metrics, place = self._world.engine, self._metrics.local_queue, _place(queue)
-        behind = queue.spec.cluster_queue or ""
-        members = engine.local_queues[Key(*place)].workloads.values()
-        _show_counts(metrics.pending_workloads, waiting_among(members, engine.pending.get(behind)), labels)
+    def _show_unadmitted(self, queue: LocalQueue, labels: Labels) -> None:
+        metrics, place, behind = self._metrics.local_queue, _place(queue), queue.spec.cluster_queue or ""
+        if behind not in self._world.engine.queues:
+            _show_counts(metrics.pending_workloads, {}, labels)
         metrics.unadmitted_workloads.forget(place.name, place.namespace)
         unadmitted = self._tallies.unadmitted(place)
         _show_unadmitted(metrics.unadmitted_workloads, unadmitted, {**labels, "cluster_queue": behind})
@@ -221,9 +228,9 @@ def _show_holding(metrics: WorkloadSeries, queue: ClusterQueue | LocalQueue, lab
     metrics.admitted_active_workloads.set(queue.status.admitted_workloads or 0, **labels)
 
 
-def _show_counts(gauge: Gauge, waiting: Waiting, labels: Labels) -> None:
-    for status, count in waiting.counts.items():
-        gauge.set(count, status=status, **labels)
+def _show_counts(gauge: Gauge, places: Mapping[str, int], labels: Labels) -> None:
+    for status in STATUSES:
+        gauge.set(places.get(status, 0), status=status, **labels)
 
 
 def _show_unadmitted(gauge: Gauge, counts: Counter[Standing], labels: Labels) -> None:
@@ -236,6 +243,11 @@ def _show_usage(gauge: Gauge, usage: Iterable[FlavorUsage | LocalQueueFlavorUsag
         for resource in flavor.resources:
             amount = to_amount(resource.name, resource.total or 0)
             gauge.set(in_units(resource.name, amount), flavor=flavor.name, resource=resource.name, **labels)
+
+
+def in_units(resource: str, amount: int) -> float:
+    """An amount as Prometheus is told it: cores, bytes, pieces."""
+    return amount / 1000 if resource == CPU else float(amount)
 
 
 def _limit(fr: FlavorResource, amount: int | None) -> float:
@@ -251,6 +263,10 @@ def _tree_labels(node: Node) -> Labels:
     parent = node.parent.name if node.parent is not None else ""
     has_root = not node.is_cyclic and (node.parent is not None or isinstance(node, CohortNode))
     return {"parent_cohort": parent, "root_cohort": node.top().name if has_root else ""}
+
+
+def _labels_of(place: ObjectKey) -> Labels:
+    return {"name": place.name, "namespace": place.namespace}
 
 
 def _place(queue: LocalQueue) -> ObjectKey:

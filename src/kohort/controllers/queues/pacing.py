@@ -1,4 +1,4 @@
-"""How often an object is looked at: soon after something happened, and then at most once in a second (API-106).
+"""How often an object is looked at: soon after something happened, and then at most once in a while (API-106).
 
 Workloads come in thousands, and each moves the figures of its queues. What happens within a moment is told at once.
 """
@@ -19,9 +19,10 @@ INTERVAL: Final = 1.0
 class Pace(Generic[K]):
     """Puts keys into a queue for their next look, each at most once until then."""
 
-    def __init__(self, queue: WorkQueue[K], clock: Clock) -> None:
+    def __init__(self, queue: WorkQueue[K], clock: Clock, interval: float = INTERVAL) -> None:
         self._queue = queue
         self._clock = clock
+        self._interval = interval
         self._looked: dict[K, float] = {}
         self._booked: set[K] = set()
 
@@ -31,7 +32,7 @@ class Pace(Generic[K]):
             return
         self._booked.add(key)
         now = self._clock.now()
-        due = max(now + MOMENT, self._looked.get(key, -INTERVAL) + INTERVAL)
+        due = max(now + MOMENT, self._looked.get(key, -self._interval) + self._interval)
         self._queue.add_after(key, due - now)
 
     def begin(self, key: K) -> None:

@@ -1,10 +1,13 @@
-"""Who waits in a queue, summed up in one walk for the gauges: how many, of how many kinds, for how much."""
+"""Who waits in a queue, for the gauges: how many, of how many kinds, for how much.
 
+Nobody keeps these sums, so they take a walk over all who wait.
+"""
+
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kohort.api.amounts import CPU
 from kohort.engine.pending import PendingQueue, Place
 from kohort.engine.records import Workload
 
@@ -14,35 +17,41 @@ STATUSES: Final = (ACTIVE, PARKED)
 """How gauges call it: may be looked at in the next turn, or was found wanting (API-143)."""
 
 
+def status_of(place: Place) -> str:
+    """One of the two words for where a workload waits."""
+    return PARKED if place is Place.POOL else ACTIVE
+
+
 @dataclass(slots=True)
 class Waiting:
     """Sums over workloads that wait."""
 
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
+    counts: Counter[str] = field(default_factory=Counter)
     kinds: dict[str, set[str]] = field(default_factory=lambda: {status: set() for status in STATUSES})
-    amounts: dict[str, int] = field(default_factory=dict)
+    amounts: Counter[str] = field(default_factory=Counter)
 
     def add(self, workload: Workload, place: Place) -> None:
         """One more."""
-        status = PARKED if place is Place.POOL else ACTIVE
+        status = status_of(place)
         self.counts[status] += 1
         self.kinds[status].add(workload.equivalence)
         for pod_set in workload.pod_sets:
             for resource, amount in pod_set.total.items():
-                self.amounts[resource] = self.amounts.get(resource, 0) + amount
+                self.amounts[resource] += amount
+
+    def join(self, other: "Waiting") -> None:
+        """All of another queue."""
+        self.counts.update(other.counts)
+        self.amounts.update(other.amounts)
+        for status in STATUSES:
+            self.kinds[status] |= other.kinds[status]
 
 
-def waiting_among(workloads: Iterable[Workload], queue: PendingQueue | None) -> Waiting:
+def waiting_among(workloads: Iterable[Workload], queue: PendingQueue) -> Waiting:
     """Those who wait in a ClusterQueue, out of these."""
     waiting = Waiting()
-    if queue is not None:
-        for workload in workloads:
-            place = None if workload.queue is None or workload.has_quota else queue.place_of(workload)
-            if place is not None:
-                waiting.add(workload, place)
+    for workload in workloads:
+        place = queue.place_of(workload)
+        if place is not None:
+            waiting.add(workload, place)
     return waiting
-
-
-def in_units(resource: str, amount: int) -> float:
-    """An amount as Prometheus is told it: cores, bytes, pieces."""
-    return amount / 1000 if resource == CPU else float(amount)

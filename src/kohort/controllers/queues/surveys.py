@@ -1,0 +1,47 @@
+"""Walks over whole queues for gauges that nobody keeps: seldom, since Prometheus asks seldom.
+
+Between two walks such a gauge is a little old; after the last change it is walked for once more.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from kohort.controllers.queues.pacing import Pace
+from kohort.controllers.world import World
+from kohort.kube.controller import Controller, Requeue
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.workqueue import WorkQueue
+
+EVERY: Final = 15.0
+"""Seconds between two walks over the same queue; Prometheus asks every 15 to 60."""
+
+
+class Surveys:
+    """Lets queues be walked over, each in its time."""
+
+    def __init__(self, world: World, walk: Callable[[str], None]) -> None:
+        self._walk = walk
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "surveys")
+        self._pace = Pace(self._queue, world.clock, EVERY)
+        self._controller = Controller("surveys", self._queue, self._look, world.clock)
+
+    def start(self) -> None:
+        """Begin to walk."""
+        self._controller.start()
+
+    async def stop(self) -> None:
+        """Begin no other walk."""
+        await self._controller.stop()
+
+    def book(self, place: ObjectKey) -> None:
+        """Something changed in a queue."""
+        self._pace.book(place)
+
+    def forget(self, place: ObjectKey) -> None:
+        """The queue is gone."""
+        self._pace.forget(place)
+
+    async def _look(self, place: ObjectKey) -> Requeue | None:
+        self._pace.begin(place)
+        self._walk(place.name)
+        return None
