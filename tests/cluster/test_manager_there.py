@@ -144,3 +144,25 @@ async def test_kubectl_finds_both_versions(kubectl: Kubectl, manager: Manager) -
     assert {f"{GROUP}/v1beta1", f"{GROUP}/v1beta2"} <= set(versions)
     raw = (await asyncio.to_thread(kubectl, "get", "--raw", f"/apis/{GROUP}/v1beta1")).out
     assert json.loads(raw)["resources"][1]["name"] == "clusterqueues/pendingworkloads"
+
+
+async def test_a_job_is_suspended_admitted_and_started(plane: ControlPlane, kubectl: Kubectl, manager: Manager) -> None:
+    """API-96, JOB-66: the webhook, the Workload and the start on the real thing."""
+    admin = Client(plane.admin)
+    jobs = "/apis/batch/v1/namespaces/default/jobs"
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    labels = {"kueue.x-k8s.io/queue-name": "for-jobs"}
+    body = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": "j", "labels": labels},
+        "spec": {"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+    }
+    try:
+        queues = [flavor("lf"), cluster_queue("jobs", "1"), local_queue("for-jobs", "jobs", "default")]
+        await asyncio.to_thread(kubectl.apply, *queues)
+        code, made = await asking(admin, "POST", jobs, body)()
+        assert (code, made["spec"]["suspend"]) == (201, True)
+        await eventually(asking(admin, "GET", f"{jobs}/j"), lambda found: found[1]["spec"]["suspend"] is False)
+    finally:
+        admin.close()

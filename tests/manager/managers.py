@@ -21,6 +21,7 @@ from kohort.manager.definitions import WhenMissing
 from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing
 from kohort.manager.state import Manager
+from kohort.webhooks.configurations import CONFIGURATIONS
 
 LONG = 30.0
 LOCAL = "127.0.0.1"
@@ -73,7 +74,15 @@ async def a_manager(
     async with managing(plane.client(name), settings, options) as manager:
         async with asyncio.timeout(LONG):
             await manager.warm.wait()
+        await eventually(lambda: registered(plane), lambda found: found)
         yield manager
+
+
+async def registered(plane: ControlPlane) -> bool:
+    """Whether the server calls webhooks already."""
+    client = plane.client("looker")
+    found = [await client.of(resource).list() for resource in CONFIGURATIONS.values()]
+    return all(each.items for each in found)
 
 
 async def eventually(look: Callable[[], Awaitable[T]], until: Callable[[T], object]) -> T:

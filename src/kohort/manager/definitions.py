@@ -12,12 +12,10 @@ from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.manager.errors import StartError
 from kohort.manager.rights import KUEUE_KINDS
+from kohort.webhooks.targets import DEFINITIONS
 
 log = logging.getLogger(__name__)
 
-DEFINITIONS: Final = Resource(
-    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
-)
 NAMESPACES: Final = Resource("", "v1", "Namespace", "namespaces", namespaced=False)
 NEEDED: Final = tuple(kind.info.resource.kind for kind in KUEUE_KINDS)
 

@@ -30,6 +30,8 @@ from kohort.api.resource import Resource
 from kohort.kube.client import Client
 from kohort.kube.transport import Request
 from kohort.manager.errors import StartError
+from kohort.webhooks.configurations import CONFIGURATIONS
+from kohort.webhooks.targets import API_SERVICES, DEFINITIONS
 
 KUEUE_KINDS: Final = (
     AdmissionCheck,
@@ -101,8 +103,10 @@ def rights_to_change(resources: Iterable[Resource]) -> Iterator[Right]:
 
 
 def rights_of_a_replica(namespace: str) -> Iterator[Right]:
-    """What every replica needs besides: to keep its certificate, and to have those reviewed who ask its servers."""
-    yield from (Right.on(Secret.resource, verb, namespace=namespace) for verb in ("get", "create", "update"))
+    """What every replica needs besides: to keep its certificate, to tell of it, to review those who ask its servers."""
+    kept = ("get", "create", "update", *FOLLOW)
+    yield from (Right.on(Secret.resource, verb, namespace=namespace) for verb in kept)
+    yield from rights_to_follow((*CONFIGURATIONS.values(), DEFINITIONS, API_SERVICES))
     yield Right("create", "authorization.k8s.io", "subjectaccessreviews")
     yield Right("create", "authentication.k8s.io", "tokenreviews")
     yield Right.on(Event.resource, "create")

@@ -4,6 +4,7 @@ Role and custom labels are added when the page is written: a new leader's gauges
 too, and no series stays behind under what was.
 """
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -12,6 +13,8 @@ from kohort.api.config.v1beta2 import Configuration, CustomLabel
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.selectors import EVERYTHING, compile_selector
 from kohort.metrics.families import Pairs, Scope, Values
+
+log = logging.getLogger(__name__)
 
 UNTRACKED: Final = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
 
@@ -58,6 +61,10 @@ class Scopes:
         self.cluster_queue_labels = _of_kind("ClusterQueue", wanted)
         self.local_queue_labels = _of_kind("LocalQueue", wanted)
         self.cohort_labels = _of_kind("Cohort", wanted)
+        if _of_kind("Workload", wanted).wanted:
+            log.warning(
+                "metrics.customLabels: labels of Workloads are not exported yet; those of queues and cohorts are"
+            )
         settings = configuration.metrics.local_queue_metrics
         self._local_queues_on = settings.enable and gates.enabled(Gate.LocalQueueMetrics)
         chosen = settings.local_queue_selector
