@@ -98,7 +98,9 @@ class PodStage(Stage):
         (found,) = (each for each in StatefulSets().planners if each.name == planner)
         obj = self.objects[found.resource.kind, ObjectKey("ns", name)]
         assert found.key(obj) == JobKey("ns", name)
-        ancestor = await managed_ancestor(obj, self.registry, self._fetch, without_queue_name=False)
+        ancestor = None
+        if not found.is_top_level:
+            ancestor = await managed_ancestor(obj, self.registry, self._fetch, without_queue_name=False)
         before = deepcopy(self.objects), dict(self.workloads)
         try:
             plan = found.plan(obj, ancestor, self)

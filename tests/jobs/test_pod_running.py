@@ -8,6 +8,7 @@ from kohort.jobs.effects import Object
 async def test_a_pod_waits_at_its_gate_until_there_is_quota() -> None:
     async with pod_house("1") as (house, door):
         await door.send(sent_pod("a"))
+        await house.calm()
         await door.send(sent_pod("b"))
         await house.calm()
         assert await free(house) == ["a"]
@@ -21,6 +22,7 @@ async def test_a_pod_waits_at_its_gate_until_there_is_quota() -> None:
 async def test_a_pod_that_a_user_deletes_frees_its_quota_at_once() -> None:
     async with pod_house("1") as (house, door):
         await door.send(sent_pod("a"))
+        await house.calm()
         await door.send(sent_pod("b"))
         await house.calm()
         await delete(house, "Pod", "a")
@@ -163,3 +165,45 @@ async def test_a_stateful_set_that_is_empty_when_its_turn_comes_gives_the_quota_
         await house.calm()
         (workload,) = [each for each in await house.workloads() if each["metadata"]["name"].startswith("statefulset")]
         assert conditions(workload)["QuotaReserved"] == ("False", "OnHold")
+
+
+# Killed after every write
+
+
+async def test_whatever_write_a_manager_dies_after_a_group_is_replaced_finished_and_let_go() -> None:
+    async with pod_house("2") as (house, door):
+        house.fragile = True
+        for name in ("a", "b", "extra"):
+            await door.send(sent_member(name, 2))
+        await house.calm()
+        assert sorted(await free(house)) == ["a", "b"]
+        await report(house, "a", "Failed")
+        await door.send(sent_member("c", 2))
+        await house.calm()
+        assert sorted(await free(house)) == ["a", "b", "c"]
+        for name in ("b", "c"):
+            await report(house, name, "Succeeded")
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert conditions(workload)["Finished"] == ("True", "Succeeded")
+        assert all("finalizers" not in pod["metadata"] for pod in (await pods(house)).values())
+        assert len(house.lives) > 10
+
+
+async def test_whatever_write_a_manager_dies_after_a_stateful_set_goes_to_zero_and_returns() -> None:
+    async with pod_house("3") as (house, door):
+        house.fragile = True
+        await door.send(stateful_set())
+        await house.calm()
+        found = await house.cluster.get("/apis/apps/v1/namespaces/default/statefulsets/db")
+        await door.send(await set_pod(0, found["metadata"]["uid"]))
+        await house.calm()
+        assert await free(house) == ["db-0"]
+        assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 0}})
+        await delete(house, "Pod", "db-0")
+        await house.calm()
+        assert not await door.change("StatefulSet", "db", {"spec": {"replicas": 3}})
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert workload["spec"]["podSets"][0]["count"] == 3
+        assert conditions(workload)["Admitted"] == ("True", "Admitted")

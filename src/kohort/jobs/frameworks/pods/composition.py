@@ -132,10 +132,10 @@ def compose_group(group: PodGroup, reads: Reads) -> Composed:
     """The Workload of a group; raises UnretryableError while there can't be one (JOB-157)."""
     released = tuple(effect for pod in group.inactive for effect in release(pod))
     _check(group, released)
-    keep = keep_first(group.runnable)[: group.total]
-    excess = [pod for pod in group.runnable if pod not in keep]
+    excess = keep_first(group.runnable)[group.total :]
     effects = (*released, *(effect for pod in excess for effect in drop_excess(pod)))
-    left = PodGroup(tuple(pod for pod in group.members if pod not in excess)) if excess else group
+    dropped = set(map(id, excess))
+    left = PodGroup(tuple(pod for pod in group.members if id(pod) not in dropped))
     pod_sets = group_pod_sets(left, reads)
     if len(pod_sets) > MAX_ROLES:
         raise UnretryableError(f"pod group can't include more than {MAX_ROLES} roles", effects)

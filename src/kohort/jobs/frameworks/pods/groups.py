@@ -66,7 +66,7 @@ def group_of(pods: Iterable[Object]) -> PodGroup:
     return PodGroup(tuple(sorted(pods, key=_age)))
 
 
-def _age(pod: Object) -> tuple[datetime, str]:
+def _age(pod: Object) -> tuple[str, str]:
     return created_at(pod), metadata(pod).get("name", "")
 
 
@@ -81,7 +81,7 @@ def keep_first(runnable: Iterable[Object]) -> list[Object]:
 def keep_first_inactive(inactive: Iterable[Object], now: datetime) -> list[Object]:
     """Inactive pods, the one to keep longest first: with finalizer, alive last, older (JOB-162)."""
 
-    def rank(pod: Object) -> tuple[bool, float, datetime, str]:
+    def rank(pod: Object) -> tuple[bool, float, str, str]:
         return is_finalized(pod), -last_active_at(pod, now).timestamp(), *_age(pod)
 
     return sorted(inactive, key=rank)

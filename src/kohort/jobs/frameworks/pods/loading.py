@@ -73,7 +73,8 @@ def _loaded(group: PodGroup, reads: Reads) -> Object:
     namespace = metadata(group.first).get("namespace", "")
     workload = reads.workload(ObjectKey(namespace, group.name))
     members = _counting(group, workload, reads)
-    aside = [pod for pod in group.members if not any(pod is each for each in members)]
+    counted = set(map(id, members))
+    aside = [pod for pod in group.members if id(pod) not in counted]
     job = {
         **group.first,
         "metadata": _head(group, workload),

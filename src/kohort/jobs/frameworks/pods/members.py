@@ -115,10 +115,9 @@ def holds_resources(pod: Object, now: datetime) -> bool:
     return now <= parse_time(metadata(pod)["deletionTimestamp"]) + timedelta(seconds=grace)
 
 
-def created_at(pod: Object) -> datetime:
-    """When the pod was created; one that was never stored counts as oldest."""
-    text = metadata(pod).get("creationTimestamp")
-    return parse_time(text) if text else EPOCH
+def created_at(pod: Object) -> str:
+    """When the pod was created, as the API server writes it: such times sort as texts."""
+    return metadata(pod).get("creationTimestamp") or ""
 
 
 def last_active_at(pod: Object, now: datetime) -> datetime:
@@ -135,5 +134,4 @@ def _failed_at(pod: Object) -> datetime | None:
     return parse_time(ended["lastTransitionTime"])
 
 
-EPOCH = parse_time("1970-01-01T00:00:00Z")
 _FAILURE_REASONS = ("PodFailed", "Failed")  # a kubelet writes the first, Kueue looks for the second

@@ -1,0 +1,206 @@
+"""StatefulSets: their Workload, their pods as its group, and what may change of them (JOB-175 to JOB-181, DEV-5)."""
+
+from typing import Any
+
+import pytest
+
+from jobs.pod_builders import K, of_kind, owned, pod, stage
+from jobs.pod_flows import PodStage
+from jobs.stage import Seen
+from jobs.test_group_passes import admit
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.merge import merge
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.statefulset import StatefulSets
+from kohort.kube.kinds import ObjectKey
+
+SETS = StatefulSets()
+DB = ObjectKey("ns", "db")
+
+
+def a_set(**changes: Any) -> Object:
+    marked = {"template": {"metadata": {"annotations": {f"{K}pod-suspending-parent": "statefulset"}}}}
+    return dict(merge(of_kind("StatefulSet", "db", spec=marked), changes))
+
+
+def set_pod(index: int = 0, **changes: Any) -> Object:
+    labels = {f"{K}queue-name": None, "controller-revision-hash": "r1"}
+    notes = {f"{K}pod-suspending-parent": "statefulset"}
+    made = pod(f"db-{index}", metadata={**owned("StatefulSet", "db"), "labels": labels, "annotations": notes})
+    gates = {"schedulingGates": [{"name": f"{K}admission"}, {"name": f"{K}topology"}]}
+    return dict(merge(merge(made, {"spec": gates}), changes))
+
+
+async def queued(obj: Object | None = None) -> PodStage:
+    """A stage with a set that has its Workload."""
+    on = stage(obj or a_set())
+    await on.look("statefulset", "db")
+    return on
+
+
+def workload_of(on: PodStage) -> Workload:
+    (found,) = on.workloads.values()
+    return found
+
+
+def workload_key(on: PodStage) -> ObjectKey:
+    (found,) = on.workloads
+    return found
+
+
+def pod_of(on: PodStage, name: str = "db-0") -> Object:
+    return on.objects["Pod", ObjectKey("ns", name)]
+
+
+def reserved(on: PodStage) -> tuple[str, str]:
+    (found,) = [each for each in workload_of(on).status.conditions if each.type == "QuotaReserved"]
+    return found.status, found.reason
+
+
+async def test_the_workload_is_there_before_any_pod() -> None:
+    on = await queued()
+    head, spec = workload_of(on).metadata, workload_of(on).spec
+    assert head.labels == {f"{K}job-uid": "uid-db"}
+    assert [(owner.kind, owner.controller) for owner in head.owner_references] == [("StatefulSet", None)]
+    assert (spec.queue_name, [(each.name, each.count) for each in spec.pod_sets]) == ("q", [("main", 3)])
+    assert await on.look("statefulset", "db") == Seen()
+
+
+@pytest.mark.parametrize(
+    "unwanted",
+    [
+        {"spec": {"replicas": 0}},
+        {"metadata": {"labels": {f"{K}queue-name": None}}},
+        {"metadata": {"labels": {f"{K}multikueue-origin": "hub"}}},
+        {"metadata": {"deletionTimestamp": "2026-08-01T12:00:00Z", "finalizers": ["x"]}},
+    ],
+)
+async def test_no_workload_is_made_where_none_is_wanted(unwanted: Object) -> None:
+    assert not (await queued(a_set(**unwanted))).workloads
+
+
+async def test_no_workload_is_made_in_a_namespace_that_is_not_managed() -> None:
+    on = stage(a_set())
+    on.namespaces = {}
+    assert await on.look("statefulset", "db") == Seen()
+
+
+async def test_a_set_whose_priority_class_is_missing_waits_and_says_so() -> None:
+    on = stage(a_set(metadata={"labels": {f"{K}priority-class": "gold"}}))
+    seen = await on.look("statefulset", "db")
+    assert [event[1] for event in seen.events] == ["WorkloadPriorityClassNotFound"]
+    assert seen.error == 'WorkloadPriorityClass "gold" not found'
+
+
+async def test_a_pod_becomes_a_member_once() -> None:
+    on = await queued(a_set(metadata={"labels": {f"{K}priority-class": "p"}}))
+    on.put(set_pod())
+    await on.look("statefulset_pod", "db-0")
+    stamped = pod_of(on)["metadata"]
+    assert (
+        stamped["labels"] | {f"{K}managed": "true", f"{K}queue-name": "q", f"{K}priority-class": "p"}
+        == stamped["labels"]
+    )
+    assert stamped["annotations"][f"{K}role-hash"] == "main"
+    assert await on.look("statefulset_pod", "db-0") == Seen()
+
+
+async def test_pods_and_workload_follow_the_queue_of_the_set() -> None:
+    on = await queued()
+    on.put(set_pod())
+    await on.look("statefulset_pod", "db-0")
+    on.patch("StatefulSet", DB, {"metadata": {"labels": {f"{K}queue-name": "z"}}})
+    await on.look("statefulset", "db")
+    assert workload_of(on).spec.queue_name == "z"
+    assert pod_of(on)["metadata"]["labels"][f"{K}queue-name"] == "z"
+    assert await on.look("statefulset", "db") == Seen()
+
+
+async def test_the_workload_follows_the_admission_gates_of_the_set() -> None:
+    on = await queued()
+    on.patch("StatefulSet", DB, {"metadata": {"annotations": {f"{K}admission-gated-by": "a.b/c"}}})
+    seen = await on.look("statefulset", "db")
+    assert [event[2] for event in seen.events] == ['Updated workload AdmissionGatedBy to "a.b/c"']
+    assert workload_of(on).metadata.annotations[f"{K}admission-gated-by"] == "a.b/c"
+
+
+async def test_a_workload_that_the_set_does_not_own_yet_is_taken() -> None:
+    on = await queued()
+    on.patch("Workload", workload_key(on), {"metadata": {"ownerReferences": None}})
+    await on.look("statefulset", "db")
+    assert [owner.name for owner in workload_of(on).metadata.owner_references] == ["db"]
+
+
+async def test_a_pod_that_is_over_is_let_go() -> None:
+    on = await queued()
+    on.put(set_pod(metadata={"finalizers": [f"{K}managed"]}, status={"phase": "Failed"}))
+    await on.look("statefulset_pod", "db-0")
+    assert pod_of(on)["metadata"].get("finalizers") is None
+
+
+async def test_a_pod_whose_set_is_gone_is_left_alone() -> None:
+    on = stage(set_pod())
+    assert await on.look("statefulset_pod", "db-0") == Seen()
+
+
+async def test_in_a_rollout_pods_of_the_old_revision_pass_both_gates() -> None:
+    on = await queued()
+    for index, revision in enumerate(("r1", "r2")):
+        on.put(set_pod(index, metadata={"labels": {"controller-revision-hash": revision}}))
+        await on.look("statefulset_pod", f"db-{index}")
+    on.patch("StatefulSet", DB, {"status": {"currentRevision": "r1", "updateRevision": "r2"}})
+    await on.look("statefulset", "db")
+    assert "schedulingGates" not in pod_of(on, "db-0")["spec"]
+    assert len(pod_of(on, "db-1")["spec"]["schedulingGates"]) == 2
+
+
+# To zero and back
+
+
+async def at_zero() -> PodStage:
+    on = await queued()
+    admit(on, workload_key(on))
+    on.patch("StatefulSet", DB, {"spec": {"replicas": 0}})
+    await on.look("statefulset", "db")
+    return on
+
+
+async def test_without_replicas_the_workload_is_on_hold_and_without_quota() -> None:
+    on = await at_zero()
+    assert reserved(on) == ("False", "OnHold")
+    assert workload_of(on).status.admission is None
+    assert await on.look("statefulset", "db") == Seen()
+
+
+async def test_with_replicas_again_the_workload_has_the_size_and_the_pods_of_now() -> None:
+    on = await at_zero()
+    other = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "2"}}}]}
+    assert await on.change("StatefulSet", "db", {"spec": {"template": {"spec": other}}}) == []
+    assert await on.change("StatefulSet", "db", {"spec": {"replicas": 4}}) == []
+    await on.look("statefulset", "db")
+    (pods,) = workload_of(on).spec.pod_sets
+    assert pods.count == 4
+    assert b'"cpu":"2"' in bytes(pods.template)
+    assert reserved(on) == ("False", "PendingEvaluation")
+    assert await on.look("statefulset", "db") == Seen()
+
+
+async def test_the_size_of_a_set_that_runs_stays_and_so_do_its_pods() -> None:
+    on = await queued()
+    (resized,) = await on.change("StatefulSet", "db", {"spec": {"replicas": 5}})
+    assert str(resized) == "spec.replicas: Invalid value: 5: field is immutable"
+    selector = {"spec": {"template": {"spec": {"nodeSelector": {"x": "y"}}}}}
+    (reshaped,) = await on.change("StatefulSet", "db", selector)
+    assert str(reshaped.path) == "spec.template.spec.nodeSelector"
+
+
+async def test_a_set_without_queue_may_change_as_it_likes() -> None:
+    on = stage(a_set(metadata={"labels": {f"{K}queue-name": None}}))
+    assert await on.change("StatefulSet", "db", {"spec": {"replicas": 5}}) == []
+
+
+def test_its_planners_look_at_nothing_of_another_framework() -> None:
+    sets, members = SETS.planners
+    foreign = {"template": {"metadata": {"annotations": {f"{K}pod-suspending-parent": "leaderworkerset"}}}}
+    assert sets.key(a_set(spec=foreign)) is None
+    assert members.key(pod("a")) is None
