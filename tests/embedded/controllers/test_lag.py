@@ -50,3 +50,14 @@ def test_what_was_made_and_not_shown_is_missing_until_it_is_or_goes() -> None:
     lag.wrote(made)
     lag.observe(msgspec.structs.replace(made), None)
     assert lag.missing("owner") == []
+
+
+def test_what_the_cache_shows_up_to_the_last_answer_is_an_echo() -> None:
+    lag = Lag[SeenPod](VirtualClock())
+    assert not lag.is_echo(state("9"))
+    lag.wrote(state("9"))
+    shown = {revision: lag.is_echo(state(revision)) for revision in ("8", "9", "10")}
+    assert shown == {"8": True, "9": True, "10": False}
+    assert not lag.is_echo(state("9", "other"))
+    lag.forget(state("9").metadata)
+    assert not lag.is_echo(state("9"))

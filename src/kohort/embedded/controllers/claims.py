@@ -4,7 +4,7 @@ The decision is a pure function over caches. Before the first adoption the owner
 an owner that has been deleted, or replaced under its name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,11 @@ def decide(owner: ObjectMeta, selector: Selector, own: Iterable[SeenPod], strays
     return Claim(tuple(kept), tuple(wanted), tuple(released))
 
 
+def anybody(_: SeenPod) -> bool:
+    """Every stray may be adopted."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Claims:
     """Carries out claims; `finalizers` are put on what is adopted and taken off what is released."""
@@ -77,10 +82,17 @@ class Claims:
     client: Client
     finalizers: tuple[str, ...] = ()
 
-    async def claim(self, owner: ObjectView, selector: Selector, cache: Cache[SeenPod]) -> list[SeenPod]:
-        """The pods of an owner, after adoptions and releases."""
+    async def claim(
+        self,
+        owner: ObjectView,
+        selector: Selector,
+        cache: Cache[SeenPod],
+        eligible: Callable[[SeenPod], bool] = anybody,
+    ) -> list[SeenPod]:
+        """The pods of an owner, after releases, and adoptions of strays that are eligible."""
         own = pods_of(cache, owner.metadata.uid)
-        decided = decide(owner.metadata, selector, own, strays_in(cache, owner.metadata.namespace))
+        strays = filter(eligible, strays_in(cache, owner.metadata.namespace))
+        decided = decide(owner.metadata, selector, own, strays)
         for pod in decided.released:
             await self._amend(pod, self._released(owner))
         if not decided.adopted or not await self._may_adopt(owner):

@@ -6,6 +6,7 @@ Which of two states is newer is told by their revisions as numbers. A wrong gues
 from typing import Generic, TypeVar
 
 from kohort.api.core.objects import ObjectView
+from kohort.api.meta import ObjectMeta
 from kohort.api.selectors import int64
 from kohort.embedded.controllers.seen import key_of
 from kohort.kube.clock import Clock
@@ -34,7 +35,7 @@ class Lag(Generic[T]):
         if new is not None:
             self.latest(new)
         elif old is not None:
-            self._written.pop(key_of(old.metadata), None)
+            self.forget(old.metadata)
 
     def latest(self, cached: T) -> T:
         """The newest state that is known of an object."""
@@ -44,6 +45,15 @@ class Lag(Generic[T]):
             return answer
         self._written.pop(key, None)
         return cached
+
+    def is_echo(self, shown: T) -> bool:
+        """Whether a cache shows nothing but what was written here, or was known when it was."""
+        _, answer = self._written.get(key_of(shown.metadata), (0.0, shown))
+        return answer is not shown and answer.metadata.uid == shown.metadata.uid and not _is_newer(shown, answer)
+
+    def forget(self, metadata: ObjectMeta) -> None:
+        """The object is gone, or has changed in a way that nobody here knows."""
+        self._written.pop(key_of(metadata), None)
 
     def missing(self, owner: str) -> list[T]:
         """Objects of an owner whose writes no cache has shown; the caller knows which of them it has."""

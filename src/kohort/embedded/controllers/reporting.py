@@ -1,6 +1,6 @@
-"""Writes the status of objects: only what changed, and only onto the state that it was decided on.
+"""Writes the status of objects: only what changed, and only onto the very object that it was worked out for.
 
-Every write names the resourceVersion it builds on. Its answer stands in for the cached object until the cache moves on.
+The answer to a write stands in for the cached object until the cache moves on.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,9 @@ import msgspec
 
 from kohort.api.codec import Json
 from kohort.api.core.objects import ObjectView
+from kohort.api.meta import ObjectMeta
 from kohort.api.struct import View
+from kohort.embedded.controllers.lag import Lag
 from kohort.embedded.controllers.seen import key_of
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
@@ -41,25 +43,23 @@ def _value(value: Any, default: Any) -> Json:
 
 
 class Reports(Generic[J]):
-    """The status writes of one controller."""
+    """The status writes of one controller, each onto the newest state that is known."""
 
     def __init__(self, client: Client, kind: Kind[J]) -> None:
         self._objects = client.of(kind)
-        self._written: dict[str, tuple[frozenset[str], J]] = {}
+        self._lag = Lag[J](client.clock)
 
     def newest(self, cached: J) -> J:
         """The object as it was last written here, while the cache still shows a state before that."""
-        superseded, written = self._written.get(cached.metadata.uid, (frozenset[str](), cached))
-        if cached.metadata.resource_version in superseded:
-            return written
-        self.forget(cached.metadata.uid)
-        return cached
+        return self._lag.latest(cached)
 
     def is_own(self, shown: J) -> bool:
         """Whether the cache shows nothing but what was written here."""
-        superseded, written = self._written.get(shown.metadata.uid, (frozenset[str](), None))
-        version = shown.metadata.resource_version
-        return version in superseded or (written is not None and version == written.metadata.resource_version)
+        return self._lag.is_echo(shown)
+
+    def forget(self, metadata: ObjectMeta) -> None:
+        """The object is gone."""
+        self._lag.forget(metadata)
 
     async def write(self, found: J, changes: dict[str, Json]) -> J:
         """The object with its status changed; raises a conflict where it is not the newest state."""
@@ -67,14 +67,25 @@ class Reports(Generic[J]):
         base = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
         try:
             patch = MergePatch({"metadata": base, "status": changes})
-            answer = await self._objects.patch(key_of(metadata), patch, subresource="status")
+            return self._lag.wrote(await self._objects.patch(key_of(metadata), patch, subresource="status"))
         except StatusError:
-            self.forget(metadata.uid)
+            self._lag.forget(metadata)
             raise
-        superseded, _ = self._written.get(metadata.uid, (frozenset[str](), found))
-        self._written[metadata.uid] = (superseded | {metadata.resource_version}, answer)
-        return answer
 
-    def forget(self, uid: str) -> None:
-        """The cache has caught up, or the object is gone."""
-        self._written.pop(uid, None)
+
+async def write_status(client: Client, found: J, old: View, new: View, required: tuple[str, ...] = ()) -> J | None:
+    """Write what is new in the status of this very object, whatever its revision; None where nothing is.
+
+    A server wants `required` numbers said even where they are nought.
+    """
+    changes = status_patch(old, new)
+    if not changes:
+        return None
+    said = status_patch(type(new)(), new)
+    patch = MergePatch(
+        {
+            "metadata": {"uid": found.metadata.uid},
+            "status": {**changes, **{name: 0 for name in required if name not in said}},
+        }
+    )
+    return await client.of(type(found)).patch(key_of(found.metadata), patch, subresource="status")

@@ -1,12 +1,8 @@
-"""Serving workloads as their controllers see them: templates stay the JSON that pods are made from.
-
-Status is written as the smallest merge patch, and only where something changed.
-"""
+"""Serving workloads as their controllers see them: templates stay the JSON that pods are made from."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
-from kohort.api.codec import Json, to_json
 from kohort.api.core.apps import (
     Deployment,
     DeploymentStatus,
@@ -21,11 +17,8 @@ from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.meta import LabelSelector
 from kohort.api.selectors import NOTHING, Selector, SelectorError, compile_selector
 from kohort.api.struct import View
-from kohort.kube.client import Client
-from kohort.kube.patches import MergePatch
 
 Template = dict[str, Any]
-W = TypeVar("W", bound=ObjectView)
 
 
 class SeenReplicaSetSpec(View):
@@ -123,18 +116,6 @@ BY_NAMESPACE = "namespace"
 def in_namespace(found: ObjectView) -> Iterable[str]:
     """An index by namespace."""
     return (found.metadata.namespace,)
-
-
-async def write_status(client: Client, found: W, old: View, new: View, required: tuple[str, ...] = ()) -> W | None:
-    """Write what is new in the status of this very object; None where nothing is."""
-    if old == new:
-        return None
-    before, after = to_json(old), to_json(new)
-    gone: dict[str, Json] = dict.fromkeys(before.keys() - after.keys())
-    body = {**gone, **dict.fromkeys(required, 0), **after}
-    patch = MergePatch({"metadata": {"uid": found.metadata.uid}, "status": body})
-    objects = client.of(type(found))
-    return await objects.patch((found.metadata.namespace, found.metadata.name), patch, subresource="status")
 
 
 Conditions = tuple[StatusCondition, ...]

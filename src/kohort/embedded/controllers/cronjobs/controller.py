@@ -50,7 +50,7 @@ class CronJobController(BuiltIn[ObjectKey]):
             if not self._reports.is_own(new):
                 self._queue.add(new.key)
         elif old is not None:
-            self._reports.forget(old.metadata.uid)
+            self._reports.forget(old.metadata)
 
     def _on_job(self, old: SeenJob | None, new: SeenJob | None) -> None:
         job = new or old

@@ -43,6 +43,7 @@ from kohort.embedded.controllers.deployments.scaling import (
 )
 from kohort.embedded.controllers.lag import Lag
 from kohort.embedded.controllers.replicasets.controller import BY_OWNER, owner_uid
+from kohort.embedded.controllers.reporting import write_status
 from kohort.embedded.controllers.seen import controller_of, key_of, reference_to
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
@@ -51,7 +52,6 @@ from kohort.embedded.controllers.serving import (
     SeenReplicaSet,
     in_namespace,
     selector_of,
-    write_status,
 )
 from kohort.kube.client import Client
 from kohort.kube.controller import Requeue

@@ -94,7 +94,7 @@ class JobController(BuiltIn[ObjectKey]):
         """The Job is over: what is left of its pods is nobody's to count."""
         uid = job.metadata.uid
         self._expectations.forget(uid)
-        self._reports.forget(uid)
+        self._reports.forget(job.metadata)
         self._records.pop(uid, None)
         self._orphans.look_at_pods_of(uid)
 

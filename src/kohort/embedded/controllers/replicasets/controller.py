@@ -9,10 +9,10 @@ from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import in_batches
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.claims import Claims, pods_by_controller, pods_of
-from kohort.embedded.controllers.eligible import EligiblePods
 from kohort.embedded.controllers.expectations import Expectations
 from kohort.embedded.controllers.pods import PodHands, pod_from_template
 from kohort.embedded.controllers.replicasets.plan import Failure, plan, status_of
+from kohort.embedded.controllers.reporting import write_status
 from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of
 from kohort.embedded.controllers.serving import (
     BY_NAMESPACE,
@@ -20,7 +20,6 @@ from kohort.embedded.controllers.serving import (
     gathering_seconds,
     in_namespace,
     selector_of,
-    write_status,
 )
 from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
@@ -47,7 +46,6 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         self._sets.index(BY_NAMESPACE, in_namespace)
         self._sets.index(BY_OWNER, owner_uid)
         self._pods = pods_by_controller(informers)
-        self._eligible = EligiblePods(self._pods.cache, lambda pod: pod.is_active)
         self._sets.subscribe(self._on_set)
         self._pods.subscribe(self._expectations.observe)
         self._pods.subscribe(self._on_pod)
@@ -91,7 +89,8 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         found = self._sets.cache.get(key)
         if found is None:
             return None
-        claimed = await self._claims.claim(found, selector_of(found.spec.selector), self._eligible)
+        selector = selector_of(found.spec.selector)
+        claimed = await self._claims.claim(found, selector, self._pods.cache, lambda pod: pod.is_active)
         pods = self._expectations.overlay(found.metadata.uid, claimed)
         refusal = await self._carry_out(found, pods)
         pods = self._expectations.overlay(found.metadata.uid, claimed)

@@ -7,16 +7,15 @@ from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import in_batches
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.claims import Claims, pods_by_controller
-from kohort.embedded.controllers.eligible import EligiblePods
 from kohort.embedded.controllers.expectations import Expectations
 from kohort.embedded.controllers.lag import Lag
+from kohort.embedded.controllers.reporting import write_status
 from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of, reference_to
 from kohort.embedded.controllers.serving import (
     SeenStatefulSet,
     Template,
     gathering_seconds,
     selector_of,
-    write_status,
 )
 from kohort.embedded.controllers.statefulsets.history import Histories
 from kohort.embedded.controllers.statefulsets.identity import (
@@ -116,8 +115,10 @@ class StatefulSets(BuiltIn[ObjectKey]):
     async def _claim(self, found: SeenStatefulSet) -> list[SeenPod]:
         """The set's pods; it adopts only those that bear its name."""
         name = found.metadata.name
-        eligible = EligiblePods(self._pods.cache, lambda pod: parent_and_ordinal(pod)[0] == name)
-        return await self._claims.claim(found, selector_of(found.spec.selector), eligible)
+        selector = selector_of(found.spec.selector)
+        return await self._claims.claim(
+            found, selector, self._pods.cache, lambda pod: parent_and_ordinal(pod)[0] == name
+        )
 
     # Steps
 
