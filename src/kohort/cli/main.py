@@ -36,6 +36,7 @@ class LazyCommand:
 
 COMMANDS = {
     "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
+    "install": LazyCommand("kohort.cli.install:install", "Print what a cluster needs to run Kohort; or a Helm chart."),
     "manager": LazyCommand("kohort.cli.manager:manager", "Run queues on a Kubernetes API server."),
     "node": LazyCommand("kohort.cli.node:node", "Attach nodes to an API server; simulated ones by the thousand."),
     "up": LazyCommand("kohort.cli.up:up", "Run a control plane on this machine, with pods that run."),

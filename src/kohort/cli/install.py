@@ -1,0 +1,96 @@
+"""`kohort install`: everything that a cluster needs to run Kohort, as YAML for `kubectl apply`, or as a Helm chart."""
+
+from pathlib import Path
+
+import click
+
+from kohort.api.codec import Json
+from kohort.api.documents import read_documents
+from kohort.api.fields import ROOT
+from kohort.api.gates import parse_flag
+from kohort.cli.crds import FORMATS
+from kohort.install.chart import chart_files
+from kohort.install.manifests import manifests
+from kohort.install.options import Extra, Options, OptionsError, usual_document
+
+EXAMPLES = """\b
+Examples:
+  kohort install | kubectl apply --server-side -f -
+  kohort install --namespace queues --image registry.example/kohort:1 --replicas 3
+  kohort install --config controller_manager_config.yaml --service-monitor
+  kohort install --chart charts/kohort
+"""
+_USUAL = Options()
+_GATES = ROOT / "--feature-gates"
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--namespace", default=_USUAL.namespace, show_default=True, help="Where the manager runs.")
+@click.option("--image", default=_USUAL.image, show_default=True, help="The manager's image.")
+@click.option(
+    "--replicas", default=_USUAL.replicas, show_default=True, type=click.IntRange(1), help="How many managers run."
+)
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The manager's Configuration, Kueue's file as it is; a usual one if not given.",
+)
+@click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Gates to switch in the Configuration.")
+@click.option("--service-monitor", is_flag=True, help="Also a ServiceMonitor for the Prometheus operator.")
+@click.option("-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Format.")
+@click.option(
+    "--chart",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write the Helm chart into this directory instead; its values take the place of the other options.",
+)
+def install(
+    *,
+    namespace: str,
+    image: str,
+    replicas: int,
+    config: Path | None,
+    feature_gates: str,
+    service_monitor: bool,
+    output: str,
+    chart: Path | None,
+) -> None:
+    """Print everything that a cluster needs to run Kohort.
+
+    Definitions of the kinds, roles, the manager with its Services and its Configuration, webhook configurations and
+    the visibility API. The manager makes its certificates itself and tells the API server of them.
+    """
+    if chart is not None:
+        _write(chart)
+        return
+    extras = frozenset({Extra.SERVICE_MONITOR}) if service_monitor else frozenset[Extra]()
+    document = _with_gates(_document(config), feature_gates)
+    options = Options(namespace, image, replicas, document, extras)
+    click.echo(FORMATS[output](manifests(options)), nl=False)
+
+
+def _document(config: Path | None) -> Json:
+    if config is None:
+        return usual_document()
+    documents = list(read_documents(config.read_bytes(), str(config)))
+    if len(documents) != 1:
+        raise OptionsError(f"{config}: has {len(documents)} documents; write exactly one Configuration")
+    return documents[0].value
+
+
+def _with_gates(document: Json, flag: str) -> Json:
+    if not flag:
+        return document
+    gates, errors = parse_flag(flag, _GATES)
+    if errors:
+        raise OptionsError("; ".join(map(str, errors)))
+    return {**document, "featureGates": {**document.get("featureGates", {}), **gates}}
+
+
+def _write(directory: Path) -> None:
+    for name, content in chart_files().items():
+        file = directory / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8", newline="\n")
+        click.echo(file)

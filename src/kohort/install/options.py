@@ -1,0 +1,104 @@
+"""What an administrator chooses when he installs Kohort."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from kohort import __version__
+from kohort.api.codec import Json
+from kohort.api.config.common import DEFAULT_NAMESPACE
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
+from kohort.api.config.frameworks import Framework as Known
+from kohort.api.config.parsing import Surroundings, parse_configuration
+from kohort.api.config.v1beta2 import API_VERSION, Configuration
+from kohort.api.crds import WebhookService
+from kohort.api.errors import ApiError
+from kohort.jobs.builtin import built_in_frameworks
+from kohort.jobs.contract import Framework
+
+FRAMEWORKS = ("batch/job", "pod", "deployment", "statefulset")
+"""What is managed unless an administrator says otherwise."""
+
+
+_SECRET = "kueue-webhook-server-cert"  # noqa: S105  a name
+
+
+class OptionsError(ApiError):
+    """Choices that lead to no installation; one line that says which and what to do."""
+
+
+class Extra(Enum):
+    """What not every cluster has a use for."""
+
+    SERVICE_MONITOR = "a ServiceMonitor for the Prometheus operator"
+
+
+def usual_document() -> Json:
+    """The Configuration of a new installation; what it leaves out has its default (API-142)."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443"},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "controller": {
+            "groupKindConcurrency": {
+                "Job.batch": 5,
+                "Pod": 5,
+                "Workload.kueue.x-k8s.io": 10,
+                "LocalQueue.kueue.x-k8s.io": 5,
+                "Cohort.kueue.x-k8s.io": 1,
+                "ClusterQueue.kueue.x-k8s.io": 5,
+                "ResourceFlavor.kueue.x-k8s.io": 1,
+            }
+        },
+        "clientConnection": {"qps": 300, "burst": 500},
+        "integrations": {"frameworks": list(FRAMEWORKS)},
+    }
+
+
+@dataclass(frozen=True)
+class Options:
+    """One installation."""
+
+    namespace: str = DEFAULT_NAMESPACE
+    image: str = f"kohort:{__version__}"
+    replicas: int = 2
+    document: Json = field(default_factory=usual_document)
+    """The Configuration as it is written down."""
+    extras: frozenset[Extra] = frozenset()
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        """The same, read: ports and names come from here. Raises OptionsError."""
+        found = parse_configuration(self.document, Surroundings(self.namespace, _known_frameworks()))
+        if found.errors or found.config is None:
+            raise OptionsError("; ".join(f"configuration: {error}" for error in found.errors))
+        return found.config
+
+    @property
+    def service(self) -> str:
+        """The Service in front of the webhooks."""
+        return self.configuration.internal_cert_management.webhook_service_name or WebhookService().name
+
+    @property
+    def secret(self) -> str:
+        """The Secret with the serving certificate."""
+        return self.configuration.internal_cert_management.webhook_secret_name or _SECRET
+
+
+def _known_frameworks() -> Mapping[str, Known]:
+    """What a Configuration may name: all of Kueue's frameworks, and those that only Kohort has."""
+    ours = {each.name: each.resource for each in built_in_frameworks()}
+    kinds = {name: Known(f"{each.kind}.{each.version}.{each.group}") for name, each in ours.items()}
+    return {**kinds, **BUILT_IN_FRAMEWORKS}
+
+
+def frameworks_of(names: Sequence[str]) -> list[Framework]:
+    """The frameworks of these names that Kohort has, and those that they imply (JOB-94)."""
+    known = {each.name: each for each in built_in_frameworks()}
+    chosen = [known[name] for name in names if name in known]
+    implied = [known[name] for each in chosen for name in each.implies if name in known]
+    return sorted({each.name: each for each in (*chosen, *implied)}.values(), key=lambda each: each.name)

@@ -1,0 +1,117 @@
+"""What the manager may do, verb by verb: the one list from which its roles are made (API-151).
+
+Writes are patches wherever the manager knows only a part of an object; `update` stays for whoever exchanges it for
+Kueue's manager under the same roles.
+"""
+
+from dataclasses import dataclass
+
+from kohort.api.codec import Json
+from kohort.api.kinds import all_kinds
+from kohort.api.kueue.conversion import converts_by_webhook
+from kohort.api.kueue.group import GROUP
+from kohort.webhooks.configurations import NAMES
+from kohort.webhooks.registrations import Act
+
+READ = ("get", "list", "watch")
+WRITE = ("patch", "update")
+FOLLOW = ("list", "watch")
+VISIBILITY_GROUP = "visibility.kueue.x-k8s.io"
+VISIBILITY_VERSIONS = ("v1beta1", "v1beta2")
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Verbs on resources of one group, or on some objects of them only."""
+
+    group: str
+    resources: tuple[str, ...]
+    verbs: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+    def rule(self) -> Json:
+        """As a role lists it."""
+        named = {"resourceNames": list(self.names)} if self.names else {}
+        return {"apiGroups": [self.group], "resources": list(self.resources), **named, "verbs": sorted(self.verbs)}
+
+
+def _definitions() -> tuple[str, ...]:
+    kinds = {kind.info.resource for kind in all_kinds(GROUP) if kind.info.is_storage}
+    return tuple(sorted(f"{each.plural}.{each.group}" for each in kinds if converts_by_webhook(each.kind)))
+
+
+_READ_ONLY = (
+    "cohorts",
+    "localqueues",
+    "multikueueclusters",
+    "multikueueconfigs",
+    "provisioningrequestconfigs",
+    "workloadpriorityclasses",
+)
+_WITH_FINALIZERS = ("admissionchecks", "clusterqueues", "resourceflavors", "topologies")
+_WITH_STATUS = ("admissionchecks", "clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
+
+QUEUES = (
+    Permission(GROUP, ("workloads",), ("create", "delete", *READ, *WRITE)),
+    Permission(GROUP, _WITH_FINALIZERS, (*READ, *WRITE)),
+    Permission(GROUP, _READ_ONLY, READ),
+    Permission(GROUP, tuple(f"{each}/status" for each in _WITH_STATUS), ("get", *WRITE)),
+    Permission(GROUP, tuple(f"{each}/finalizers" for each in (*_WITH_FINALIZERS, "workloads")), ("update",)),
+)
+"""Kueue's own kinds."""
+
+JOBS = (
+    Permission("", ("pods",), ("delete", *READ, *WRITE)),
+    Permission("", ("pods/finalizers", "pods/status"), ("get", *WRITE)),
+    Permission("batch", ("jobs",), ("delete", *READ, *WRITE)),
+    Permission("batch", ("jobs/finalizers", "jobs/status"), ("get", *WRITE)),
+    Permission("batch", ("cronjobs",), (*READ, "patch")),
+    Permission("apps", ("deployments", "replicasets", "statefulsets"), (*READ, "patch")),
+    Permission("apps", ("statefulsets/finalizers",), ("update",)),
+)
+"""Jobs and pods; the right to finalizers of a kind is what lets a Workload hold up the deletion of its owner."""
+
+SURROUNDINGS = (
+    Permission("", ("limitranges", "namespaces"), READ),
+    Permission("node.k8s.io", ("runtimeclasses",), READ),
+    Permission("scheduling.k8s.io", ("priorityclasses",), READ),
+    Permission("", ("events",), ("create", *WRITE)),
+    Permission("events.k8s.io", ("events",), ("create", "watch", *WRITE)),
+)
+"""What decides how much a pod asks for, and where things are told."""
+
+TRUST = (
+    Permission("admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), FOLLOW),
+    Permission("admissionregistration.k8s.io", ("validatingwebhookconfigurations",), FOLLOW),
+    Permission(
+        "admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), ("get", *WRITE), (NAMES[Act.MUTATE],)
+    ),
+    Permission(
+        "admissionregistration.k8s.io", ("validatingwebhookconfigurations",), ("get", *WRITE), (NAMES[Act.VALIDATE],)
+    ),
+    Permission("apiextensions.k8s.io", ("customresourcedefinitions",), FOLLOW),
+    Permission("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", *WRITE), _definitions()),
+    Permission("apiregistration.k8s.io", ("apiservices",), FOLLOW),
+    Permission(
+        "apiregistration.k8s.io",
+        ("apiservices",),
+        ("get", *WRITE),
+        tuple(f"{version}.{VISIBILITY_GROUP}" for version in VISIBILITY_VERSIONS),
+    ),
+)
+"""To tell API servers whom to trust."""
+
+REVIEWS = (
+    Permission("authentication.k8s.io", ("tokenreviews",), ("create",)),
+    Permission("authorization.k8s.io", ("subjectaccessreviews",), ("create",)),
+)
+"""To ask who asks for metrics or pending workloads, and whether they may."""
+
+MANAGER = (*QUEUES, *JOBS, *SURROUNDINGS, *TRUST, *REVIEWS)
+"""In the whole cluster."""
+
+AT_HOME = (
+    Permission("", ("secrets",), ("create", "get", "list", "update", "watch")),
+    Permission("coordination.k8s.io", ("leases",), ("create", "delete", *READ, *WRITE)),
+)
+"""In the manager's own namespace only: its certificates and the lease of the leader."""

@@ -1,0 +1,110 @@
+"""Roles for people: who may edit and who may see what, and the two roles that gather them (API-148 to API-150)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kohort.api.codec import Json
+from kohort.api.kueue.group import GROUP
+from kohort.install.permissions import READ, VISIBILITY_GROUP
+
+RBAC = "rbac.authorization.k8s.io"
+PREFIX = "kueue-"
+_EDIT = ("create", "delete", "get", "list", "patch", "update", "watch")
+_BATCH_ADMIN, _BATCH_USER, _ROLE = (f"rbac.kueue.x-k8s.io/{name}" for name in ("batch-admin", "batch-user", "role"))
+EVERYBODY = ("admin", "edit", "view")
+ADMINS = ("admin",)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind that people work with."""
+
+    name: str
+    group: str
+    plural: str
+    has_status: bool = True
+    seen_by_users: bool = False
+    """Whether batch users may see it."""
+    edited_by_users: bool = False
+    seen_with: tuple[str, ...] = ADMINS
+    """The roles of Kubernetes whose holders may see it."""
+
+
+def _job(group: str, name: str, *, seen_by_users: bool = True) -> Kind:
+    return Kind(name, group, f"{name}s", seen_by_users=seen_by_users, edited_by_users=True, seen_with=EVERYBODY)
+
+
+KINDS = (
+    Kind("clusterqueue", GROUP, "clusterqueues"),
+    Kind("cohort", GROUP, "cohorts", has_status=False),
+    Kind("localqueue", GROUP, "localqueues", seen_by_users=True, seen_with=EVERYBODY),
+    Kind("resourceflavor", GROUP, "resourceflavors"),
+    Kind("topology", GROUP, "topologies"),
+    Kind("workload", GROUP, "workloads", seen_by_users=True, seen_with=EVERYBODY),
+    _job("batch", "job"),
+    _job("jobset.x-k8s.io", "jobset"),
+    *(_job("kubeflow.org", name) for name in ("mpijob", "pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob")),
+    _job("ray.io", "raycluster", seen_by_users=False),
+    _job("ray.io", "rayjob"),
+    _job("ray.io", "rayservice", seen_by_users=False),
+    _job("trainer.kubeflow.org", "trainjob"),
+    _job("leaderworkerset.x-k8s.io", "leaderworkerset"),
+    _job("sparkoperator.k8s.io", "sparkapplication"),
+)
+
+
+def user_roles() -> list[Json]:
+    """All ClusterRoles for people."""
+    return [
+        _gathering("batch-admin-role", _BATCH_ADMIN),
+        _gathering("batch-user-role", _BATCH_USER),
+        *(role for kind in KINDS for role in (_editor(kind), _viewer(kind))),
+        *_pending_viewers(),
+        _named("metrics-reader", {}, [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]),
+    ]
+
+
+def _named(name: str, labels: Json, rules: list[Json]) -> Json:
+    metadata = {"name": f"{PREFIX}{name}", **({"labels": labels} if labels else {})}
+    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}
+
+
+def _gathering(name: str, label: str) -> Json:
+    selector = {"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]}
+    role = _named(name, {}, [])
+    return {**{each: role[each] for each in ("apiVersion", "kind", "metadata")}, "aggregationRule": selector}
+
+
+def _editor(kind: Kind) -> Json:
+    labels = dict(_labels(f"{kind.name}-editor", with_users=kind.edited_by_users, seen_with=()))
+    return _named(f"{kind.name}-editor-role", labels, _rules(kind, _EDIT))
+
+
+def _viewer(kind: Kind) -> Json:
+    labels = dict(_labels(f"{kind.name}-viewer", with_users=kind.seen_by_users, seen_with=kind.seen_with))
+    return _named(f"{kind.name}-viewer-role", labels, _rules(kind, READ))
+
+
+def _labels(name: str, *, with_users: bool, seen_with: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    yield _ROLE, name
+    yield _BATCH_ADMIN, "true"
+    if with_users:
+        yield _BATCH_USER, "true"
+    for each in seen_with:
+        yield f"{RBAC}/aggregate-to-{each}", "true"
+
+
+def _rules(kind: Kind, verbs: tuple[str, ...]) -> list[Json]:
+    rules = [_rule(kind.group, kind.plural, verbs)]
+    return [*rules, _rule(kind.group, f"{kind.plural}/status", ("get",))] if kind.has_status else rules
+
+
+def _rule(group: str, resource: str, verbs: tuple[str, ...]) -> Json:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+
+
+def _pending_viewers() -> Iterator[Json]:
+    for short, plural, with_users in (("cq", "clusterqueues", False), ("lq", "localqueues", True)):
+        name = f"pending-workloads-{short}-viewer"
+        labels = dict(_labels(name, with_users=with_users, seen_with=EVERYBODY))
+        yield _named(f"{name}-role", labels, [_rule(VISIBILITY_GROUP, f"{plural}/pendingworkloads", READ)])

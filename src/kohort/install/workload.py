@@ -1,0 +1,168 @@
+"""The manager as it runs in a cluster: two replicas that need no rights on their nodes, and how they are reached."""
+
+from collections.abc import Iterator
+
+from kohort.api.codec import Json
+from kohort.api.config.v1beta2 import Configuration, VisibilityServer
+from kohort.install.options import Options
+from kohort.install.text import to_yaml
+from kohort.webhooks.running import METRICS_SERVICE, VISIBILITY_SERVICE
+
+ACCOUNT = "kueue-controller-manager"
+DEPLOYMENT = "kueue-controller-manager"
+CONFIG = "kueue-manager-config"
+CONFIG_FILE = "controller_manager_config.yaml"
+SELECTED = {"app.kubernetes.io/name": "kohort", "control-plane": "controller-manager"}
+_USER = 65532
+"""Nobody in particular, as images without a distribution have it."""
+
+
+def labelled(component: str) -> Json:
+    """The labels of an object of the installation."""
+    return {**SELECTED, "app.kubernetes.io/component": component}
+
+
+def head(api_version: str, kind: str, name: str, options: Options, component: str = "controller") -> Json:
+    """How an object of the manager's namespace begins."""
+    metadata = {"name": name, "namespace": options.namespace, "labels": labelled(component)}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def config_map(options: Options) -> Json:
+    """The manager's Configuration."""
+    return {**head("v1", "ConfigMap", CONFIG, options), "data": {CONFIG_FILE: to_yaml(options.document)}}
+
+
+def certificate_secret(options: Options) -> Json:
+    """An empty Secret, for the manager to fill with its certificates."""
+    return head("v1", "Secret", options.secret, options, "webhook")
+
+
+def deployment(options: Options) -> Json:
+    """The manager's pods."""
+    spec = {
+        "replicas": options.replicas,
+        "selector": {"matchLabels": SELECTED},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+        "template": {"metadata": {"labels": labelled("controller")}, "spec": _pod(options)},
+    }
+    return {**head("apps/v1", "Deployment", DEPLOYMENT, options), "spec": spec}
+
+
+def _pod(options: Options) -> Json:
+    term = {"labelSelector": {"matchLabels": SELECTED}, "topologyKey": "kubernetes.io/hostname"}
+    apart = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
+    return {
+        "serviceAccountName": ACCOUNT,
+        "terminationGracePeriodSeconds": 30,
+        "affinity": {"podAntiAffinity": apart},
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": _USER,
+            "runAsGroup": _USER,
+            "fsGroup": _USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(options)],
+        "volumes": [{"name": name, **source} for name, _, source in _volumes(options)],
+    }
+
+
+def _container(options: Options) -> Json:
+    return {
+        "name": "manager",
+        "image": options.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["manager", f"--config=/config/{CONFIG_FILE}"],
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports(options)],
+        "livenessProbe": {**_probe("healthz"), "initialDelaySeconds": 15, "periodSeconds": 20},
+        "readinessProbe": {**_probe("readyz"), "initialDelaySeconds": 2, "periodSeconds": 5},
+        "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "2", "memory": "1Gi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [_mount(name, path) for name, path, _ in _volumes(options)],
+    }
+
+
+def _probe(path: str) -> Json:
+    return {"httpGet": {"path": f"/{path}", "port": "health"}}
+
+
+def _mount(name: str, path: str) -> Json:
+    mount = {"name": name, "mountPath": path}
+    return mount if name == "tmp" else {**mount, "readOnly": True}
+
+
+def _volumes(options: Options) -> Iterator[tuple[str, str, Json]]:
+    """Name, where it is mounted, and what it is."""
+    yield "config", "/config", {"configMap": {"name": CONFIG}}
+    # Key pairs stand there for the moment in which the TLS library loads them.
+    yield "tmp", "/tmp", {"emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}  # noqa: S108  in the container
+    if not options.configuration.internal_cert_management.enable:
+        yield "cert", options.configuration.webhook.cert_dir, {"secret": {"secretName": options.secret}}
+
+
+def ports(options: Options) -> list[tuple[str, int]]:
+    """Where the manager listens."""
+    configuration = options.configuration
+    found = [
+        ("webhooks", configuration.webhook.port),
+        ("metrics", _port(configuration.metrics.bind_address)),
+        ("health", _port(configuration.health.health_probe_bind_address)),
+        ("visibility", _visibility_port(configuration)),
+    ]
+    return [(name, port) for name, port in found if port]
+
+
+def _port(address: str) -> int:
+    """The port of `host:port`; 0 where the server is off."""
+    text = address.rpartition(":")[2]
+    return int(text) if text.isdigit() else 0
+
+
+def _visibility_port(configuration: Configuration) -> int:
+    return (configuration.visibility_server or VisibilityServer()).bind_port
+
+
+def services(options: Options) -> list[Json]:
+    """How API servers and Prometheus reach the manager."""
+    return [
+        _service(options, options.service, "webhook-service", 443, "webhooks"),
+        _service(options, VISIBILITY_SERVICE, "visibility-service", 443, "visibility"),
+        _service(options, METRICS_SERVICE, "metrics-service", 8443, "metrics"),
+    ]
+
+
+def _service(options: Options, name: str, component: str, port: int, target: str) -> Json:
+    exposed = {"name": "https", "port": port, "protocol": "TCP", "targetPort": target}
+    return {**head("v1", "Service", name, options, component), "spec": {"selector": SELECTED, "ports": [exposed]}}
+
+
+def disruption_budget(options: Options) -> Json:
+    """One replica at a time may be drained."""
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": SELECTED}}
+    return {**head("policy/v1", "PodDisruptionBudget", DEPLOYMENT, options), "spec": spec}
+
+
+def network_policy(options: Options) -> Json:
+    """Nothing but the manager's servers can be reached."""
+    ingress = [{"ports": [{"protocol": "TCP", "port": port} for _, port in ports(options)]}]
+    spec = {"podSelector": {"matchLabels": SELECTED}, "policyTypes": ["Ingress"], "ingress": ingress}
+    return {**head("networking.k8s.io/v1", "NetworkPolicy", DEPLOYMENT, options), "spec": spec}
+
+
+def service_monitor(options: Options) -> Json:
+    """Tells the Prometheus operator of the metrics; its certificate is our authority's."""
+    endpoint = {
+        "port": "https",
+        "scheme": "https",
+        "path": "/metrics",
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "tlsConfig": {"insecureSkipVerify": True},
+    }
+    spec = {"endpoints": [endpoint], "selector": {"matchLabels": labelled("metrics-service")}}
+    name = "kueue-controller-manager-metrics-monitor"
+    return {**head("monitoring.coreos.com/v1", "ServiceMonitor", name, options), "spec": spec}

@@ -1,0 +1,68 @@
+"""The Helm chart in this repository: current, and the same as what `kohort install` prints."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from install.golang_templates import Release
+from kohort.install.chart import chart_files
+from kohort.install.manifests import manifests
+from kohort.install.options import Extra, Options
+
+Json = Any
+CHART = Path(__file__).parents[2] / "charts" / "kohort"
+
+
+def rendered(release: Release) -> list[Json]:
+    """Every object of the chart; a ConfigMap's text is read, since Helm orders its keys."""
+    texts = [release.rendered(file.read_text()) for file in sorted((CHART / "templates").iterdir())]
+    found = [each for text in texts for each in yaml.load_all(text, Loader=yaml.CSafeLoader)]
+    return sorted((read(each) for each in found if each), key=identity)
+
+
+def read(found: Json) -> Json:
+    if found["kind"] != "ConfigMap":
+        return found
+    return {**found, "data": {name: yaml.safe_load(text) for name, text in found["data"].items()}}
+
+
+def printed(options: Options) -> list[Json]:
+    """Every object of the manifests; Helm itself makes the namespace."""
+    return sorted((read(each) for each in manifests(options) if each["kind"] != "Namespace"), key=identity)
+
+
+def identity(found: Json) -> tuple[str, str, str]:
+    metadata = found["metadata"]
+    return found["kind"], metadata.get("namespace", ""), metadata["name"]
+
+
+def values(**changes: Json) -> Json:
+    usual = yaml.safe_load((CHART / "values.yaml").read_text())
+    return {**usual, **changes}
+
+
+def test_the_files_are_those_that_the_command_writes() -> None:
+    """`kohort install --chart charts/kohort` brings them up to date."""
+    there = {str(file.relative_to(CHART)): file.read_text() for file in CHART.rglob("*") if file.is_file()}
+    assert there == chart_files()
+
+
+@pytest.mark.parametrize(
+    ("release", "options"),
+    [
+        (Release(values(), "kueue-system"), Options()),
+        (Release(values(image="x:1", replicas=5), "queues"), Options("queues", "x:1", 5)),
+        (Release(values(serviceMonitor=True), "kueue-system"), Options(extras=frozenset({Extra.SERVICE_MONITOR}))),
+    ],
+)
+def test_the_chart_renders_what_install_prints(release: Release, options: Options) -> None:
+    assert rendered(release) == printed(options)
+
+
+@pytest.mark.parametrize("frameworks", [["batch/job"], ["pod"], ["deployment", "replicaset"], ["statefulset"]])
+def test_webhooks_of_jobs_follow_the_values(frameworks: list[str]) -> None:
+    config = {**values()["managerConfig"], "integrations": {"frameworks": frameworks}}
+    options = Options(document=config)
+    assert rendered(Release(values(managerConfig=config), "kueue-system")) == printed(options)

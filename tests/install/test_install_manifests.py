@@ -1,0 +1,248 @@
+"""What `kohort install` prints: complete, consistent in itself, and no more rights than are needed."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from kohort.api.config.loading import default_configuration, load_configuration
+from kohort.api.config.parsing import Surroundings, parse_configuration
+from kohort.cli.main import cli
+from kohort.install.manifests import manifests
+from kohort.install.options import Extra, Options, OptionsError, usual_document
+from kohort.install.permissions import AT_HOME, MANAGER, Permission
+from kohort.install.roles import user_roles
+from kohort.kube.kinds import ObjectKey
+from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
+from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
+
+Json = Any
+
+
+def named(objects: list[Json], kind: str, name: str = "") -> Json:
+    """The one object of a kind, or that of a name."""
+    (found,) = [each for each in objects if each["kind"] == kind and (not name or each["metadata"]["name"] == name)]
+    return found
+
+
+def webhooks(options: Options) -> set[str]:
+    found = [each for each in manifests(options) if each["kind"].endswith("WebhookConfiguration")]
+    return {hook["name"] for each in found for hook in each["webhooks"]}
+
+
+def configured(**members: Json) -> Options:
+    return Options(document={**usual_document(), **members})
+
+
+# Everything is there
+
+
+def test_everything_is_installed_once() -> None:
+    found = Counter(
+        (each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]) for each in manifests(Options())
+    )
+    assert set(found.values()) == {1}
+    kinds = Counter(kind for kind, _, _ in found)
+    assert kinds["CustomResourceDefinition"] == 11
+    assert {"Namespace", "ServiceAccount", "Deployment", "NetworkPolicy", "PodDisruptionBudget"} <= set(kinds)
+    assert (kinds["Service"], kinds["APIService"]) == (3, 2)
+    assert (kinds["MutatingWebhookConfiguration"], kinds["ValidatingWebhookConfiguration"]) == (1, 1)
+
+
+def test_everything_of_a_namespace_follows_it() -> None:
+    text = json.dumps(manifests(Options(namespace="queues")))
+    assert "kueue-system" not in text
+    assert '"namespace": "queues"' in text
+
+
+def test_the_manager_runs_with_as_few_rights_on_its_node_as_possible() -> None:
+    spec = named(manifests(Options()), "Deployment")["spec"]
+    pod = spec["template"]["spec"]
+    (container,) = pod["containers"]
+    assert spec["replicas"] == 2
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_services_lead_to_ports_that_the_manager_opens() -> None:
+    found = manifests(Options())
+    opened = {port["name"] for port in named(found, "Deployment")["spec"]["template"]["spec"]["containers"][0]["ports"]}
+    targets = {each["spec"]["ports"][0]["targetPort"] for each in found if each["kind"] == "Service"}
+    assert targets <= opened
+    labels = named(found, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    for each in found:
+        if each["kind"] == "Service":
+            assert each["spec"]["selector"].items() <= labels.items()
+
+
+def test_ports_follow_the_configuration() -> None:
+    options = configured(webhook={"port": 1111}, metrics={"bindAddress": "0"})
+    container = named(manifests(options), "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"webhooks": 1111, "health": 8081, "visibility": 8082}
+
+
+def test_the_configuration_that_is_installed_is_the_one_that_was_given() -> None:
+    text = named(manifests(Options()), "ConfigMap")["data"]["controller_manager_config.yaml"]
+    assert yaml.safe_load(text) == usual_document()
+
+
+def test_the_usual_configuration_is_valid(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(yaml.safe_dump(usual_document()))
+    loaded = load_configuration(file, Surroundings())
+    assert loaded.warnings == []
+    assert loaded.config.controller.group_kind_concurrency["Workload.kueue.x-k8s.io"] == 10
+
+
+def test_jobs_have_webhooks_where_their_framework_is_enabled() -> None:
+    """API-96, JOB-94."""
+    assert {"mjob.kb.io", "vjob.kb.io", "mcronjob.kb.io"} <= webhooks(
+        configured(integrations={"frameworks": ["batch/job"]})
+    )
+    only_jobs = webhooks(configured(integrations={"frameworks": ["batch/job"]}))
+    assert "mpod.kb.io" not in only_jobs
+    assert "mpod.kb.io" in webhooks(configured(integrations={"frameworks": ["deployment"]}))
+
+
+def test_mounted_certificates_are_mounted() -> None:
+    options = configured(internalCertManagement={"enable": False})
+    found = manifests(options)
+    pod = named(found, "Deployment")["spec"]["template"]["spec"]
+    assert {"name": "cert", "secret": {"secretName": "kueue-webhook-server-cert"}} in pod["volumes"]
+    assert not any(each["kind"] == "Secret" for each in found)
+
+
+def test_a_service_monitor_comes_when_asked_for() -> None:
+    assert named(manifests(Options(extras=frozenset({Extra.SERVICE_MONITOR}))), "ServiceMonitor")
+
+
+def test_a_wrong_configuration_is_told_in_one_line() -> None:
+    with pytest.raises(OptionsError, match=r"^configuration: integrations.frameworks.*no-such"):
+        manifests(configured(integrations={"frameworks": ["no-such"]}))
+
+
+# Rights
+
+
+def is_granted(right: Right, permissions: tuple[Permission, ...]) -> bool:
+    what = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
+    return any(
+        right.group == each.group and what in each.resources and right.verb in each.verbs and not each.names
+        for each in permissions
+    )
+
+
+def test_the_managers_roles_have_everything_that_it_asks_for_at_its_start() -> None:
+    configuration = Options().configuration
+    kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
+    wanted = [
+        *rights_at_start(configuration, "kueue-system"),
+        *rights_to_follow(kinds),
+        *rights_to_change(kinds),
+    ]
+    missing = [
+        str(right) for right in wanted if not is_granted(right, (*MANAGER, *AT_HOME) if right.namespace else MANAGER)
+    ]
+    assert missing == []
+
+
+def test_secrets_are_read_at_home_only() -> None:
+    """API-151."""
+    assert not any("secrets" in each.resources for each in MANAGER)
+    assert any("secrets" in each.resources for each in AT_HOME)
+
+
+def roles() -> dict[str, Json]:
+    return {each["metadata"]["name"]: each for each in user_roles()}
+
+
+def gathered(label: str) -> set[str]:
+    return {name for name, role in roles().items() if role["metadata"].get("labels", {}).get(label) == "true"}
+
+
+def test_batch_users_edit_jobs_and_see_queues_and_no_more() -> None:
+    """API-150."""
+    names = gathered("rbac.kueue.x-k8s.io/batch-user")
+    editors = {name for name in names if name.endswith("-editor-role")}
+    assert "kueue-job-editor-role" in editors
+    assert not editors & {f"kueue-{kind}-editor-role" for kind in ("clusterqueue", "cohort", "localqueue", "workload")}
+    assert {"kueue-localqueue-viewer-role", "kueue-workload-viewer-role"} <= names
+    assert "kueue-pending-workloads-lq-viewer-role" in names
+    assert not names & {
+        "kueue-clusterqueue-viewer-role",
+        "kueue-raycluster-viewer-role",
+        "kueue-rayservice-viewer-role",
+    }
+
+
+def test_batch_admins_have_every_role_but_that_of_metrics() -> None:
+    """API-148."""
+    alone = {"kueue-batch-admin-role", "kueue-batch-user-role", "kueue-metrics-reader"}
+    assert gathered("rbac.kueue.x-k8s.io/batch-admin") == set(roles()) - alone
+
+
+def test_no_role_for_people_writes_a_status() -> None:
+    """API-150."""
+    for role in roles().values():
+        for rule in role.get("rules", ()):
+            if any(each.endswith("/status") for each in rule.get("resources", ())):
+                assert rule["verbs"] == ["get"]
+
+
+@pytest.mark.parametrize(
+    ("role", "aggregated"),
+    [
+        ("kueue-clusterqueue-viewer-role", {"admin"}),
+        ("kueue-clusterqueue-editor-role", set()),
+        ("kueue-workload-viewer-role", {"admin", "edit", "view"}),
+        ("kueue-pending-workloads-cq-viewer-role", {"admin", "edit", "view"}),
+        ("kueue-job-viewer-role", {"admin", "edit", "view"}),
+    ],
+)
+def test_roles_of_kubernetes_include_what_kueue_gives_them(role: str, aggregated: set[str]) -> None:
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
+    labels = roles()[role]["metadata"]["labels"]
+    assert {each.removeprefix(prefix) for each in labels if each.startswith(prefix)} == aggregated
+
+
+# The command
+
+
+def test_the_command_prints_what_kubectl_reads() -> None:
+    done = CliRunner().invoke(cli, ["install", "--namespace", "queues", "--image", "x:1", "--replicas", "3"])
+    assert done.exit_code == 0, done.output
+    found = list(yaml.load_all(done.output, Loader=yaml.CSafeLoader))
+    assert found == manifests(Options("queues", "x:1", 3))
+
+
+def test_gates_go_into_the_configuration() -> None:
+    done = CliRunner().invoke(cli, ["install", "-o", "json", "--feature-gates", "PartialAdmission=false"])
+    config = named(json.loads(done.output)["items"], "ConfigMap")["data"]["controller_manager_config.yaml"]
+    result = parse_configuration(yaml.safe_load(config))
+    assert result.errors == []
+    assert result.config is not None
+    assert result.config.feature_gates == {"PartialAdmission": False}
+
+
+def test_the_command_reads_a_configuration_of_kueues(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("apiVersion: config.kueue.x-k8s.io/v1beta1\nkind: Configuration\nwebhook: {port: 7443}\n")
+    done = CliRunner().invoke(cli, ["install", "-o", "json", "--config", str(file)])
+    assert done.exit_code == 0, done.output
+    assert "7443" in named(json.loads(done.output)["items"], "ConfigMap")["data"]["controller_manager_config.yaml"]
+
+
+def test_defaults_of_install_and_manager_agree() -> None:
+    usual, own = Options().configuration, default_configuration()
+    assert usual.internal_cert_management == own.internal_cert_management
+    assert usual.webhook == own.webhook
+    assert ObjectKey(usual.namespace, Options().secret) == ObjectKey("kueue-system", "kueue-webhook-server-cert")
