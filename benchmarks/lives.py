@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.measure import Figure
-from benchmarks.pods import _cpu_seconds, _resident_mb
+from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.servers import Server
 from cluster.processes import Child
 from kohort.api.core.batch import Job
@@ -65,15 +65,15 @@ async def _complete(server: Server, size: int) -> Lives:
     client = Client(server.transport())
     try:
         await _all_nodes(client)
-        spent, begin = _cpu_seconds(server.children), time.monotonic()
+        spent, begin = cpu_seconds(server.children), time.monotonic()
         jobs = client.of(Job.resource)
         for number in range(size // PODS_PER_JOB):
             await jobs.create(_job(number), "default")
         async with asyncio.timeout(PATIENCE):
             while not await _is_over(client):
                 await asyncio.sleep(0.5)
-        seconds, cpu = time.monotonic() - begin, _cpu_seconds(server.children) - spent
-        return Lives(size / seconds, cpu / size, _resident_mb(server.children))
+        seconds, cpu = time.monotonic() - begin, cpu_seconds(server.children) - spent
+        return Lives(size / seconds, cpu / size, resident_mb(server.children))
     finally:
         await client.close()
 

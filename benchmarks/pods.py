@@ -7,7 +7,6 @@ no scheduler running; then it is let loose, and the time from the first binding 
 import asyncio
 import contextlib
 import json
-import os
 import signal
 import sys
 import tempfile
@@ -18,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.asking import NAMESPACE, ask, furnish, in_parallel, post
 from benchmarks.measure import Figure
+from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.servers import BuildError, Server, kubernetes
-from benchmarks.wire import NAMESPACE, _ask, _furnish, _in_parallel, _post
 from cluster.binaries import built
 from cluster.processes import Child
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
@@ -112,8 +112,8 @@ async def _measure(side: Side, sizes: tuple[int, ...]) -> list[Part]:
     await side.server.wait_until_ready()
     transport = side.server.transport()
     try:
-        await _furnish(transport)
-        await _in_parallel(_post(transport, "/api/v1/nodes", _node(number)) for number in range(NODES))
+        await furnish(transport)
+        await in_parallel(post(transport, "/api/v1/nodes", _node(number)) for number in range(NODES))
         parts: list[Part] = []
         created = 0
         for size in sizes:
@@ -135,23 +135,23 @@ async def _created(transport: HttpTransport, first: int, end: int) -> int:
             if time.monotonic() > deadline:
                 return
             numbers[0] += 1
-            yield _post(transport, f"{NAMESPACE}/pods", _pod(number))
+            yield post(transport, f"{NAMESPACE}/pods", _pod(number))
 
-    await _in_parallel(creations())
+    await in_parallel(creations())
     return numbers[0]
 
 
 async def _bind(side: Side, transport: HttpTransport, size: int, wanted: int) -> Part:
-    listed = json.loads(await _ask(transport, f"{NAMESPACE}/pods", (("limit", "1"),)))
+    listed = json.loads(await ask(transport, f"{NAMESPACE}/pods", (("limit", "1"),)))
     watching = asyncio.create_task(_bindings(transport, listed["metadata"]["resourceVersion"], wanted))
     await asyncio.sleep(0.5)
     known = await _count(transport, EVENTS)
-    spent = _cpu_seconds(side.server.children)
+    spent = cpu_seconds(side.server.children)
     with side.scheduler() as processes:
         tally = await watching
         children = (*side.server.children, *processes)
-        spent = _cpu_seconds(children) - spent
-        memory = _resident_mb(children)
+        spent = cpu_seconds(children) - spent
+        memory = resident_mb(children)
         events = await _count(transport, EVENTS) - known
         late = await _wait_for_events(transport, known + tally.bound) - known
     return Part(
@@ -226,18 +226,8 @@ class _Tally:
 
 
 async def _count(transport: HttpTransport, path: str) -> int:
-    listed = json.loads(await _ask(transport, path, (("limit", "1"),)))
+    listed = json.loads(await ask(transport, path, (("limit", "1"),)))
     return len(listed["items"]) + int(listed["metadata"].get("remainingItemCount", 0))
-
-
-def _resident_mb(children: tuple[Child, ...]) -> float:
-    pages = sum(int(Path(f"/proc/{each.process.pid}/statm").read_text().split()[1]) for each in children)
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def _cpu_seconds(children: tuple[Child, ...]) -> float:
-    stats = [Path(f"/proc/{each.process.pid}/stat").read_text().rpartition(")")[2].split() for each in children]
-    return sum(int(each[11]) + int(each[12]) for each in stats) / os.sysconf("SC_CLK_TCK")
 
 
 # The two sides

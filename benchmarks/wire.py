@@ -7,27 +7,23 @@ import asyncio
 import json
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.asking import MERGE, NAMESPACE, TIMEOUT, WRITERS, as_body, ask, furnish, in_parallel, post, send
 from benchmarks.measure import Figure
 from benchmarks.servers import BuildError, Server, embedded, kubernetes
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
 
 PODS = 5_000
-WRITERS = 50
 GETS = 5_000
 LISTS = 7
 WATCHERS = 200
 CHANGES = 50
-TIMEOUT = 120.0
 READY_SECONDS = 1.5
-NAMESPACE = "/api/v1/namespaces/bench"
-JSON = {"Content-Type": "application/json"}
-MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 @dataclass
@@ -82,10 +78,10 @@ async def _measure(server: Server) -> Measured:
     found = Measured(ready=await server.wait_until_ready())
     transport = server.transport()
     try:
-        await _furnish(transport)
+        await furnish(transport)
         found.creating = await _timed(_create_pods(transport, found.creates))
-        found.getting = await _timed(_in_parallel(_get(transport, number) for number in range(GETS)))
-        found.listing = statistics.median([await _timed(_ask(transport, f"{NAMESPACE}/pods")) for _ in range(LISTS)])
+        found.getting = await _timed(in_parallel(_get(transport, number) for number in range(GETS)))
+        found.listing = statistics.median([await _timed(ask(transport, f"{NAMESPACE}/pods")) for _ in range(LISTS)])
         found.fanning_out = await _fan_out(transport)
         found.memory = server.resident_mb
     finally:
@@ -93,35 +89,25 @@ async def _measure(server: Server) -> Measured:
     return found
 
 
-async def _furnish(transport: HttpTransport) -> None:
-    """What pods need where no controller makes it."""
-    await _post(transport, "/api/v1/namespaces", {"metadata": {"name": "bench"}})
-    account = Request("POST", f"{NAMESPACE}/serviceaccounts", (), JSON, _body({"metadata": {"name": "default"}}))
-    response = await transport.send(account, TIMEOUT)
-    await response.read()
-    if response.status not in (201, 409):
-        raise RuntimeError(f"no service account: {response.status}")
-
-
 async def _create_pods(transport: HttpTransport, times: list[float]) -> None:
     async def create(number: int) -> None:
-        times.append(await _timed(_post(transport, f"{NAMESPACE}/pods", _pod(number))))
+        times.append(await _timed(post(transport, f"{NAMESPACE}/pods", _pod(number))))
 
-    await _in_parallel(create(number) for number in range(PODS))
+    await in_parallel(create(number) for number in range(PODS))
 
 
 async def _get(transport: HttpTransport, number: int) -> None:
-    await _ask(transport, f"{NAMESPACE}/pods/train-{number % PODS:05d}")
+    await ask(transport, f"{NAMESPACE}/pods/train-{number % PODS:05d}")
 
 
 async def _fan_out(transport: HttpTransport) -> float:
     """Seconds from the first of some changes until every watcher has heard of all."""
-    listed = json.loads(await _ask(transport, f"{NAMESPACE}/pods", (("limit", "1"),)))
+    listed = json.loads(await ask(transport, f"{NAMESPACE}/pods", (("limit", "1"),)))
     since = listed["metadata"]["resourceVersion"]
     watching = [asyncio.create_task(_hear(transport, since)) for _ in range(WATCHERS)]
     await asyncio.sleep(1)
     begin = time.perf_counter()
-    await _in_parallel(_change(transport, number) for number in range(CHANGES))
+    await in_parallel(_change(transport, number) for number in range(CHANGES))
     await asyncio.wait_for(asyncio.gather(*watching), TIMEOUT)
     return time.perf_counter() - begin
 
@@ -138,48 +124,14 @@ async def _hear(transport: HttpTransport, since: str) -> None:
 
 
 async def _change(transport: HttpTransport, number: int) -> None:
-    patch = _body({"metadata": {"labels": {"changed": "yes"}}})
-    await _send(transport, Request("PATCH", f"{NAMESPACE}/pods/train-{number:05d}", (), MERGE, patch))
-
-
-# Asking
-
-
-async def _ask(transport: HttpTransport, path: str, query: tuple[tuple[str, str], ...] = ()) -> bytes:
-    return await _send(transport, Request("GET", path, query))
-
-
-async def _post(transport: HttpTransport, path: str, thing: Any) -> None:
-    await _send(transport, Request("POST", path, (), JSON, _body(thing)))
-
-
-async def _send(transport: HttpTransport, request: Request) -> bytes:
-    response = await transport.send(request, TIMEOUT)
-    body = await response.read()
-    if response.status >= 300:
-        raise RuntimeError(f"{request.method} {request.path}: {response.status} {body[:300]!r}")
-    return body
-
-
-async def _in_parallel(work: Iterable[Awaitable[None]]) -> None:
-    """Do all of it, so many at a time."""
-    jobs = iter(work)
-
-    async def worker() -> None:
-        for job in jobs:
-            await job
-
-    await asyncio.gather(*(worker() for _ in range(WRITERS)))
+    patch = as_body({"metadata": {"labels": {"changed": "yes"}}})
+    await send(transport, Request("PATCH", f"{NAMESPACE}/pods/train-{number:05d}", (), MERGE, patch))
 
 
 async def _timed(work: Awaitable[Any]) -> float:
     begin = time.perf_counter()
     await work
     return time.perf_counter() - begin
-
-
-def _body(thing: Any) -> bytes:
-    return json.dumps(thing).encode()
 
 
 def _pod(number: int) -> Any:
