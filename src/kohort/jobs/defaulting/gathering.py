@@ -12,10 +12,11 @@ from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE
 from kohort.jobs.defaulting.facts import JobFacts
 from kohort.jobs.effects import Object
-from kohort.jobs.keys import MULTIKUEUE_CONTROLLER
-from kohort.jobs.objects import is_terminating, metadata
+from kohort.jobs.errors import RetryError
+from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
+from kohort.jobs.objects import annotations, is_terminating, metadata
 from kohort.jobs.reading import WorldReads
-from kohort.jobs.registry import Registry
+from kohort.jobs.registry import Registry, group_kind
 from kohort.jobs.scope import selects_namespace
 from kohort.kube.errors import StatusError
 
@@ -31,12 +32,13 @@ class FactsGatherer:
     async def gather(self, obj: Object, *, is_new: bool) -> JobFacts:
         """The facts of one request; raises RetryError where an owner can't be found (JOB-3)."""
         namespace = metadata(obj).get("namespace", "")
-        labels = await self._namespace_labels(namespace)
+        in_scope = selects_namespace(self._reads.configuration, await self._namespace_labels(namespace))
+        asks_owners = in_scope and self._depends_on_owners(obj, is_new=is_new)
         return JobFacts(
             reads=self._reads,
             is_new=is_new,
-            in_scope=selects_namespace(self._reads.configuration, labels),
-            has_managed_owner=await self._has_managed_owner(obj),
+            in_scope=in_scope,
+            has_managed_owner=asks_owners and await self._has_managed_owner(obj, is_new=is_new),
             has_owner_of_managed_kind=owner_is_managed_kind(obj, self._registry),
             has_default_queue=self._world.local_queues.cache.get((namespace, DEFAULT_QUEUE)) is not None,
             has_default_priority_class=self._world.priority_classes.cache.get(("", DEFAULT_PRIORITY_CLASS)) is not None,
@@ -55,11 +57,26 @@ class FactsGatherer:
             return {}
         return found.metadata.labels
 
-    async def _has_managed_owner(self, obj: Object) -> bool:
+    def _depends_on_owners(self, obj: Object, *, is_new: bool) -> bool:
+        """Whether anything is decided by who owns the object; a walk costs requests, and must not hinder an update."""
         if is_terminating(obj) and self._reads.gates.enabled(Gate.SkipAncestorCheckForDeletedWorkloads):
             return False
+        framework = self._registry.framework(group_kind(obj.get("apiVersion", ""), obj.get("kind", "")))
+        if framework is None:
+            return True
+        if is_new:
+            return not (framework.is_top_level and SUSPENDING_PARENT_ANNOTATION in annotations(obj))
+        return framework.defaults_on_update
+
+    async def _has_managed_owner(self, obj: Object, *, is_new: bool) -> bool:
         manages_all = self._reads.configuration.manage_jobs_without_queue_name
-        found = await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
+        try:
+            found = await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
+        except RetryError:
+            # What is left of a job whose owner has gone must be able to change, or nobody could take its finalizers.
+            if is_new:
+                raise
+            return False
         return found is not None
 
     def _dispatches(self, namespace: str, queue: str) -> bool:
