@@ -1,0 +1,174 @@
+"""`kohort install | kubectl apply --server-side -f -`, on a real API server and on the embedded one."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kohort.install.manifests import reached, registrations
+from kohort.install.options import Options
+from kohort.install.workload import ACCOUNT
+from kohort.kube.client import Client
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
+from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
+from kohort.webhooks.configurations import InCluster
+from kohort.webhooks.injecting import Wiring
+from kohort.webhooks.running import VISIBILITY_SERVICE, certified
+from wire.peers import Peer, embedded_peer, real_peer
+
+Json = Any
+KOHORT = Path(sys.executable).with_name("kohort")
+OPTIONS = Options()
+NAMESPACE = OPTIONS.namespace
+MANAGER = f"system:serviceaccount:{NAMESPACE}:{ACCOUNT}"
+GROUPS = ["system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}", "system:authenticated"]
+PEERS = {"kube-apiserver": real_peer, "embedded": embedded_peer}
+SECONDS = 60
+
+
+class Installed:
+    """A server on which Kohort was installed, and what kubectl said."""
+
+    def __init__(self, peer: Peer, manifests: str) -> None:
+        self._peer = peer
+        self.manifests = manifests
+        self.said = self.kubectl("apply", "--server-side", "-f", "-", stdin=manifests)
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self._peer.admin
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return self._peer.run(self._peer.admin, list(arguments), stdin, {})
+
+    def read(self, *arguments: str) -> Json:
+        done = self.kubectl("get", *arguments, "-o", "json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def may(self, user: str, groups: list[str], rights: list[Right]) -> list[bool]:
+        """Whether somebody has each of these rights."""
+        head = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        asked = [
+            {**head, "spec": {"user": user, "groups": groups, "resourceAttributes": each.attributes()}}
+            for each in rights
+        ]
+        done = self.kubectl("create", "-f", "-", "-o", "json", stdin=yaml.safe_dump_all(asked))
+        assert done.returncode == 0, done.stderr
+        return [bool(each["status"].get("allowed")) for each in _values(done.stdout)]
+
+
+def _values(text: str) -> list[Json]:
+    """JSON values one after the other, or a list of them."""
+    found, decoder, place = [], json.JSONDecoder(), 0
+    while place < len(text.rstrip()):
+        value, place = decoder.raw_decode(text, place)
+        place += len(text[place:]) - len(text[place:].lstrip())
+        found.append(value)
+    return found[0]["items"] if found[0].get("kind") == "List" else found
+
+
+@pytest.fixture(scope="module", params=PEERS)
+def installed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    printed = subprocess.run([KOHORT, "install"], capture_output=True, text=True, check=True, timeout=SECONDS).stdout
+    with PEERS[request.param](tmp_path_factory.mktemp("peer")) as peer:
+        yield Installed(peer, printed)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end, "not in time"
+
+
+def test_it_applies_without_a_warning(installed: Installed) -> None:
+    assert installed.said.stderr == ""
+    assert installed.said.returncode == 0
+    assert all(line.endswith(" serverside-applied") for line in installed.said.stdout.splitlines())
+    assert len(installed.said.stdout.splitlines()) == installed.manifests.count("\n---\n") + 1
+
+
+def test_it_applies_again_and_changes_nothing(installed: Installed) -> None:
+    name = "kueue-controller-manager"
+    before = installed.read("deployment", "-n", NAMESPACE, name)["metadata"]
+    again = installed.kubectl("apply", "--server-side", "-f", "-", stdin=installed.manifests)
+    assert (again.returncode, again.stderr) == (0, "")
+    after = installed.read("deployment", "-n", NAMESPACE, name)["metadata"]
+    assert after["generation"] == before["generation"]
+
+
+def test_the_manager_may_do_what_it_needs(installed: Installed) -> None:
+    """API-151."""
+    configuration = OPTIONS.configuration
+    kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
+    asked = (rights_at_start(configuration, NAMESPACE), rights_to_follow(kinds), rights_to_change(kinds))
+    rights = [right for group in asked for right in group]
+    answers = installed.may(MANAGER, GROUPS, rights)
+    assert [str(right) for right, allowed in zip(rights, answers, strict=True) if not allowed] == []
+
+
+def test_the_manager_may_not_read_other_secrets(installed: Installed) -> None:
+    elsewhere = [Right("get", "", "secrets", namespace="default"), Right("list", "", "secrets")]
+    assert installed.may(MANAGER, GROUPS, elsewhere) == [False, False]
+
+
+def test_a_batch_user_gets_what_the_roles_gather(installed: Installed) -> None:
+    """API-148, API-150."""
+    binding = ("create", "clusterrolebinding", "ml", "--clusterrole=kueue-batch-user-role", "--user=ml-engineer")
+    assert installed.kubectl(*binding).returncode == 0
+    rights = [
+        Right("create", "batch", "jobs", namespace="default"),
+        Right("list", "kueue.x-k8s.io", "localqueues", namespace="default"),
+        Right("create", "kueue.x-k8s.io", "clusterqueues"),
+        Right("patch", "kueue.x-k8s.io", "workloads", "status", namespace="default"),
+    ]
+    until(lambda: installed.may("ml-engineer", ["system:authenticated"], rights) == [True, True, False, False])
+
+
+def test_the_manager_makes_its_certificates_and_has_them_trusted_with_its_own_rights(
+    installed: Installed, tmp_path: Path
+) -> None:
+    asyncio.run(_certified(_kubeconfig_of_manager(installed, tmp_path), installed))
+
+
+def _kubeconfig_of_manager(installed: Installed, folder: Path) -> Path:
+    token = installed.kubectl("create", "token", "-n", NAMESPACE, ACCOUNT).stdout.strip()
+    config = yaml.safe_load(installed.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": token}
+    file = folder / "manager.kubeconfig"
+    file.write_text(yaml.safe_dump(config))
+    return file
+
+
+async def _certified(kubeconfig: Path, installed: Installed) -> None:
+    client = Client(HttpTransport(find_access(Choice(kubeconfig=kubeconfig))))
+    wiring = Wiring(reached(OPTIONS), registrations(OPTIONS), InCluster(NAMESPACE, VISIBILITY_SERVICE))
+    try:
+        async with certified(client, OPTIONS.configuration, wiring):
+            await asyncio.to_thread(until, lambda: _all_trust(installed))
+    finally:
+        await client.close()
+
+
+def _all_trust(installed: Installed) -> bool:
+    configurations = installed.read("mutatingwebhookconfigurations,validatingwebhookconfigurations")["items"]
+    kinds = installed.read("customresourcedefinitions")["items"]
+    conversions = [each["spec"]["conversion"] for each in kinds]
+    apis = installed.read("apiservices", "v1beta1.visibility.kueue.x-k8s.io", "v1beta2.visibility.kueue.x-k8s.io")
+    holders = [
+        *(hook["clientConfig"] for each in configurations for hook in each["webhooks"]),
+        *(each["webhook"]["clientConfig"] for each in conversions if each["strategy"] == "Webhook"),
+        *(each["spec"] for each in apis["items"]),
+    ]
+    told = {holder.get("caBundle") for holder in holders}
+    return len(told) == 1 and None not in told
