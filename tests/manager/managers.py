@@ -2,10 +2,12 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+import aiohttp
 import msgspec
 
 from kohort.api.config.common import Health, LeaderElection, Webhook
@@ -124,3 +126,20 @@ async def admitted(client: Client, name: str) -> Object:
     """The workload, once it is admitted."""
     key = ObjectKey("default", name)
     return await eventually(lambda: client.of(RESOURCES["Workload"]).get(key), lambda found: is_true(found, "Admitted"))
+
+
+async def fetch(url: str, **headers: str) -> tuple[int, str]:
+    """Status and text of an answer, whoever signed the server's certificate."""
+    blind = ssl.create_default_context()
+    blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+    timeout = aiohttp.ClientTimeout(LONG)
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.get(url, ssl=blind, headers=headers) as answer,
+    ):
+        return answer.status, await answer.text()
+
+
+async def roles(*managers: Manager) -> list[str]:
+    """What each of them is now."""
+    return [each.leadership.role() for each in managers]

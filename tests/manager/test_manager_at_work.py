@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import ssl
 from typing import Any
 
-import aiohttp
 import msgspec
 import pytest
 
@@ -27,22 +25,12 @@ from manager.managers import (
     configuration,
     create,
     eventually,
+    fetch,
+    roles,
 )
 from web.engines import cluster_queue, flavor, local_queue, workload
 
 Object = dict[str, Any]
-
-
-async def fetch(url: str, **headers: str) -> tuple[int, str]:
-    """Status and text of an answer, whoever signed the server's certificate."""
-    blind = ssl.create_default_context()
-    blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
-    timeout = aiohttp.ClientTimeout(LONG)
-    async with (
-        aiohttp.ClientSession(timeout=timeout) as session,
-        session.get(url, ssl=blind, headers=headers) as answer,
-    ):
-        return answer.status, await answer.text()
 
 
 async def token(plane: ControlPlane, account: str, *rules: Object) -> str:
@@ -117,7 +105,7 @@ async def test_when_the_leader_leaves_another_one_goes_on() -> None:
                 await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
                 await create(client, workload("before", "lq", namespace="default"))
                 await admitted(client, "before")
-                assert {first.leadership.role(), second.leadership.role()} == {"leader", "follower"}
+                assert sorted(await roles(first, second)) == ["follower", "leader"]
                 assert leader.leadership.role() == "leader"
             assert not first.leadership.leads()
             await create(client, workload("after", "lq", namespace="default"))
@@ -133,19 +121,12 @@ async def test_a_leader_that_loses_its_lease_starts_over() -> None:
         world = manager.world
         stolen = {"metadata": {}, "spec": {"holderIdentity": "thief", "leaseDurationSeconds": 1}}
         await leases.patch(key, MergePatch(stolen))
-        await eventually(_leads(manager), lambda leads: not leads)
+        await eventually(lambda: roles(manager), lambda found: found == ["follower"])
         client = plane.client("user")
         await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
         await create(client, workload("w", "lq", namespace="default"))
         await admitted(client, "w")
         assert manager.world is not world
-
-
-def _leads(manager: Manager) -> Any:
-    async def look() -> bool:
-        return manager.leadership.leads()
-
-    return look
 
 
 async def who_leads(*managers: Manager) -> Manager:

@@ -15,6 +15,7 @@ from kohort.api.core.leases import Lease
 from kohort.cli.main import cli, main
 from kohort.embedded.plane import ControlPlane
 from kohort.kube.kinds import ObjectKey
+from kohort.manager.definitions import WhenMissing, have_definitions
 from manager.managers import LOCAL, NAMESPACE, a_plane, admitted, create, free_port
 from web.engines import cluster_queue, flavor, local_queue, workload
 
@@ -129,10 +130,7 @@ async def test_without_definitions_it_says_what_to_run(plane: ControlPlane) -> N
 
 
 async def test_without_rights_it_says_which_are_missing(plane: ControlPlane, tmp_path: Path) -> None:
-    installed = await start(plane, "--install-crds")
-    await installed.until("controllers are at work")
-    installed.process.send_signal(signal.SIGTERM)
-    await installed.rest()
+    await have_definitions(plane.client("admin"), NAMESPACE, "kueue-webhook-service", WhenMissing.INSTALL)
     config = yaml.safe_load(plane.server.kubeconfig.read_text())
     config["users"][0]["user"]["as"] = "bob"
     weak = tmp_path / "weak.conf"

@@ -1,0 +1,80 @@
+"""When its API server goes away a manager waits, says so, and goes on; and it can be stopped meanwhile."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from kohort.api.config.v1beta2 import Configuration
+from kohort.controllers.world import ManagerSettings
+from kohort.embedded.plane import ControlPlane
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+from kohort.manager.definitions import WhenMissing
+from kohort.manager.options import ManagerOptions
+from kohort.manager.running import managing
+from kohort.manager.state import Manager
+from kube.faults import FaultyTransport
+from manager.managers import (
+    LOCAL,
+    LONG,
+    NAMESPACE,
+    QUICK_ELECTION,
+    a_plane,
+    admitted,
+    configuration,
+    create,
+    eventually,
+    fetch,
+    roles,
+)
+from web.engines import cluster_queue, flavor, local_queue, workload
+
+
+@dataclass
+class Outpost:
+    """A manager behind a wire that can be cut."""
+
+    plane: ControlPlane
+    manager: Manager
+    wire: FaultyTransport
+
+    async def ready(self) -> int:
+        """What `/readyz` answers."""
+        return (await fetch(f"http://{self.manager.addresses['health']}/readyz"))[0]
+
+
+@asynccontextmanager
+async def an_outpost(config: Configuration) -> AsyncIterator[Outpost]:
+    async with a_plane() as plane:
+        clock = SystemClock()
+        wire = FaultyTransport(plane.client("outpost").transport, clock)
+        url = f"https://{LOCAL}:{config.webhook.port}"
+        options = ManagerOptions(url, when_missing=WhenMissing.INSTALL, identity="outpost")
+        settings = ManagerSettings(config, namespace=NAMESPACE)
+        async with managing(Client(wire, clock), settings, options) as manager:
+            async with asyncio.timeout(LONG):
+                await manager.at_work.wait()
+            yield Outpost(plane, manager, wire)
+
+
+async def test_it_goes_on_when_the_server_is_back() -> None:
+    async with an_outpost(configuration(QUICK_ELECTION)) as outpost:
+        client = outpost.plane.client("user")
+        await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
+        outpost.wire.go_down()
+        await eventually(outpost.ready, lambda status: status == 503)
+        await eventually(lambda: roles(outpost.manager), lambda found: found == ["follower"])
+        await create(client, workload("meanwhile", "lq", namespace="default"))
+        outpost.wire.come_up()
+        await admitted(client, "meanwhile")
+        await eventually(outpost.ready, lambda status: status == 200)
+
+
+async def test_it_can_be_stopped_while_the_server_is_away() -> None:
+    async with asyncio.timeout(LONG):
+        async with an_outpost(configuration()) as outpost:
+            outpost.wire.go_down()
+            await eventually(outpost.ready, lambda status: status == 503)
+            before = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - before < 15
