@@ -143,6 +143,23 @@ async def test_an_admission_of_what_was_deleted_meanwhile_leaves_no_quota_behind
         assert set(manager.world.engine.queues["q"].holders) == {Key("default", "x")}
 
 
+async def test_what_was_decided_for_a_former_life_takes_nothing_from_the_next() -> None:
+    async with stage() as scene:
+        manager = await scene.start()
+        await opened(scene)
+
+        async def replace() -> None:
+            await scene.delete("Workload", "w")
+            await scene.create(workload("w", "lq", "2"))
+
+        manager.wire.before.append(replace)
+        await scene.create(workload("w", "lq", "2"))
+        await scene.until(says(Admitted="True"), "Workload", "w")
+        await scene.create(workload("x", "lq", "2"))
+        await scene.until(says(QuotaReserved="False"), "Workload", "x")
+        assert used(await scene.workloads(), "q") == 2
+
+
 async def test_an_admission_that_the_server_refuses_stands_aside_for_a_minute(caplog: pytest.LogCaptureFixture) -> None:
     async with stage() as scene:
         manager = await scene.start()

@@ -29,16 +29,20 @@ from kohort.controllers.leading import LeadersTransport
 from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.engine.engine import Engine
 from kohort.engine.settings import Settings
+from kohort.kube.backoff import Backoff
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock
 from kohort.kube.events import EventLimits, EventRecorder
 from kohort.kube.informer import Informer, Informers
+from kohort.kube.workqueue import RetryLimits
 from kohort.metrics.kueue import KueueMetrics
 
 EVENTS: Final = EventLimits(buffer=10_000, remembered=12_000)
 """A burst of admissions is told in full, if a little later."""
 EVENTS_IN_FLIGHT: Final = 4
 """Events of one controller that are on their way; they must not crowd out what matters more."""
+RETRIES: Final = RetryLimits(Backoff(base=0.005, cap=30.0, jitter=0.0), rate=500.0, burst=1000)
+"""How failed keys come back: conflicts are many and cheap, and after an outage nobody is to wait for minutes."""
 
 
 def always() -> bool:

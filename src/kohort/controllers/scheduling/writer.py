@@ -13,7 +13,7 @@ from kohort.controllers.scheduling.intents import EndSlice, Intent, Intents, ToW
 from kohort.controllers.scheduling.scribe import Scribe
 from kohort.controllers.scheduling.standing import has_arrived, stands
 from kohort.controllers.telling import tell
-from kohort.controllers.world import World
+from kohort.controllers.world import RETRIES, World
 from kohort.engine.decisions import Evict, Reserve, Wait
 from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.lifecycle.events import Change
@@ -61,7 +61,7 @@ class Writer:
         self._intents = Intents()
         self._aside: set[Key] = set()
         """Workloads that the engine does not see for a while, because their admission is refused."""
-        self._queue: WorkQueue[Key] = WorkQueue(world.clock, "scheduler")
+        self._queue: WorkQueue[Key] = WorkQueue(world.clock, "scheduler", RETRIES)
         self._controller = Controller("scheduler", self._queue, self._work, world.clock)
         world.known.subscribe(self._look_again)
 
@@ -170,7 +170,9 @@ class Writer:
         """Tell the engine that a decision came to nothing (SCH-352, SCH-654)."""
         self._intents.drop(intent)
         key = intent.decision.workload
-        workload = self._world.known.get(key)
+        workload, record = self._world.known.get(key), self._world.engine.workloads.get(key)
+        if record is None or record.uid != intent.seen.metadata.uid:
+            return
         if isinstance(intent.decision, Reserve):
             if workload is None or is_reserved(workload) == is_reserved(intent.seen):
                 self._world.feed.tell(ReservationFailed(key))

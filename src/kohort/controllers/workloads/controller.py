@@ -12,12 +12,13 @@ from typing import Final
 
 from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.api.kueue.v1beta2.workload import WorkloadStatus
 from kohort.controllers.telling import tell
 from kohort.controllers.workloads.counting import Counting
 from kohort.controllers.workloads.facts import Surroundings
 from kohort.controllers.workloads.known import key_of
 from kohort.controllers.workloads.relatives import Relatives
-from kohort.controllers.world import World
+from kohort.controllers.world import RETRIES, World
 from kohort.engine.lifecycle.facts import cluster_queue_facts, local_queue_facts
 from kohort.engine.lifecycle.reconciliation import reconcile
 from kohort.engine.lifecycle.writes import Part, Write
@@ -32,6 +33,9 @@ MANAGER: Final = "kueue-admission"
 """As whom the status is written (docs/spec/api.md, section 6)."""
 WORKERS: Final = 32
 """Workloads that are looked at at once; most of the time each waits for an answer of the server."""
+FRESH: Final = 1.0
+"""Seconds that the scheduler has for a new Workload, before words are written that its admission would replace."""
+NO_STATUS: Final = WorkloadStatus()
 BEHIND: Final = "cluster queue"
 
 
@@ -43,7 +47,7 @@ class WorkloadController:
         self._surroundings = Surroundings(world)
         self._relatives = Relatives(world, self._surroundings)
         self._recorder = world.recorder(CONTROLLER)
-        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "workload")
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "workload", RETRIES)
         self._controller = Controller("workload", self._queue, self._reconcile, world.clock)
         world.local_queues.index(BEHIND, _queue_behind)
         world.known.subscribe(self._workload_changed)
@@ -63,7 +67,7 @@ class WorkloadController:
 
     def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         if new is not None:
-            self._queue.add(key_of(new))
+            self._queue.add_after(key_of(new), FRESH if new.status == NO_STATUS else 0.0)
             self._look_at(self._relatives.keys(new))
         elif old is not None:
             self._look_at(self._relatives.keys(old))
