@@ -148,9 +148,14 @@ async def test_a_bearer_token_is_reviewed(cluster: Cluster) -> None:
         assert (await client.get("/metrics")).status == 401
 
 
-async def test_a_page_without_a_gate_is_for_everybody() -> None:
-    async with TestClient(TestServer(metrics_app(Registry(), everybody))) as client:
-        assert (await client.get("/metrics")).status == 200
+async def test_a_page_without_a_gate_is_for_everybody_and_arrives_whole() -> None:
+    registry = Registry()
+    gauge = registry.gauge("waiting", "Who waits.", "queue")
+    for number in range(20_000):
+        gauge.set(number, queue=f"queue-{number}")
+    async with TestClient(TestServer(metrics_app(registry, everybody))) as client:
+        answer = await client.get("/metrics")
+        assert (answer.status, await answer.read()) == (200, registry.render())
 
 
 async def test_answers_are_kept_for_seconds_and_not_too_many(cluster: Cluster) -> None:

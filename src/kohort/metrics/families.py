@@ -16,15 +16,6 @@ Pairs = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One line of what Prometheus reads: name, labels, value."""
-
-    name: str
-    labels: tuple[tuple[str, str], ...]
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
 class Scope:
     """Of what a family speaks: the labels that name it, which are reported, and what is said of each besides."""
 
@@ -60,15 +51,19 @@ class Family(Generic[Value]):
         """Drop every series."""
         self._owners.clear()
 
-    def samples(self) -> Iterator[Sample]:
-        """What there is to read now, in the order of the labels' values."""
+    def pages(self) -> Iterator[str]:
+        """What there is to read now, owner by owner; whoever reads may let others go on in between."""
         for owner in sorted(self._owners):
-            extra = tuple(self.scope.adds(owner))
-            for rest, value in sorted(self._owners[owner].items(), key=lambda item: item[0]):
-                labels = (*zip(self.labels, owner + rest, strict=True), *extra)
-                yield from self._lines(tuple(sorted(labels)), value)
+            table = self._owners.get(owner)
+            if table:
+                extra = tuple(self.scope.adds(owner))
+                yield "".join(self._text(self._label_text(owner + rest, extra), table[rest]) for rest in sorted(table))
 
-    def _lines(self, labels: tuple[tuple[str, str], ...], value: Value) -> Iterator[Sample]:
+    def _label_text(self, values: Values, extra: Pairs) -> str:
+        pairs = sorted((*zip(self.labels, values, strict=True), *extra))
+        return ",".join([f'{name}="{quoted(value)}"' for name, value in pairs])
+
+    def _text(self, labels: str, value: Value) -> str:
         raise NotImplementedError
 
     def _series(self, labels: Mapping[str, str]) -> tuple[dict[Values, Value], Values] | None:
@@ -95,8 +90,8 @@ class _Number(Family[float]):
         place = self._series(labels)
         return None if place is None else place[0].get(place[1])
 
-    def _lines(self, labels: tuple[tuple[str, str], ...], value: float) -> Iterator[Sample]:
-        yield Sample(self.name, labels, value)
+    def _text(self, labels: str, value: float) -> str:
+        return f"{self.name}{_braced(labels)} {number(value)}\n"
 
 
 class Counter(_Number):
@@ -148,6 +143,7 @@ class Histogram(Family[_Distribution]):
     ) -> None:
         super().__init__(name, help_text, labels, scope)
         self.buckets = buckets
+        self._bounds = [number(bound) for bound in (*buckets, inf)]
 
     def observe(self, value: float, /, **labels: str) -> None:
         """One more value."""
@@ -165,12 +161,30 @@ class Histogram(Family[_Distribution]):
         place = self._series(labels)
         return 0 if place is None or place[1] not in place[0] else sum(place[0][place[1]].counts)
 
-    def _lines(self, labels: tuple[tuple[str, str], ...], value: _Distribution) -> Iterator[Sample]:
-        reached = 0
-        for bound, reached in zip((*self.buckets, inf), accumulate(value.counts), strict=True):
-            yield Sample(f"{self.name}_bucket", (*labels, ("le", number(bound))), reached)
-        yield Sample(f"{self.name}_sum", labels, value.total)
-        yield Sample(f"{self.name}_count", labels, reached)
+    def _text(self, labels: str, value: _Distribution) -> str:
+        before, braced = f"{labels}," if labels else "", _braced(labels)
+        reached = list(accumulate(value.counts))
+        lines = [
+            f'{self.name}_bucket{{{before}le="{bound}"}} {count}\n'
+            for bound, count in zip(self._bounds, reached, strict=True)
+        ]
+        lines.append(f"{self.name}_sum{braced} {number(value.total)}\n")
+        lines.append(f"{self.name}_count{braced} {reached[-1]}\n")
+        return "".join(lines)
+
+
+def _braced(labels: str) -> str:
+    return f"{{{labels}}}" if labels else ""
+
+
+def escaped(text: str) -> str:
+    """Help as a page carries it."""
+    return text.replace("\\", r"\\").replace("\n", r"\n")
+
+
+def quoted(text: str) -> str:
+    """A label's value as a page carries it."""
+    return escaped(text).replace('"', r"\"")
 
 
 def number(value: float) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
-from kohort.metrics.families import EVERYTHING, Counter, Family, Gauge, Histogram, Sample, Scope, number
+from kohort.metrics.families import EVERYTHING, Counter, Family, Gauge, Histogram, Scope, escaped
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -39,36 +39,19 @@ class Registry:
         return iter(sorted(self._families.values(), key=lambda family: family.name))
 
     def render(self) -> bytes:
-        """The page in Prometheus' text format; families without series are left out, as Prometheus' own clients do."""
-        return "".join(line for family in self.families() for line in _page(family)).encode()
+        """The whole page in Prometheus' text format."""
+        return "".join(self.pages()).encode()
+
+    def pages(self) -> Iterator[str]:
+        """The page bit by bit; families without series are left out, as Prometheus' own clients do."""
+        for family in self.families():
+            head = f"# HELP {family.name} {escaped(family.help_text)}\n# TYPE {family.name} {family.kind}\n"
+            for page in family.pages():
+                yield head + page
+                head = ""
 
     def _add(self, family: AnyFamily) -> AnyFamily:
         if family.name in self._families:
             raise DuplicateMetricError(f"metric {family.name} exists already")
         self._families[family.name] = family
         return family
-
-
-def _page(family: Family[Any]) -> Iterator[str]:
-    samples = family.samples()
-    first = next(samples, None)
-    if first is None:
-        return
-    yield f"# HELP {family.name} {_escaped(family.help_text)}\n# TYPE {family.name} {family.kind}\n"
-    yield _line(first)
-    yield from map(_line, samples)
-
-
-def _line(sample: Sample) -> str:
-    labels = ",".join(f'{name}="{_quoted(value)}"' for name, value in sample.labels)
-    return (
-        f"{sample.name}{{{labels}}} {number(sample.value)}\n" if labels else f"{sample.name} {number(sample.value)}\n"
-    )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n")
-
-
-def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', r"\"")

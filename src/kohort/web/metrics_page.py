@@ -1,4 +1,10 @@
-"""`/metrics` for Prometheus (API-143)."""
+"""`/metrics` for Prometheus (API-143).
+
+With a thousand queues the page has hundreds of thousands of lines: it is written in pieces, and others get their turn.
+"""
+
+import asyncio
+from typing import Final
 
 from aiohttp import web
 
@@ -6,16 +12,35 @@ from kohort.metrics.registry import CONTENT_TYPE, Registry
 from kohort.web.gate import Admit, errors_as_status
 from kohort.web.users import Act
 
-PATH = "/metrics"
+PATH: Final = "/metrics"
+PIECE: Final = 2**18
+"""Characters that are written before others may go on."""
 
 
 def metrics_app(registry: Registry, admit: Admit) -> web.Application:
     """Serves the page to those who may read it."""
 
-    async def page(request: web.Request) -> web.Response:
+    async def page(request: web.Request) -> web.StreamResponse:
         await admit(request, Act("get", path=PATH))
-        return web.Response(body=registry.render(), headers={"Content-Type": CONTENT_TYPE})
+        response = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE})
+        await response.prepare(request)
+        await _write(response, registry)
+        await response.write_eof()
+        return response
 
     app = web.Application(middlewares=[errors_as_status])
     app.router.add_get(PATH, page)
     return app
+
+
+async def _write(response: web.StreamResponse, registry: Registry) -> None:
+    waiting, size = [], 0
+    for part in registry.pages():
+        waiting.append(part)
+        size += len(part)
+        if size > PIECE:
+            await response.write("".join(waiting).encode())
+            await asyncio.sleep(0)
+            waiting, size = [], 0
+    if waiting:
+        await response.write("".join(waiting).encode())
