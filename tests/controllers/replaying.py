@@ -3,15 +3,18 @@
 A step that does not come out as recorded is told as differences, one line each, and the play goes on.
 """
 
+import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from controllers.houses import House
 from controllers.matching import differences
-from embedded.server.clusters import Object, Reply, namespace
+from embedded.server.clusters import Object, Reply, Watching, namespace
 from kohort.api.times import format_time
 
 Json = Any
@@ -24,6 +27,9 @@ POLL = 0.1
 NAMESPACE = "verify"
 GROUP = "kueue.x-k8s.io"
 CORE = {"Job": "batch/v1"}
+OTHERS = ("job-controller",)
+"""Whose events are Kubernetes' own."""
+MADE_NAME = re.compile(r"(job-.*-)[0-9a-f]{5}$")
 
 Steps = frozenset[tuple[str, int]]
 """Cases and numbers of steps."""
@@ -51,10 +57,29 @@ class Play:
         self._old_version = old_version
         """Steps that go through v1beta1."""
         self._deviating = deviating
+        self._running_jobs = frozenset({"g2"})
+        """Jobs whose pods get ready, as the transcript shows without telling how."""
         self._patience = PATIENCE
+        self._states: dict[str, list[Json]] = {}
+        """What each Workload has been since the last write, or since it was last found to be as recorded."""
 
-    async def prepare(self) -> None:
+    @asynccontextmanager
+    async def prepared(self) -> AsyncIterator[None]:
+        """With all that the cases take for granted, and with somebody who remembers the states of Workloads."""
         await self._home.create(namespace(NAMESPACE))
+        watch = await self._home.cluster.open("GET", f"/apis/{GROUP}/v1beta2/workloads", watch="1")
+        task = asyncio.create_task(self._remember(Watching(watch)))
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await watch.close()
+
+    async def _remember(self, watching: Watching) -> None:
+        while True:
+            _, found = await watching.next()
+            self._states.setdefault(found["metadata"]["name"], []).append(found)
 
     async def case(self, case: Json, skipped: Skipped) -> AsyncIterator[tuple[int, str]]:
         """The differences of a case, each with the number of its step."""
@@ -75,15 +100,19 @@ class Play:
             case "note" if step["text"].startswith("LimitRange"):
                 await self._home.create(limit_range())
                 return []
+            case "note" if step["text"].endswith("not ready"):
+                await self._set_ready("False")
+                return []
             case "note" | "get":
                 return []
             case _:
+                self._states.clear()
                 return list(_codes(step, await self._write(step, version)))
 
     async def _write(self, step: Json, version: str) -> Reply:
         cluster = self._home.cluster
         if step["op"] == "create":
-            return await cluster.try_create(self._filled(step["object"], {}))
+            return await self._create(self._filled(step["object"], {}))
         if step["op"] == "update":
             return await self._update_without_class()
         if step["op"] == "apply":
@@ -99,6 +128,24 @@ class Play:
             case "update-status":
                 return await self._update_status(place, step["status"])
         raise AssertionError(step["op"])
+
+    async def _create(self, found: Json) -> Reply:
+        """Jobs are suspended by their webhook, and a pod that is to lose its readiness has to be ready first."""
+        if found["kind"] != "Job":
+            return await self._home.cluster.try_create(found)
+        reply = await self._home.cluster.try_create({**found, "spec": {**found["spec"], "suspend": True}})
+        if found["metadata"]["name"] in self._running_jobs:
+            await self._home.later(1)
+            await self._set_ready("True")
+        return reply
+
+    async def _set_ready(self, status: str) -> None:
+        """What a kubelet would tell of all pods."""
+        place = f"/api/v1/namespaces/{NAMESPACE}/pods"
+        ready = {"type": "Ready", "status": status, "lastTransitionTime": format_time(self._home.clock.wall())}
+        for pod in (await self._home.cluster.get(place))["items"]:
+            patch = {"status": {"phase": "Running", "conditions": [ready]}}
+            await self._home.cluster.merge(f"{place}/{pod['metadata']['name']}/status", patch)
 
     async def _update_status(self, place: str, wanted: Json) -> Reply:
         """As the recorder did it: read, replace, and begin anew where a controller was quicker."""
@@ -131,27 +178,53 @@ class Play:
         return (live or "text") if value == "<text>" else value
 
     async def _observe(self, step: Json) -> list[str]:
-        expected = step.get("object")
-        head = expected or {"apiVersion": CORE.get(step["kind"], f"{GROUP}/v1beta2")}
-        place = self._home.path(step["kind"], step["name"], NAMESPACE, head["apiVersion"])
         if step.get("waitTimedOut"):
             await self._home.later(5)
-        found: list[str] = []
+        found = await self._seen(step)
         for _ in range(round(self._patience / POLL)):
-            reply = await self._home.cluster.ask("GET", place)
-            found = list(_codes(step, reply))
-            if not found and expected is not None:
-                found = list(differences(expected, reply.body))
             if not found:
-                return []
+                break
             await self._home.later(POLL)
+            found = await self._seen(step)
         return found
 
+    async def _seen(self, step: Json) -> list[str]:
+        """What is not as recorded now."""
+        expected = step.get("object")
+        version = expected["apiVersion"] if expected else CORE.get(step["kind"], f"{GROUP}/v1beta2")
+        name = await self._name(step["name"])
+        reply = await self._home.cluster.ask("GET", self._home.path(step["kind"], name, NAMESPACE, version))
+        found = list(_codes(step, reply))
+        if found or expected is None:
+            return found
+        renamed = {**expected, "metadata": {**expected["metadata"], "name": name}}
+        if not step.get("waitTimedOut") and self._has_passed(name, renamed):
+            return []
+        return list(differences(renamed, reply.body))
+
+    def _has_passed(self, name: str, expected: Json) -> bool:
+        """Whether a Workload has been so since it was last found to be as recorded: some states last no time at all."""
+        states = self._states.get(name, [])
+        for index, state in enumerate(states):
+            if not list(differences(expected, state)):
+                del states[:index]
+                return True
+        return False
+
+    async def _name(self, recorded: str) -> str:
+        """The name that an object has here: Workloads of jobs end in five digits that differ from run to run."""
+        made = MADE_NAME.match(recorded)
+        if made is None:
+            return recorded
+        listed = await self._home.cluster.get(f"/apis/{GROUP}/v1beta2/namespaces/{NAMESPACE}/workloads")
+        names = (each["metadata"]["name"] for each in listed["items"])
+        return next((name for name in names if name.startswith(made[1])), recorded)
+
     async def _events(self, step: Json) -> list[str]:
-        expected = [_told(event) for event in step["events"]]
+        expected = [_told(event) for event in step["events"] if event["reportingController"] not in OTHERS]
         found: list[str] = []
         for _ in range(round(self._patience / POLL)):
-            found = await self._told_of(step["name"])
+            found = await self._told_of(await self._name(step["name"]))
             if found == _once(expected):
                 return []
             await self._home.later(POLL)
@@ -159,7 +232,8 @@ class Play:
 
     async def _told_of(self, name: str) -> list[str]:
         events = (await self._home.cluster.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))["items"]
-        told = [each for event in events if event["regarding"]["name"] == name for each in _tellings(event)]
+        mine = (event for event in events if event["regarding"]["name"] == name)
+        told = [each for event in mine if event["reportingController"] not in OTHERS for each in _tellings(event)]
         return [text for *_, text in sorted(told)]
 
 

@@ -1,5 +1,7 @@
 """What a ClusterQueue says of itself: whether it admits, why not, and what it holds (API-78, API-107 to API-111)."""
 
+import pytest
+
 from controllers.houses import (
     ANSWERING,
     FINISHED,
@@ -136,6 +138,14 @@ async def test_an_admission_that_the_server_refuses_after_a_while_is_no_longer_r
         await home.until(lambda q: figures(q) == (0, 1, 0), "ClusterQueue", "q")
         await home.until(lambda q: figures(q) == (0, 0, 0), "ClusterQueue", "q")
         await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "q", patience=120)
+
+
+@pytest.mark.parametrize("codes", [(409,), (500,), (429,), (503,), (403, 403), (409, 500, 429, 503, 409)])
+async def test_a_status_arrives_however_often_its_write_fails(codes: tuple[int, ...]) -> None:
+    async with house() as home:
+        home.meddler.refuse("PATCH", STATUS, *codes)
+        await home.create(flavor(), cluster_queue("q"))
+        await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
 
 
 async def test_only_the_leader_writes_and_a_new_one_catches_up() -> None:

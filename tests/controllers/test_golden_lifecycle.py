@@ -19,10 +19,10 @@ FILES = ("lifecycle", "lifecycle-2", "lifecycle-3", "lifecycle-4", "lifecycle-ga
 CASES = [(name, case["id"]) for name in FILES for case in scenarios(name)]
 
 SKIPPED = Skipped(operations=frozenset({"visibility", "get"}), kinds=frozenset({"MultiKueueCluster", "Job"}))
-"""Visibility is web's, columns are the embedded server's, and both have their tests; nobody connects clusters yet."""
+"""Visibility has its test in tests/web, columns have theirs with the embedded server; nobody connects clusters yet."""
 
 JOBS = frozenset({"G1", "G2"})
-"""Cases with batch Jobs, which nobody here reconciles."""
+"""Cases with batch Jobs: see test_golden_lifecycle_jobs."""
 
 OLD_VERSION = frozenset({("N7", 1), ("N7", 4), ("N7", 7), ("Q1", 2)})
 """Steps through v1beta1, as their cases tell in words."""
@@ -50,10 +50,6 @@ DEVIATIONS: dict[str, tuple[str, list[str]]] = {
     "M9": (
         "the MultiKueue controller that sets Active of its checks is yet to come",
         ["1: status", "3: status", "5: status", "10: status"],
-    ),
-    "M11": (
-        "API-120: an orphan is finished before anybody admits it; in the real one both were under way",
-        ["1: status.admission", "1: status.conditions[Admitted]", "1: status.conditions[QuotaReserved]"],
     ),
     "N1": (
         "API-79 as in M5; at 13 the transcript has a status from before the admission",
@@ -100,6 +96,14 @@ DEVIATIONS: dict[str, tuple[str, list[str]]] = {
     ),
 }
 
+RACES: dict[str, tuple[str, list[str]]] = {
+    "M11": (
+        "API-120: an orphan is finished by one while the other may be about to admit it",
+        ["1: status.admission", "1: status.conditions[Admitted]", "1: status.conditions[QuotaReserved]"],
+    ),
+}
+"""What may come out either way."""
+
 DEVIATING = frozenset(
     (case, int(line.split(":")[0])) for case, (_reason, lines) in DEVIATIONS.items() for line in lines
 )
@@ -126,10 +130,10 @@ async def _play(name: str) -> Differences:
     found: Differences = {}
     async with house(settings_of(name)) as home:
         play = Play(home, OLD_VERSION, DEVIATING)
-        await play.prepare()
-        for case in scenarios(name):
-            if case["id"] not in JOBS:
-                found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case, SKIPPED)]
+        async with play.prepared():
+            for case in scenarios(name):
+                if case["id"] not in JOBS:
+                    found[case["id"]] = [f"{number}: {line}" async for number, line in play.case(case, SKIPPED)]
     return found
 
 
@@ -137,4 +141,5 @@ async def _play(name: str) -> Differences:
 def test_case(name: str, case: str) -> None:
     _, expected = DEVIATIONS.get(case, ("", []))
     differing = played(name)[case]
-    assert [": ".join(line.split(": ")[:2]) for line in differing] == expected, differing
+    _, possible = RACES.get(case, ("", expected))
+    assert [": ".join(line.split(": ")[:2]) for line in differing] in (expected, possible), differing
