@@ -119,7 +119,7 @@ class TestPlaces:
 
     def test_use_at_the_cells_of_another_queue(self, play: Play) -> None:
         holder = named(play, "x")
-        holder.held = ((play.engine.queues["b"].node.cells[FR], 6 * CORE),)
+        holder.held = {play.engine.queues["b"].node.cells[FR]: 6 * CORE}
         assert problem(play) == "ns/x counts its use at cells that are not those of a"
 
     def test_more_use_than_the_admission_says(self, play: Play) -> None:

@@ -133,12 +133,12 @@ class TestTree:
         forest = Forest()
         forest.set_cohort("x", "y", {})
         forest.set_cohort("y", "x", {})
-        queue = forest.set_queue("a", "x", cpu(2))
+        forest.set_queue("a", "x", cpu(2))
         forest.refresh()
-        assert forest.is_cyclic(queue)
+        assert [queue.is_cyclic for queue in forest.queues.values()] == [True]
         forest.set_cohort("y", None, cpu(3))
         forest.refresh()
-        assert not forest.is_cyclic(queue)
+        assert [queue.is_cyclic for queue in forest.queues.values()] == [False]
         assert available(forest, "a") == [5]
 
     def test_use_moves_with_a_queue_to_another_tree(self) -> None:

@@ -159,7 +159,7 @@ def test_the_tightest_limit_misses_what_is_not_available(scenario: Json) -> None
     stage.engine.forest.refresh()
     for queue in stage.engine.queues.values():
         for fr, cell in queue.node.cells.items():
-            if stage.engine.forest.is_cyclic(queue.node):
+            if queue.node.is_cyclic:
                 continue
             for amount in (1, 1000, 4000, cell.potential, cell.potential + 1):
                 found = shortages(queue.node, fr, amount)

@@ -225,7 +225,12 @@ class Assignment(msgspec.Struct):
     @property
     def borrow(self) -> int:
         """The highest borrowing level (SCH-544)."""
-        return max([choice.borrow for ps in self.pod_sets for choice in ps.choices.values()], default=0)
+        highest = 0
+        for pod_set in self.pod_sets:
+            for choice in pod_set.choices.values():
+                if choice.borrow > highest:
+                    highest = choice.borrow
+        return highest
 
     @property
     def needs(self) -> frozenset[FlavorResource]:

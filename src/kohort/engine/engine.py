@@ -142,7 +142,7 @@ class Engine(State):
             retries.update(self._names_in_tree(top))
         for name in sorted(retries):
             queue = self.queues.get(name)
-            if queue is not None and not self.forest.is_cyclic(queue.node):
+            if queue is not None and not queue.node.is_cyclic:
                 self.pending[name].retry(now, partial(self._belongs, queue))
                 self._stirred.add(name)
         for name in sorted(self._sleeping):

@@ -98,7 +98,7 @@ def _groups(pod_sets: list[PodSet]) -> list[list[PodSet]]:
 
 def _requests(search: Search, pod_set: PodSet) -> dict[str, int]:
     """What the pod set asks for in all (SCH-135)."""
-    requests = pod_set.total
+    requests = pod_set.total_of(pod_set.count)
     if PODS in search.queue.group_of:
         requests[PODS] = pod_set.count
     return requests

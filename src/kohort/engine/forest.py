@@ -33,7 +33,10 @@ class Node:
 
     def top(self) -> "Node":
         """The root of its tree; itself where it has no parent."""
-        return self if self.parent is None else self.parent.root()
+        node = self
+        while node.parent is not None:
+            node = node.parent
+        return node
 
     def cell(self, fr: FlavorResource) -> Cell:
         """The cell of a flavor-resource, made with no quota where there is none yet.
@@ -166,10 +169,6 @@ class Forest:
         self._move(node, None)
         self._forget_if_empty(node)
 
-    def is_cyclic(self, node: Node) -> bool:
-        """Whether following the parents never ends (SCH-402)."""
-        return node.is_cyclic
-
     @property
     def is_settled(self) -> bool:
         """Whether all sums are as the quotas and edges make them."""
@@ -180,9 +179,9 @@ class Forest:
         stale, self._stale = self._stale, {}
         roots: dict[int, Node] = {}
         for node in stale.values():
-            if self.is_cyclic(node):
+            if node.is_cyclic:
                 continue
-            top = node.parent.root() if node.parent else node
+            top = node.top()
             roots[id(top)] = top
         for top in roots.values():
             _settle(top)

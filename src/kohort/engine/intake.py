@@ -226,8 +226,7 @@ def allowed_flavors(workload: v1beta2.Workload, gates: FeatureGates) -> frozense
 
 def replaced_slice(workload: v1beta2.Workload, gates: FeatureGates) -> Key | None:
     """The older slice of an elastic job that the workload takes over from (SCH-1101)."""
-    annotations = workload.metadata.annotations
-    text = annotations.get(SLICE_REPLACEMENT_ANNOTATION) if annotations else None
+    text = workload.metadata.annotations.get(SLICE_REPLACEMENT_ANNOTATION)
     if not text or not gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
         return None
     namespace, _, name = text.rpartition("/")

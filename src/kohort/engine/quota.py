@@ -6,11 +6,13 @@ nothing is looked up on the way. Sums are set when quotas change; only `usage` m
 
 from typing import NamedTuple
 
+import msgspec
+
 from kohort.api.amounts import add, subtract
 
 
-class FlavorResource(NamedTuple):
-    """What quota is counted in: a resource of a flavor."""
+class FlavorResource(msgspec.Struct, frozen=True, order=True, gc=False, cache_hash=True):
+    """What quota is counted in: a resource of a flavor. No tuple, as the garbage collector would visit all of them."""
 
     flavor: str
     resource: str

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import msgspec
@@ -33,6 +34,10 @@ class Key(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+NOWHERE: Final = Key("", "")
+"""The LocalQueue of a workload that was not yet read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,9 @@ class Need(Enum):
     """A node of its place failed."""
 
 
+NOTHING_HELD: Final[Mapping[Cell, int]] = MappingProxyType({})
+
+
 class Workload:
     """A workload in the engine: what it asks for, and what it holds."""
 
@@ -125,7 +133,7 @@ class Workload:
         self.uid = uid
         self.job_uid = ""
         self.object: v1beta2.Workload | None = None
-        self.local_queue = Key(key.namespace, "")
+        self.local_queue = NOWHERE
         self.queue: Queue | None = None
         """The ClusterQueue where it waits or holds quota."""
         self.priority = 0
@@ -148,7 +156,7 @@ class Workload:
         """The older slice of an elastic job that this one takes over from (SCH-1103)."""
         self.usage: dict[FlavorResource, int] = {}
         """What it holds while it has quota."""
-        self.held: tuple[tuple[Cell, int], ...] = ()
+        self.held: Mapping[Cell, int] = NOTHING_HELD
         """The same, at the cells of its queue."""
         self.admission: Admission | None = None
         """The admission for which `usage` was counted, so that its echo is not counted again."""
@@ -180,12 +188,12 @@ class Workload:
 
     def hold(self) -> None:
         """Count its use in the tree."""
-        for cell, amount in self.held:
+        for cell, amount in self.held.items():
             cell.use(amount)
 
     def release(self) -> None:
         """Take its use out of the tree."""
-        for cell, amount in self.held:
+        for cell, amount in self.held.items():
             cell.free(amount)
 
 
@@ -244,7 +252,7 @@ class Queue:
     def add_holder(self, workload: Workload) -> None:
         """Count a workload that got quota here; its use must be set."""
         workload.queue = self
-        workload.held = tuple([(self.node.cell(fr), amount) for fr, amount in workload.usage.items()])
+        workload.held = {self.node.cell(fr): amount for fr, amount in workload.usage.items()}
         self.holders[workload.key] = workload
         self.priorities[workload.priority] = self.priorities.get(workload.priority, 0) + 1
         workload.hold()
@@ -252,7 +260,7 @@ class Queue:
     def drop_holder(self, workload: Workload) -> None:
         """The workload's quota is free again."""
         workload.release()
-        workload.held = ()
+        workload.held = NOTHING_HELD
         del self.holders[workload.key]
         self._uncount(workload)
         self.node.generation += 1

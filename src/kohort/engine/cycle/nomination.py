@@ -38,24 +38,25 @@ class Nominator:
 
     def largest(self, head: Head, start: Progress | None, only: Only | None = None) -> Assignment:
         """At full size, or, where that is not possible, as large as it can be (SCH-313)."""
-        assignment = self._placed(head, self._search(head, None, start, only))
+        assignment, is_possible = self._placed(head, self._search(head, None, start, only))
         pod_sets = head.workload.pod_sets
-        if _is_possible(assignment) or not (self.world.rules.allows_partial and partial.can_shrink(pod_sets)):
+        if is_possible or not (self.world.rules.allows_partial and partial.can_shrink(pod_sets)):
             return assignment
 
         def possible(counts: list[int]) -> Assignment | None:
-            smaller = self._placed(head, self._search(head, counts, start, only))
-            return smaller if _is_possible(smaller) else None
+            smaller, is_possible = self._placed(head, self._search(head, counts, start, only))
+            return smaller if is_possible else None
 
         return partial.search(pod_sets, possible) or assignment
 
-    def _placed(self, head: Head, search: Search) -> Assignment:
-        """Flavors, then places, then victims where there is no room."""
+    def _placed(self, head: Head, search: Search) -> tuple[Assignment, bool]:
+        """Flavors, then places, then victims where there is no room; and whether that is possible."""
         assignment = assign(search, head.cycle)
         assignment = self.world.placement.place(head.workload, head.queue, assignment)
-        if assignment.mode.needs_preemption:
+        mode = assignment.mode
+        if mode.needs_preemption:
             assignment.targets = search.targets(assignment.needs, assignment.usage)
-        return assignment
+        return assignment, mode is Mode.FIT or bool(assignment.targets)
 
     def _placed_again(self, head: Head) -> Assignment:
         """The flavors that it has, which cost nothing more, and new places (SCH-341, SCH-503)."""
@@ -109,7 +110,3 @@ class Nominator:
             if progress.cycle >= head.cycle - 1:
                 return progress
         return None if head.queue.node.generation > progress.queue_generation else progress
-
-
-def _is_possible(assignment: Assignment) -> bool:
-    return assignment.mode is Mode.FIT or bool(assignment.targets)

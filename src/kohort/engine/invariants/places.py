@@ -96,7 +96,7 @@ def _wrong_holding(engine: Engine, queue: Queue, holder: Workload) -> Iterator[s
         yield f"{key} holds quota in {queue.name} and is not known"
     if not holder.has_quota:
         yield f"{key} holds quota in {queue.name} and does not know"
-    if holder.held != tuple((queue.node.cells.get(fr), amount) for fr, amount in holder.usage.items()):
+    if holder.held != {queue.node.cells.get(fr): amount for fr, amount in holder.usage.items()}:
         yield f"{key} counts its use at cells that are not those of {queue.name}"
     if key not in engine._assumed and _usage_by_object(engine, holder) != holder.usage:
         yield f"{key} holds {holder.usage}, and its admission says {_usage_by_object(engine, holder)}"

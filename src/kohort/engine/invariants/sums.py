@@ -62,7 +62,7 @@ def wrong_cells(engine: Engine) -> Iterator[str]:
     """Cells that differ from what they should say. Sums of a tree that changed are only due in the next turn."""
     forest, holders = engine.forest, all_holders(engine)
     for node in (*forest.queues.values(), *forest.cohorts.values()):
-        if forest.is_cyclic(node):
+        if node.is_cyclic:
             continue
         for fr, cell in node.cells.items():
             if forest.is_settled:

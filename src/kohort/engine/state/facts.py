@@ -74,11 +74,11 @@ class Facts:
 
     def _stir_tree_of(self, node: Node) -> None:
         """Capacity of the tree has changed: everything parked in it gets another look (SCH-261, SCH-262)."""
-        if not self.forest.is_cyclic(node):
+        if not node.is_cyclic:
             self._loosened.add(node.top())
 
     def _names_in_tree(self, node: Node) -> list[str]:
-        return [] if self.forest.is_cyclic(node) else _names_below(node.top())
+        return [] if node.is_cyclic else _names_below(node.top())
 
 
 def _names_below(top: Node) -> list[str]:

@@ -139,7 +139,7 @@ class Queues(Workloads):
             and thing.metadata.deletion_timestamp is None
             and flavors <= self.flavors.keys()
             and all(self.checks.get(check, False) for check in _check_names(thing))
-            and not self.forest.is_cyclic(queue.node)
+            and not queue.node.is_cyclic
         )
         if queue.is_active != was_active:
             self._stirred.add(queue.name)

@@ -64,9 +64,11 @@ class Workloads(Holding):
         self._taken_over.pop(workload.key, None)
         if ends:
             self._drop_penalty(workload)
-        if workload.has_quota or (ends and not is_new):
+        if workload.has_quota:
             self._stir_home_of(workload)
-        self._release(workload)
+            self._release(workload)
+        elif ends and not is_new:
+            self._stir_home_of(workload)
         self._evicting.discard(workload.uid)
         if ends or not intake.is_admissible(thing, conditions, self.settings.gates):
             self._dequeue(workload)
@@ -148,6 +150,8 @@ class Workloads(Holding):
         )
 
     def _replaced_by(self, thing: v1beta2.Workload) -> Workload | None:
+        if not thing.metadata.annotations:
+            return None
         replaced = intake.replaced_slice(thing, self.settings.gates)
         return self.workloads.get(replaced) if replaced else None
 
