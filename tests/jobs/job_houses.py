@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from controllers.houses import House, cluster_queue, flavor, kueue_cluster, local_queue
 from embedded.collector.worlds import Meddler
@@ -154,17 +154,21 @@ def conditions(workload: Object) -> dict[str, tuple[str, str]]:
 async def job_house(settings: ManagerSettings = USUAL, *frameworks: Framework) -> AsyncIterator[JobHouse]:
     """A fresh cluster with a manager at work; batch Jobs where nothing else is said."""
     async with kueue_cluster(settings.gates) as cluster:
-        built = _built(cluster)
-        built.frameworks, built.settings, built.lives = frameworks or (BatchJob(),), settings, []
-        await built.start()
+        house = built(JobHouse, cluster, settings, *frameworks)
+        await house.start()
         try:
-            yield built
+            yield house
         finally:
-            await built.end()
+            await house.end()
 
 
-def _built(cluster: Cluster) -> JobHouse:
-    built = JobHouse.__new__(JobHouse)
-    built.cluster, built.clock = cluster, cluster.clock
-    built.meddler = Meddler(cluster.core.transport(ADMIN))
-    return built
+H = TypeVar("H", bound=JobHouse)
+
+
+def built(kind: type[H], cluster: Cluster, settings: ManagerSettings, *frameworks: Framework) -> H:
+    """A house on a cluster, still without a manager."""
+    house = kind.__new__(kind)
+    house.cluster, house.clock = cluster, cluster.clock
+    house.meddler = Meddler(cluster.core.transport(ADMIN))
+    house.frameworks, house.settings, house.lives = frameworks or (BatchJob(),), settings, []
+    return house

@@ -1,0 +1,277 @@
+"""Plays golden scenarios with batch Jobs: a manager, the Job controller, a collector, and hands that play kubelet.
+
+Job webhooks are called as functions; names of Workloads are translated, since they depend on UIDs.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from controllers.houses import kueue_cluster
+from controllers.matching import differences
+from embedded.controllers.workshops import time_passing
+from embedded.server.clusters import ADMIN, Object, Reply
+from jobs.job_houses import STEP, JobHouse, built
+from kohort.api.kueue.conversion import V1BETA2
+from kohort.api.merge import merge
+from kohort.api.times import format_time, parse_time
+from kohort.controllers.world import ManagerSettings
+from kohort.embedded.collector.collector import collecting
+from kohort.embedded.controllers.jobs.controller import JobController
+from kohort.jobs.builtin import built_in_frameworks
+from kohort.jobs.defaulting import default_job
+from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.gathering import FactsGatherer
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.names import workload_name
+from kohort.jobs.reading import WorldReads
+from kohort.jobs.registry import registry_of
+from kohort.jobs.validation import validate_job
+from kohort.kube.client import Client
+from kohort.kube.informer import Informers
+
+Json = Any
+JOB = BatchJob()
+NAMESPACE = "verify"
+PATIENCE, RESIGNED = 15.0, 3.0
+"""Seconds until a step counts as come out differently, and for one that is known to."""
+OTHERS = "job-controller"
+"""Whose events are not ours to order."""
+# Seconds of the recording were others, and so are texts of conditions that it wrote itself.
+SECONDS = "accumulatedPastExecutionTimeSeconds"
+VERSIONS = {"Job": "batch/v1", "Workload": "kueue.x-k8s.io/v1beta2"}
+NOW = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+UNTIL_GONE = 1.0
+"""Seconds that pods take to leave."""
+BACKGROUND = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+ENDS = {("J1", 5): {"j1": "Succeeded"}, ("J8", 0): {"j8": "Failed"}}
+"""What the recorder did to pods without telling: before which step, which Jobs' pods came to which end."""
+UNTIL_READY = 2.0
+"""Seconds that pods take, so that what is said before can be seen."""
+
+
+class Farm(JobHouse):
+    """A house whose pods run, and end when they are told to."""
+
+    ends: dict[str, str]
+    """Jobs whose pods end, and how."""
+
+    async def later(self, seconds: float) -> None:
+        for _ in range(max(1, round(seconds / STEP))):
+            await self._tend()
+            await self.clock.advance(STEP)
+
+    async def _tend(self) -> None:
+        for pod in (await self.cluster.get(PODS))["items"]:
+            phase, wanted = pod["status"]["phase"], self._wanted(pod)
+            if self._has_left(pod):
+                await self.cluster.ask("DELETE", f"{PODS}/{pod['metadata']['name']}", NOW)
+            elif wanted and wanted != phase and phase not in ("Succeeded", "Failed"):
+                await self._set(pod, wanted)
+
+    def _wanted(self, pod: Object) -> str:
+        born = parse_time(pod["metadata"]["creationTimestamp"])
+        if (self.clock.wall() - born).total_seconds() < UNTIL_READY or pod["metadata"].get("deletionTimestamp"):
+            return ""
+        return self.ends.get(pod["metadata"]["labels"]["job-name"], "Running")
+
+    def _has_left(self, pod: Object) -> bool:
+        """Whether a pod that was asked to leave has had its time."""
+        asked = pod["metadata"].get("deletionTimestamp")
+        if not asked or not pod["spec"].get("nodeName"):
+            return False
+        left = (parse_time(asked) - self.clock.wall()).total_seconds()
+        return bool(pod["metadata"]["deletionGracePeriodSeconds"] - left >= UNTIL_GONE)
+
+    async def _bind(self, pod: Object) -> None:
+        binding = {"metadata": {"name": pod["metadata"]["name"]}, "target": {"kind": "Node", "name": "node"}}
+        reply = await self.cluster.ask("POST", f"{PODS}/{pod['metadata']['name']}/binding", binding)
+        assert reply.status == 201, reply
+
+    async def _set(self, pod: Object, phase: str) -> None:
+        ready = {
+            "type": "Ready",
+            "status": str(phase == "Running"),
+            "lastTransitionTime": format_time(self.clock.wall()),
+        }
+        status = {"phase": phase, "conditions": [ready]}
+        if not pod["spec"].get("nodeName"):
+            await self._bind(pod)
+        reply = await self.cluster.merge(f"{PODS}/{pod['metadata']['name']}/status", {"status": status})
+        assert reply.status == 200, reply
+
+
+class JobPlay:
+    """Scenarios played in order on one farm; differences are told as lines, and the play goes on."""
+
+    def __init__(self, home: Farm, deviating: frozenset[tuple[str, int]] = frozenset()) -> None:
+        self._farm = home
+        self._deviating = deviating
+        registry = registry_of(home.settings.configuration, built_in_frameworks())
+        self._reads = WorldReads(home.manager.world, Expectations())
+        self._gatherer = FactsGatherer(home.manager.world, registry, self._reads)
+        self._names: dict[str, str] = {}
+
+    async def case(self, case: Json) -> AsyncIterator[tuple[int, str]]:
+        """The differences of a case, each with the number of its step."""
+        for number, step in enumerate(case["steps"]):
+            self._farm.ends |= ENDS.get((case["id"], number), {})
+            patience = RESIGNED if (case["id"], number) in self._deviating else PATIENCE
+            for line in await self._step(self._translated(step), patience):
+                yield number, line
+
+    def _translated(self, step: Json) -> Json:
+        """The step with the names that Workloads have here."""
+        text = json.dumps(step)
+        for job, name in self._names.items():
+            text = re.sub(rf"job-{job}-[0-9a-f]{{5}}", name, text)
+        return json.loads(text)
+
+    async def _step(self, step: Json, patience: float) -> list[str]:
+        if step["op"] == "note" and "succeeded" in step["text"]:
+            await self._end_one()
+        if step["op"] == "note" or step.get("kind") == "Pod":
+            return []
+        if step["op"] in ("observe", "events"):
+            return await self._await(step, patience)
+        reply = await self._write(step)
+        return [] if reply.status == step["code"] else [f"{step['op']}: code {step['code']} became {reply.status}"]
+
+    # Looking
+
+    async def _await(self, step: Json, patience: float) -> list[str]:
+        """What is still not as recorded after a while."""
+        look = self._unlike if step["op"] == "observe" else self._untold
+        await self._farm.later(5 if step.get("waitTimedOut") else 0)
+        found = await look(step)
+        for _ in range(round(patience / STEP)):
+            if not found:
+                break
+            await self._farm.later(STEP)
+            found = await look(step)
+        return found
+
+    async def _unlike(self, step: Json) -> list[str]:
+        expected = step.get("object")
+        version = expected["apiVersion"] if expected else VERSIONS[step["kind"]]
+        place = self._farm.path(step["kind"], step["name"], NAMESPACE, version)
+        reply = await self._farm.cluster.ask("GET", place)
+        if reply.status != step["code"]:
+            return [f"observe: code {step['code']} became {reply.status}"]
+        lines = differences(expected, reply.body) if expected is not None else ()
+        return [line for line in lines if SECONDS not in line and "no mention of" not in line]
+
+    async def _untold(self, step: Json) -> list[str]:
+        """Events that differ, repetitions apart."""
+        expected = _told(step["events"])
+        listed = (await self._farm.cluster.get(f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"))["items"]
+        mine = [telling for each in listed if each["regarding"]["name"] == step["name"] for telling in _tellings(each)]
+        found = _told(event for _, _, event in sorted(mine, key=lambda telling: telling[:2]))
+        return [] if found == expected else [f"events of {step['name']}: {expected} became {found}"]
+
+    # Writing
+
+    async def _write(self, step: Json) -> Reply:
+        if step["op"] == "create":
+            job = step["object"]["kind"] == "Job"
+            return await (self._create_job if job else self._farm.cluster.try_create)(step["object"])
+        place = self._farm.path(step["kind"], step["name"], NAMESPACE, VERSIONS.get(step["kind"], V1BETA2))
+        match step["op"], step["kind"]:
+            case "delete", _:
+                return await self._farm.cluster.ask("DELETE", place, BACKGROUND)
+            case "patch", "Job":
+                return await self._patch_job(step)
+            case "patch", _:
+                return await self._farm.cluster.merge(place, step["patch"])
+            case "update-status", _:
+                return await self._update_status(place, step["status"])
+        raise AssertionError(step["op"])
+
+    async def _update_status(self, place: str, wanted: Json) -> Reply:
+        """As the recorder did it: read, replace, and begin anew where a controller was quicker."""
+        reply = Reply(409, {})
+        while reply.status == 409:
+            found = await self._farm.cluster.get(place)
+            now = format_time(self._farm.clock.wall())
+            status = json.loads(json.dumps(wanted).replace("<time>", now).replace("<text>", "text"))
+            reply = await self._farm.cluster.ask("PUT", f"{place}/status", {**found, "status": status})
+        return reply
+
+    async def _create_job(self, obj: Object) -> Reply:
+        facts = await self._gatherer.gather(obj, is_new=True)
+        job, _ = default_job(JOB, obj, facts)
+        refusal = _refused(job, None, facts)
+        if refusal is not None:
+            return refusal
+        reply = await self._farm.cluster.try_create(job)
+        if reply.status == 201:
+            metadata, gates = reply.body["metadata"], self._farm.settings.gates
+            self._names[metadata["name"]] = workload_name(JOB.resource, metadata["name"], metadata["uid"], gates)
+        return reply
+
+    async def _patch_job(self, step: Json) -> Reply:
+        place = f"{JOBS}/{step['name']}"
+        old = await self._farm.cluster.get(place)
+        new = merge(old, step["patch"])
+        facts = await self._gatherer.gather(new, is_new=False)
+        return _refused(new, old, facts) or await self._farm.cluster.merge(place, step["patch"])
+
+    async def _end_one(self) -> None:
+        """One pod of those that run succeeds."""
+        pods = (await self._farm.cluster.get(PODS))["items"]
+        running = [pod for pod in pods if pod["status"]["phase"] == "Running"]
+        await self._farm._set(running[0], "Succeeded")
+
+
+def _told(events: Iterable[Json]) -> list[str]:
+    """What was told by us, repetitions apart."""
+    ours = [each for each in events if each["reportingController"] != OTHERS and not _is_refusal(each)]
+    told = [f"{each['type']} {each['reason']} of {each['kind']}" for each in ours]
+    return [each for before, each in zip([None, *told], told, strict=False) if before != each]
+
+
+def _is_refusal(event: Json) -> bool:
+    """Why a Workload waits for a moment may have been told or not, by the pace of the scheduler."""
+    return str(event["reason"]).startswith("WaitingFor")
+
+
+def _tellings(event: Json) -> Iterator[tuple[str, int, Json]]:
+    """When an event was told, and when again as one of a series."""
+    order, told = int(event["metadata"]["resourceVersion"]), {**event, "kind": event["regarding"]["kind"]}
+    yield event["eventTime"], order, told
+    if event.get("series"):
+        yield event["series"]["lastObservedTime"], order, told
+
+
+def _refused(new: Object, old: Object | None, facts: JobFacts) -> Reply | None:
+    errors, _ = validate_job(JOB, new, old, facts)
+    return Reply(403, {"message": "; ".join(map(str, errors))}) if errors else None
+
+
+@asynccontextmanager
+async def farm(settings: ManagerSettings) -> AsyncIterator[Farm]:
+    """A fresh cluster with everybody at work that Jobs need."""
+    async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:
+        home = built(Farm, cluster, settings)
+        home.ends = {}
+        client = Client(cluster.core.transport(ADMIN), cluster.clock)
+        informers = Informers(client)
+        controller = JobController(client, informers)
+        informers.start()
+        await informers.wait_live()
+        controller.start()
+        await stack.enter_async_context(collecting(client))
+        await home.start()
+        try:
+            yield home
+        finally:
+            await home.end()
+            async with time_passing(cluster.clock):
+                await controller.stop()
+                await stack.aclose()
+            await informers.stop()
