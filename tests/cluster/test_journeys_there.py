@@ -1,0 +1,58 @@
+"""The journeys of `journeys/` on Kubernetes' own control plane, with nodes of ours and the manager beside it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from cluster.control_plane import ControlPlane
+from cluster.nodes import simulated_nodes
+from journeys import three_roles, three_teams
+from journeys.houses import House, gpu_nodes
+from kohort.controllers.world import ManagerSettings
+from kohort.kube.client import Client
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+from kohort.manager.definitions import WhenMissing
+from kohort.manager.options import ManagerOptions
+from kohort.manager.running import managing
+from manager.managers import LOCAL, LONG, NAMESPACE, configuration
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """One of its own, because everybody else's writes would meet the manager too."""
+    with ControlPlane() as running:
+        yield running
+
+
+@asynccontextmanager
+async def a_house(plane: ControlPlane, folder: Path) -> AsyncIterator[House]:
+    config = configuration()
+    options = ManagerOptions(f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
+    async with AsyncExitStack() as stack:
+
+        def a_client(kubeconfig: Path) -> Client:
+            client = Client(HttpTransport(find_access(Choice(kubeconfig=kubeconfig))))
+            stack.push_async_callback(client.close)
+            return client
+
+        admin = a_client(plane.kubeconfig)
+        await stack.enter_async_context(simulated_nodes(plane, *gpu_nodes()))
+        settings = ManagerSettings(config, namespace=NAMESPACE)
+        manager = await stack.enter_async_context(managing(admin, settings, options))
+        async with asyncio.timeout(LONG):
+            await manager.at_work.wait()
+        yield House(admin, lambda name: a_client(plane.user(name).write(folder / name)))
+
+
+async def test_three_teams_share_48_gpus(plane: ControlPlane, tmp_path: Path) -> None:
+    async with a_house(plane, tmp_path) as house:
+        await three_teams.play(house)
+
+
+async def test_three_roles_work_together(plane: ControlPlane, tmp_path: Path) -> None:
+    async with a_house(plane, tmp_path) as house:
+        await three_roles.play(house)

@@ -1,0 +1,160 @@
+"""Three teams, 48 GPUs, gangs of 16, borrowing, and a lender who wants its own back: whole gangs or nothing."""
+
+from typing import Any
+
+from journeys.houses import GPU, QUEUE_NAME, House, Person, comes_true, condition, message, running
+
+COHORT, FLAVOR = "shared-gpu", "gpu-a100"
+TEAMS = ("research", "vision", "speech")
+V1BETA1 = "kueue.x-k8s.io/v1beta1"
+V1BETA2 = "kueue.x-k8s.io/v1beta2"
+
+Object = dict[str, Any]
+
+
+def manifests() -> list[Object]:
+    """As the guide has them: v1beta1, one flavor, a queue of 16 GPUs for each team that may borrow 8 more."""
+    flavor = {
+        "apiVersion": V1BETA1,
+        "kind": "ResourceFlavor",
+        "metadata": {"name": FLAVOR},
+        "spec": {"nodeLabels": {"gpu-type": "a100"}},
+    }
+    return [flavor, *(each for team in TEAMS for each in _team(team))]
+
+
+def _team(team: str) -> list[Object]:
+    quota = {"name": GPU, "nominalQuota": 16, "borrowingLimit": 8}
+    group = {"coveredResources": [GPU], "flavors": [{"name": FLAVOR, "resources": [quota]}]}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": f"team-{team}"}},
+        {
+            "apiVersion": V1BETA1,
+            "kind": "ClusterQueue",
+            "metadata": {"name": f"team-{team}"},
+            "spec": {
+                "cohort": COHORT,
+                "namespaceSelector": {},
+                "resourceGroups": [group],
+                "preemption": {"reclaimWithinCohort": "Any"},
+            },
+        },
+        {
+            "apiVersion": V1BETA1,
+            "kind": "LocalQueue",
+            "metadata": {"name": team, "namespace": f"team-{team}"},
+            "spec": {"clusterQueue": f"team-{team}"},
+        },
+    ]
+
+
+def training(name: str, team: str, gpus: int) -> Object:
+    """A gang of pods with a GPU each."""
+    container = {"name": "train", "image": "registry.example/train:1", "resources": {"limits": {GPU: 1}}}
+    template = {
+        "metadata": {"annotations": {"kohort.dev/run-seconds": "3600"}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": f"team-{team}", "labels": {QUEUE_NAME: team}},
+        "spec": {"parallelism": gpus, "completions": gpus, "suspend": True, "template": template},
+    }
+
+
+async def play(house: House) -> None:
+    """All of it, from the manifests to the last start."""
+    admin = house.at()
+    await admin.create(*manifests())
+    await _a_gang_starts_whole(admin)
+    await _who_borrows_more_than_its_limit_waits(admin)
+    await _the_lender_gets_its_own_back(admin)
+    await _whoever_gave_way_returns(admin)
+
+
+async def _a_gang_starts_whole(admin: Person) -> None:
+    await admin.create(training("llm", "research", 16))
+    await _starts(admin, "llm", "research", 16)
+    job = await admin.job("llm", "team-research")
+    assert job["spec"]["template"]["spec"]["nodeSelector"] == {"gpu-type": "a100"}
+    workload = await admin.workload_of("llm", "team-research")
+    assert workload is not None
+    assert workload["metadata"]["name"].startswith("job-llm-")
+    assert workload["status"]["admission"]["podSetAssignments"][0]["flavors"] == {GPU: FLAVOR}
+    await _uses(admin, "research", "16", borrowed="0")
+
+
+async def _who_borrows_more_than_its_limit_waits(admin: Person) -> None:
+    await admin.create(training("tuning", "research", 8))
+    await _starts(admin, "tuning", "research", 8)
+    await _uses(admin, "research", "24", borrowed="8")
+    await admin.create(training("one-more", "research", 1))
+    await _waits(
+        admin, "one-more", "research", f"insufficient unused quota for {GPU} in flavor {FLAVOR}, 1 more needed"
+    )
+    assert await admin.pods_of("one-more", "team-research") == [], "nothing of a gang that waits"
+    await admin.delete("batch/v1", "Job", "one-more", "team-research")
+
+
+async def _the_lender_gets_its_own_back(admin: Person) -> None:
+    """24 and 16 of 48 GPUs are in use; the third team owns 16 and finds 8, so the borrower must go."""
+    await admin.create(training("detector", "vision", 16))
+    await _starts(admin, "detector", "vision", 16)
+    await admin.create(training("voices", "speech", 16))
+    await _starts(admin, "voices", "speech", 16)
+    evicted = await admin.workload_of("tuning", "team-research")
+    assert condition(evicted, "Evicted") == ("True", "Preempted")
+    assert condition(evicted, "Preempted") == ("True", "InCohortReclamation")
+    assert condition(evicted, "QuotaReserved")[0] == "False"
+    assert condition(evicted, "Requeued") == ("True", "Preempted")
+    job = await admin.job("tuning", "team-research")
+    assert job["spec"]["suspend"] is True
+    assert "nodeSelector" not in job["spec"]["template"]["spec"], "as its user wrote it"
+    await comes_true(lambda: admin.pods_of("tuning", "team-research"), lambda pods: not pods, "its pods are gone")
+    for team in TEAMS:
+        await _uses(admin, team, "16", borrowed="0")
+    assert running(await admin.pods_of("llm", "team-research")) == 16, "who is within its quota stays"
+    told = await admin.reasons_told_of("Job", "tuning", "team-research")
+    assert {"CreatedWorkload", "Started", "Stopped"} <= set(told)
+    assert evicted is not None
+    told = await admin.reasons_told_of("Workload", evicted["metadata"]["name"], "team-research")
+    assert {"QuotaReserved", "Admitted", "EvictedDueToPreempted", "Preempted"} <= set(told)
+
+
+async def _whoever_gave_way_returns(admin: Person) -> None:
+    await admin.delete("batch/v1", "Job", "detector", "team-vision")
+    await _starts(admin, "tuning", "research", 8)
+    await _uses(admin, "research", "24", borrowed="8")
+    await _uses(admin, "vision", "0", borrowed="0")
+
+
+async def _starts(admin: Person, job: str, team: str, pods: int) -> None:
+    """The whole gang runs, and the Workload is admitted."""
+    namespace = f"team-{team}"
+    await comes_true(lambda: admin.pods_of(job, namespace), lambda found: running(found) == pods, f"{job} runs whole")
+    workload = await admin.workload_of(job, namespace)
+    assert condition(workload, "QuotaReserved") == ("True", "QuotaReserved")
+    assert condition(workload, "Admitted") == ("True", "Admitted")
+    assert (await admin.job(job, namespace))["spec"]["suspend"] is False
+
+
+async def _waits(admin: Person, job: str, team: str, why: str) -> None:
+    workload = await comes_true(
+        lambda: admin.workload_of(job, f"team-{team}"),
+        lambda found: message(found, "QuotaReserved"),
+        f"{job} is told why",
+    )
+    assert condition(workload, "QuotaReserved")[0] == "False"
+    assert why in message(workload, "QuotaReserved"), message(workload, "QuotaReserved")
+
+
+async def _uses(admin: Person, team: str, total: str, *, borrowed: str) -> None:
+    """So says the status of the team's ClusterQueue, if a moment later."""
+
+    async def used() -> tuple[str, str]:
+        found = await admin.get(V1BETA2, "ClusterQueue", f"team-{team}")
+        usage = ((found or {}).get("status", {}).get("flavorsUsage") or [{"resources": [{}]}])[0]["resources"][0]
+        return str(usage.get("total", "")), str(usage.get("borrowed", ""))
+
+    await comes_true(used, lambda found: found == (total, borrowed), f"{team} uses {total}, {borrowed} of it borrowed")
