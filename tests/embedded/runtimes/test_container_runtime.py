@@ -106,10 +106,14 @@ async def test_a_program_that_is_not_in_the_image_is_named(world: World) -> None
 
 async def test_an_image_that_can_t_be_pulled_is_tried_again(world: World) -> None:
     run = world.run(pod(container(image="absent/broken:1", script="true")))
-    await run.until(lambda: run.told.messages("Failed"))
+    await run.until(lambda: len(run.told.messages("Failed")) == 2)
     state = run.status().state
-    assert state == Waiting("ErrImagePull", "Error: initializing source: manifest unknown")
+    assert state == Waiting("ErrImagePull", "initializing source: manifest unknown")
     assert run.told.messages("Pulling") == ['Pulling image "absent/broken:1"']
+    assert run.told.messages("Failed") == [
+        'Failed to pull image "absent/broken:1": initializing source: manifest unknown',
+        "Error: ErrImagePull",
+    ]
     run.running.stop(0)
     await run.over()
 

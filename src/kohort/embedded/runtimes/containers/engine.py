@@ -79,7 +79,7 @@ class Engine:
             out, _ = await process.communicate()
         output, code = out.decode(errors="replace"), process.returncode or 0
         is_engine_s = code in CANNOT_RUN and output.startswith("Error: ")
-        return Ran(code, error=output.strip()) if is_engine_s else Ran(code, output)
+        return Ran(code, error=_last_line(out)) if is_engine_s else Ran(code, output)
 
     async def wait(self, container: str) -> None:
         """Return when a container has ended."""
@@ -131,4 +131,4 @@ async def find_engine(name: str) -> Engine:
 
 def _last_line(text: bytes) -> str:
     lines = text.decode(errors="replace").strip().splitlines()
-    return lines[-1].strip()[:1000] if lines else ""
+    return lines[-1].strip().removeprefix("Error: ")[:1000] if lines else ""

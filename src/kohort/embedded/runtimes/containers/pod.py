@@ -54,6 +54,10 @@ class Yard:
     devices: Devices
 
 
+class NoImageError(NotYetError):
+    """The image of a container is not there; events name the reason, and the state says more."""
+
+
 class ContainerPod:
     """A pod that runs, ran, or waits to run in containers."""
 
@@ -192,6 +196,9 @@ class ContainerPod:
             await self._pull(container)
             making = await self._making(container, attempt)
             await self._make(making)
+        except NoImageError as error:
+            self._supervised.note("Warning", "Failed", f"Error: {error.why.reason}")
+            self._refuse(container.name, error.why)
         except NotYetError as error:
             self._supervised.note("Warning", "Failed", f"Error: {error.why.message}")
             self._refuse(container.name, error.why)
@@ -259,19 +266,24 @@ class ContainerPod:
             self._supervised.note("Normal", "Pulled", text)
             return
         if policy == "Never":
-            raise NotYetError(
-                Waiting("ErrImageNeverPull", f'Container image "{image}" is not present with pull policy of Never')
-            )
+            text = f'Container image "{image}" is not present with pull policy of Never'
+            self._supervised.note("Warning", "ErrImageNeverPull", text)
+            raise NoImageError(Waiting("ErrImageNeverPull", text))
         self._supervised.note("Normal", "Pulling", f'Pulling image "{image}"')
         try:
             await self._yard.engine.call("pull", image, seconds=PULL_SECONDS)
         except EngineError as error:
-            again = image in self._pulls_failed
-            self._pulls_failed.add(image)
-            reason = "ImagePullBackOff" if again else "ErrImagePull"
-            text = f'Back-off pulling image "{image}": {error}' if again else str(error)
-            raise NotYetError(Waiting(reason, text)) from None
+            self._supervised.note("Warning", "Failed", f'Failed to pull image "{image}": {error}')
+            raise NoImageError(self._why_not_pulled(image, error)) from None
+        self._pulls_failed.discard(image)
         self._supervised.note("Normal", "Pulled", f'Successfully pulled image "{image}"')
+
+    def _why_not_pulled(self, image: str, error: EngineError) -> Waiting:
+        if image not in self._pulls_failed:
+            self._pulls_failed.add(image)
+            return Waiting("ErrImagePull", str(error))
+        self._supervised.note("Normal", "BackOff", f'Back-off pulling image "{image}"')
+        return Waiting("ImagePullBackOff", f'Back-off pulling image "{image}": {error}')
 
     async def _has(self, image: str) -> bool:
         try:
