@@ -236,9 +236,14 @@ def cohort(name: str, parent: str = "", **spec: Any) -> Object:
 
 def cluster_queue(name: str, cpu: str = "2", flavors: str = "f", **spec: Any) -> Object:
     """A queue with so much cpu in each flavor; open to all namespaces."""
-    quotas = [{"name": each, "resources": [{"name": "cpu", "nominalQuota": cpu}]} for each in flavors.split()]
-    groups = [{"coveredResources": ["cpu"], "flavors": quotas}] if quotas else []
+    groups = [group("cpu", cpu, *flavors.split())]
     return _object("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups, **spec})
+
+
+def group(resource: str, amount: str, *flavors: str) -> Object:
+    """The part of a ClusterQueue that gives so much of a resource in each flavor."""
+    quotas = [{"name": each, "resources": [{"name": resource, "nominalQuota": amount}]} for each in flavors]
+    return {"coveredResources": [resource], "flavors": quotas}
 
 
 def checked(*names: str) -> Object:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controllers.houses import House, cluster_queue, figures, flavor, house, is_active, local_queue, workload
+from controllers.houses import House, cluster_queue, figures, flavor, group, house, is_active, local_queue, workload
 
 ABSURD = ("9223372036854775807", "1E", "100P", "9999999999999999999")
 """More than anybody has; the last is beyond 64 bits."""
@@ -48,6 +48,17 @@ async def test_a_quota_beyond_all_bounds_is_borne() -> None:
         await home.create(cluster_queue("vast", "9999999999999999999"), local_queue("v", "vast"), workload("w", "v"))
         await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "vast")
         await all_is_well(home)
+
+
+async def test_a_queue_with_more_flavors_than_a_status_may_list_tells_the_first_of_them() -> None:
+    async with house() as home:
+        names = [f"f{number}" for number in range(70)]
+        await home.create(*map(flavor, names))
+        groups = [group("cpu", "1", *names[:64]), group("memory", "1", *names[64:])]
+        await home.create(cluster_queue("q", resourceGroups=groups), local_queue("l", "q"))
+        for kind, name in (("ClusterQueue", "q"), ("LocalQueue", "l")):
+            found = await home.until(is_active("True", "Ready"), kind, name)
+            assert len(found["status"]["flavorsUsage"]) == 64
 
 
 async def test_mistakes_cost_no_writes_once_they_are_told() -> None:

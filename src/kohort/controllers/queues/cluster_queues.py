@@ -19,7 +19,7 @@ from kohort.controllers.queues import naming
 from kohort.controllers.queues.cohort_trees import circle_of, queues_in_tree
 from kohort.controllers.queues.finalizers import with_finalizers
 from kohort.controllers.queues.gauges import ClusterQueueGauges
-from kohort.controllers.queues.holders import has_unseen
+from kohort.controllers.queues.holders import has_unseen, listable
 from kohort.controllers.queues.keeping import Keeper, key
 from kohort.controllers.queues.pacing import INTERVAL
 from kohort.controllers.queues.surveys import Surveys
@@ -144,7 +144,7 @@ class ClusterQueues(Keeper[ClusterQueue]):
         node = self._record(found).node
         for fr in node.quotas:
             node.cell(fr)
-        return self.world.engine.queue_status(found.metadata.name)
+        return listable(self.world.engine.queue_status(found.metadata.name))
 
     def _surroundings(self, found: ClusterQueue) -> Surroundings:
         """As much of the world as the queue names."""

@@ -10,7 +10,7 @@ from kohort.api.kueue.v1beta2.queues import LocalQueueStatus
 from kohort.api.times import SECOND
 from kohort.controllers.queues import naming
 from kohort.controllers.queues.gauges import LocalQueueGauges
-from kohort.controllers.queues.holders import has_unseen, used_by
+from kohort.controllers.queues.holders import has_unseen, listable, used_by
 from kohort.controllers.queues.keeping import Keeper, key
 from kohort.controllers.queues.pacing import INTERVAL
 from kohort.controllers.queues.tallies import Tallies
@@ -71,7 +71,7 @@ class LocalQueues(Keeper[LocalQueue]):
 
     def _figures(self, found: LocalQueue) -> LocalQueueStatus:
         """Where there is no ClusterQueue, nobody waits in the engine, but those who would are told (API-112)."""
-        figures = self.world.engine.local_queue_status(_place(found))
+        figures = listable(self.world.engine.local_queue_status(_place(found)))
         if found.spec.stop_policy != "None" or (found.spec.cluster_queue or "") in self.world.engine.queues:
             return figures
         things = [each.object for each in self._record(found).workloads.values() if each.object is not None]
