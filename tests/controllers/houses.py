@@ -236,7 +236,7 @@ def cohort(name: str, parent: str = "", **spec: Any) -> Object:
 
 def cluster_queue(name: str, cpu: str = "2", flavors: str = "f", **spec: Any) -> Object:
     """A queue with so much cpu in each flavor; open to all namespaces."""
-    groups = [group("cpu", cpu, *flavors.split())]
+    groups = [group("cpu", cpu, *flavors.split())] if flavors else []
     return _object("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": groups, **spec})
 
 
