@@ -54,7 +54,7 @@ def _pod(options: Options) -> Json:
     apart = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
     return {
         "serviceAccountName": ACCOUNT,
-        "terminationGracePeriodSeconds": 30,
+        "terminationGracePeriodSeconds": 40,
         "affinity": {"podAntiAffinity": apart},
         "securityContext": {
             "runAsNonRoot": True,
@@ -77,6 +77,8 @@ def _container(options: Options) -> Json:
         "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports(options)],
         "livenessProbe": {**_probe("healthz"), "initialDelaySeconds": 15, "periodSeconds": 20},
         "readinessProbe": {**_probe("readyz"), "initialDelaySeconds": 2, "periodSeconds": 5},
+        # API servers go on to call a pod for a moment after it was told to stop: it must still answer them.
+        "lifecycle": {"preStop": {"sleep": {"seconds": 5}}},
         "resources": {"requests": {"cpu": "500m", "memory": "256Mi"}, "limits": {"cpu": "2", "memory": "1Gi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,

@@ -6,6 +6,7 @@ Whatever is sent, the asker gets an answer in one line; what a request may cost 
 import asyncio
 import logging
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager, nullcontext
 
@@ -29,6 +30,9 @@ _LARGE_AT_ONCE = 4
 _READ_SECONDS = 15.0
 _STOP_SECONDS = 5.0
 _IDLE_SECONDS = 120.0
+"""Longer than API servers keep a connection that they don't use: who sends on one finds it open."""
+_TLS_READS = 16 * 1024
+"""Bytes that a connection reads at once: a TLS record. asyncio sets aside 256 KiB for each, used or not."""
 
 
 class WebhookServer:
@@ -45,6 +49,7 @@ class WebhookServer:
         """Serve for as long as the block lasts; the system chooses the port when 0 is asked for."""
         http = web.Server(self._serve, handler_cancellation=True, keepalive_timeout=_IDLE_SECONDS, access_log=None)
         loop = asyncio.get_running_loop()
+        SSLProtocol.max_size = _TLS_READS
         server = await loop.create_server(http, host or None, port, ssl=context, reuse_address=True)
         self.port = int(server.sockets[0].getsockname()[1])
         try:
@@ -106,6 +111,8 @@ def _is_large(request: web.BaseRequest) -> bool:
 async def _body(request: web.BaseRequest, limit: int) -> bytes:
     if (request.content_length or 0) > limit:
         raise too_large(limit)
+    if request.content.is_eof() and request.content.total_bytes <= limit:
+        return request.content.read_nowait()
     parts, size = [], 0
     try:
         async with asyncio.timeout(_READ_SECONDS):
