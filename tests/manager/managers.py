@@ -30,7 +30,9 @@ LOCAL = "127.0.0.1"
 ANYWHERE = f"{LOCAL}:0"
 NAMESPACE = "kueue-system"
 NO_ELECTION = LeaderElection(leader_elect=False)
-QUICK_ELECTION = LeaderElection(lease_duration="3s", renew_deadline="2s", retry_period="200ms")
+QUICK_ELECTION = LeaderElection(retry_period="200ms")
+"""Whoever gives the lease back is followed at once; on a busy machine nobody loses it by mistake."""
+SHORT_LEASE = LeaderElection(lease_duration="4s", renew_deadline="3s", retry_period="200ms")
 
 T = TypeVar("T")
 Object = dict[str, Any]

@@ -19,7 +19,7 @@ from manager.managers import (
     LOCAL,
     LONG,
     NAMESPACE,
-    QUICK_ELECTION,
+    SHORT_LEASE,
     a_plane,
     admitted,
     configuration,
@@ -59,7 +59,7 @@ async def an_outpost(config: Configuration) -> AsyncIterator[Outpost]:
 
 
 async def test_it_goes_on_when_the_server_is_back() -> None:
-    async with an_outpost(configuration(QUICK_ELECTION)) as outpost:
+    async with an_outpost(configuration(SHORT_LEASE)) as outpost:
         client = outpost.plane.client("user")
         await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
         outpost.wire.go_down()

@@ -13,6 +13,7 @@ from kohort.engine.engine import Engine
 from kohort.engine.records import Key
 from kohort.kube.errors import StatusError
 from kohort.web.users import Act
+from kohort.web.visibility import summaries
 from kohort.web.visibility.server import visibility_app
 from kohort.web.visibility.summaries import MOST, USUAL_LIMIT, Window, in_cluster_queue, in_local_queue
 from web.engines import EngineAtWork, cluster_queue, flavor, local_queue, workload
@@ -153,10 +154,15 @@ def test_limits_and_offsets(limit: str | None, offset: str | None, expected: Win
     assert Window.of(limit, offset) == expected
 
 
+@pytest.mark.parametrize("worth_walking", [0, summaries.WORTH_WALKING], ids=["by position", "by walking"])
 @given(
-    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=12), st.integers(0, 13), st.integers(0, 5)
+    waiting=st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=12),
+    offset=st.integers(0, 13),
+    limit=st.integers(0, 5),
 )
-def test_pages_are_parts_of_the_engines_order(waiting: list[tuple[str, int]], offset: int, limit: int) -> None:
+def test_pages_are_parts_of_the_engines_order(
+    waiting: list[tuple[str, int]], offset: int, limit: int, worth_walking: int
+) -> None:
     subject = EngineAtWork()
     subject.namespace("verify")
     subject.put(cluster_queue("q"))
@@ -166,9 +172,14 @@ def test_pages_are_parts_of_the_engines_order(waiting: list[tuple[str, int]], of
         subject.put(workload(f"w{number}", queue, priority))
     listing = subject.engine.pending["q"].listing()
     order = [record.key.name for record in listing.workloads]
+    own = [record.key.name for record in listing.workloads if record.local_queue.name == "a"]
     window = Window(limit, offset)
     found = in_cluster_queue(subject.engine, "q", window)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(summaries, "WORTH_WALKING", worth_walking)
+        of_one = in_local_queue(subject.engine, Key("verify", "a"), window)
     assert [each.workload.metadata.name for each in found] == order[offset : offset + limit]
-    for each in (*found, *in_local_queue(subject.engine, Key("verify", "a"), window)):
+    assert [each.workload.metadata.name for each in of_one] == own[offset : offset + limit]
+    for each in (*found, *of_one):
         key = Key("verify", each.workload.metadata.name)
         assert listing.positions[key] == (each.in_cluster_queue, each.in_local_queue)
