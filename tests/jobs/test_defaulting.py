@@ -139,6 +139,11 @@ def test_a_pod_without_queue_gets_the_default_queue_or_none() -> None:
     assert labels(made) == {f"{K}queue-name": "default", f"{K}managed": "true"}
 
 
+def test_a_pod_that_waits_at_a_gate_of_its_own_accord_is_left_alone() -> None:
+    waiting = pod(metadata=UNLABELLED, spec={"schedulingGates": [{"name": f"{K}admission"}]})
+    assert default_job(Pods(), waiting, facts()) == (waiting, [])
+
+
 # Kinds that suspend by their pods
 
 

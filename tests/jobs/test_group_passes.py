@@ -13,7 +13,7 @@ from kohort.api.config.common import Integrations
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.merge import merge
 from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.states import ADMITTED, QUOTA_RESERVED, mark, put, true
+from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
 from kohort.jobs.contract import JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import role_of
@@ -150,6 +150,20 @@ async def test_quota_goes_at_once_where_that_is_wanted() -> None:
     await evicted(on)
     await on.reconcile(PODS, GROUP)
     assert on.workloads[THE_WORKLOAD].status.admission is None
+
+
+async def test_why_a_group_waits_for_pods_stays_said_when_it_is_admitted_again() -> None:
+    on = stage(gated(member("a")), gated(member("b")))
+    await evicted(on)
+    for name in "ab":
+        on.patch("Pod", ObjectKey("ns", name), {"status": {"phase": "Failed"}})
+    for _ in range(3):
+        await on.reconcile(PODS, GROUP)
+    on.put_workload(without_condition(on.workloads[THE_WORKLOAD], EVICTED))
+    admit(on)
+    await on.reconcile(PODS, GROUP)
+    (waiting,) = [each for each in on.workloads[THE_WORKLOAD].status.conditions if each.type.startswith("Waiting")]
+    assert (waiting.status, waiting.reason) == ("True", "Preempted")
 
 
 async def test_a_name_that_another_workload_has_lets_dead_pods_go_and_nothing_else() -> None:

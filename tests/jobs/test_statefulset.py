@@ -5,11 +5,14 @@ from typing import Any
 import pytest
 
 from jobs.pod_builders import K, of_kind, owned, pod, stage
-from jobs.pod_flows import PodStage
+from jobs.pod_flows import PODS, PodStage
 from jobs.stage import Seen
 from jobs.test_group_passes import admit
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import merge
+from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.finishing import finish
+from kohort.jobs.contract import JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.statefulset import StatefulSets
 from kohort.kube.kinds import ObjectKey
@@ -154,6 +157,14 @@ async def test_in_a_rollout_pods_of_the_old_revision_pass_both_gates() -> None:
     assert len(pod_of(on, "db-1")["spec"]["schedulingGates"]) == 2
 
 
+async def test_without_a_rollout_pods_wait_at_their_gates() -> None:
+    on = await queued()
+    on.put(set_pod())
+    await on.look("statefulset_pod", "db-0")
+    on.patch("StatefulSet", DB, {"status": {"currentRevision": "r1", "updateRevision": "r1"}})
+    assert await on.look("statefulset", "db") == Seen()
+
+
 # To zero and back
 
 
@@ -169,6 +180,27 @@ async def test_without_replicas_the_workload_is_on_hold_and_without_quota() -> N
     on = await at_zero()
     assert reserved(on) == ("False", "OnHold")
     assert workload_of(on).status.admission is None
+    assert await on.look("statefulset", "db") == Seen()
+
+
+async def test_a_set_that_is_evicted_on_its_way_to_zero_is_on_hold_and_stays_so() -> None:
+    on = await queued()
+    on.put(set_pod())
+    await on.look("statefulset_pod", "db-0")
+    admit(on, workload_key(on))
+    on.put_workload(evict(workload_of(on), Eviction("Preempted", "why"), on.now).workload)
+    on.patch("StatefulSet", DB, {"spec": {"replicas": 0}})
+    await on.look("statefulset", "db")
+    assert reserved(on) == ("False", "OnHold")
+    await on.reconcile(PODS, JobKey("ns", workload_key(on).name, is_group=True))
+    assert reserved(on) == ("False", "OnHold")
+
+
+async def test_a_workload_that_is_over_is_not_put_on_hold() -> None:
+    on = await queued()
+    admit(on, workload_key(on))
+    on.put_workload(finish(workload_of(on), "OutOfSync", "", on.now))
+    on.patch("StatefulSet", DB, {"spec": {"replicas": 0}})
     assert await on.look("statefulset", "db") == Seen()
 
 

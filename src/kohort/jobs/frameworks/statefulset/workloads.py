@@ -15,7 +15,7 @@ from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.api.resource import Resource
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
-from kohort.engine.lifecycle.states import is_evicted, is_finished, is_on_hold, is_reserved
+from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
 from kohort.engine.lifecycle.writes import Part
 from kohort.jobs.building import copied_annotations, stored, with_demand
 from kohort.jobs.contract import Framework, JobKey, Watch
@@ -188,7 +188,6 @@ def _held(obj: Object, workload: Workload, reads: PassReads) -> Workload:
             return workload
         reason = reasons.of_controller(reasons.PENDING_EVALUATION, reads.gates)
         return drop_reservation(workload, reason, NO_LONGER_ON_HOLD, reads.gates, reads.now)
-    is_used = is_reserved(workload) and not is_evicted(workload) and not is_finished(workload)
-    if not is_used or workload.spec.active is False:
+    if not is_reserved(workload) or is_finished(workload):
         return workload
     return drop_reservation(workload, reasons.ON_HOLD, ON_HOLD, reads.gates, reads.now)
