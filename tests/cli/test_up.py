@@ -55,6 +55,15 @@ def test_a_folder_and_no_folder_contradict_each_other() -> None:
     assert (result.exit_code, "give --data or --ephemeral, not both" in result.output) == (2, True)
 
 
+@pytest.mark.parametrize(
+    "option", ["--node-labels=a=b", "--node-capacity=cpu=4", "--node-name=n{node}", "--node-taints=a"]
+)
+def test_what_is_said_of_nodes_that_nobody_asked_for_is_refused(option: str) -> None:
+    result = CliRunner().invoke(cli, ["up", "--ephemeral", option], prog_name="kohort")
+    said = f"{option.partition('=')[0]} is for the nodes of --nodes: say how many there are"
+    assert (result.exit_code, said in result.output) == (2, True)
+
+
 def test_where_things_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KOHORT_DATA", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", "/home/anna/data")
@@ -84,9 +93,10 @@ class Ups:
             "-c",
             code,
             "up",
-            f"--kubeconfig={kubeconfig}",
+            f"--kubeconfig={kubeconfig.name}",
             *arguments,
             stdout=asyncio.subprocess.PIPE,
+            cwd=self.folder,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         assert self._process.stdout is not None
@@ -95,6 +105,8 @@ class Ups:
             line = await self._process.stdout.readline()
             assert line, f"ended early: {self.said}"
             self.said += line.decode()
+        # What it says must work in any other directory.
+        assert f"  export KUBECONFIG={kubeconfig}\n" in self.said
         self._client = Client(HttpTransport(find_access(Choice(kubeconfig))))
         return self._client
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 
 import click
+from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
@@ -140,6 +142,8 @@ def up(
     """
     if ephemeral and data is not None:
         raise click.UsageError("give --data or --ephemeral, not both")
+    if nodes is None:
+        _refuse_lonely(click.get_current_context())
     folder = None if ephemeral else (data or default_data())
     declared = None if nodes is None else Declared(nodes, node_capacity, node_labels, node_name, node_taints)
     usual = RuntimeName.PROCESS if declared is None else RuntimeName.SIMULATED
@@ -158,6 +162,13 @@ def up(
             runner.run(_run(wish))
     except (CertificateFileError, KubeError, RuntimeSetupError, StoreError) as error:
         raise ApiError(str(error)) from None
+
+
+def _refuse_lonely(context: click.Context) -> None:
+    """Refuse what is said about nodes that nobody asked for: it would count for nothing."""
+    for name in ("node_capacity", "node_labels", "node_name", "node_taints"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for the nodes of --nodes: say how many there are")
 
 
 def default_data() -> Path:
@@ -196,7 +207,7 @@ def _scratch(settings: Settings) -> Iterator[Path]:
 
 def _greeting(wish: Wish, nodes: Sequence[DeclaredNode], server: ApiServer) -> Iterator[str]:
     yield f"{server.url} is ready; in another terminal:"
-    yield f"  export KUBECONFIG={server.kubeconfig}"
+    yield f"  export KUBECONFIG={quote(str(Path(server.kubeconfig).absolute()))}"
     yield "  kubectl get nodes"
     what = f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes, each"
     yield f"{what}: {_offer(nodes[0].offered)}; runtime {wish.runtime}"
