@@ -205,7 +205,7 @@ async def test_a_webhook_url_that_is_taken_is_told() -> None:
     async with webhooked() as found:
         taken = configured()
         busy: Configuration = replace(taken, webhook=replace(taken.webhook, port=found.server.port))
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(ConfigError, match=r"webhooks: can't listen on .* Address already in use: choose another"):
             async with answering(busy, found.certificates, {}):
                 pass
 

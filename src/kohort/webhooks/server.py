@@ -5,6 +5,7 @@ Whatever is sent, the asker gets an answer in one line; what a request may cost 
 
 import asyncio
 import logging
+import os
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Awaitable, Mapping
@@ -15,7 +16,16 @@ from aiohttp import web
 from kohort.api.codec import encode
 from kohort.api.crds import CONVERSION_PATH
 from kohort.api.errors import ApiError, DecodeError
-from kohort.kube.errors import KubeError, Named, StatusError, bad_request, method_not_allowed, not_found, too_large
+from kohort.kube.errors import (
+    ConfigError,
+    KubeError,
+    Named,
+    StatusError,
+    bad_request,
+    method_not_allowed,
+    not_found,
+    too_large,
+)
 from kohort.webhooks.conversion import converted
 from kohort.webhooks.reviews import Denied, Judge, answered, read_review, undecodable
 
@@ -46,11 +56,15 @@ class WebhookServer:
 
     @asynccontextmanager
     async def listening(self, host: str, port: int, context: ssl.SSLContext) -> AsyncIterator["WebhookServer"]:
-        """Serve for as long as the block lasts; the system chooses the port when 0 is asked for."""
+        """Serve for as long as the block lasts, on any port when 0 is asked for; raises ConfigError."""
         http = web.Server(self._serve, handler_cancellation=True, keepalive_timeout=_IDLE_SECONDS, access_log=None)
         loop = asyncio.get_running_loop()
         SSLProtocol.max_size = _TLS_READS
-        server = await loop.create_server(http, host or None, port, ssl=context, reuse_address=True)
+        try:
+            server = await loop.create_server(http, host or None, port, ssl=context, reuse_address=True)
+        except OSError as error:
+            why = os.strerror(error.errno) if error.errno else str(error)
+            raise ConfigError(f"webhooks: can't listen on {host}:{port}: {why}: choose another webhook.port") from None
         self.port = int(server.sockets[0].getsockname()[1])
         try:
             yield self
