@@ -107,6 +107,8 @@ async def test_when_the_leader_leaves_another_one_goes_on() -> None:
                 await admitted(client, "before")
                 assert sorted(await roles(first, second)) == ["follower", "leader"]
                 assert leader.leadership.role() == "leader"
+                for each in (first, second):
+                    assert each.live_engine() is not None, "a follower too can say who waits (API-99)"
             assert not first.leadership.leads()
             await create(client, workload("after", "lq", namespace="default"))
             await admitted(client, "after")
