@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -33,6 +33,7 @@ from webhooks.planes import (
     client_of,
     configured,
     kueue_cluster,
+    outside,
     until,
     webhooked,
     webhooks_on,
@@ -225,6 +226,35 @@ async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_p
             async with certified(client_of(cluster), settings, INSIDE):
                 pass
     assert str(caught.value) == f"{tmp_path}: tls.crt and tls.key are no matching PEM pair: replace both"
+
+
+async def test_managers_that_quarrel_about_a_url_do_so_within_bounds(caplog: pytest.LogCaptureFixture) -> None:
+    name = "kueue-mutating-webhook-configuration"
+    async with bare_cluster() as cluster, AsyncExitStack() as stack:
+        for _ in range(2):
+            settings = configured()
+            await stack.enter_async_context(certified(client_of(cluster), settings, outside(settings)))
+
+        async def is_told() -> bool:
+            return "somebody else keeps changing it: let all managers use one webhook URL" in caplog.text
+
+        await until(is_told)
+        assert (await cluster.get(f"{MUTATING}/{name}"))["metadata"]["generation"] < 100
+
+
+async def test_a_replica_shows_what_another_one_has_renewed() -> None:
+    async with bare_cluster() as cluster:
+        one, other = configured(), configured()
+        async with certified(client_of(cluster), one, outside(one)) as found, answering(one, found, {}) as server:
+            before = await handshake(server.port, b64encode(found.bundle).decode())
+            await cluster.merge(SECRET, {"data": None})
+            async with certified(client_of(cluster), other, outside(other)) as renewed:
+
+                async def is_shared() -> bool:
+                    return found.bundle == renewed.bundle
+
+                await until(is_shared)
+                assert await handshake(server.port, b64encode(renewed.bundle).decode()) != before
 
 
 # Its own writes

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kohort.kube.client import Client
-from kohort.kube.errors import KubeError, StatusError
+from kohort.kube.errors import ConfigError, KubeError, StatusError
 from kohort.kube.informer import Informer, Informers
+from kohort.kube.limits import TokenBucket
 from kohort.kube.options import WriteOptions
 from kohort.kube.patches import MergePatch
 from kohort.webhooks.configurations import CONFIGURATIONS, InCluster, Manager
@@ -31,6 +32,9 @@ from kohort.webhooks.targets import (
 log = logging.getLogger(__name__)
 
 MANAGER = WriteOptions(field_manager="kohort-webhooks")
+_BURST, _RATE = 40, 0.2
+"""Writes at once, and then per second: enough for every step of a renewal, and a bound for quarrels."""
+_QUARREL = "somebody else keeps changing it: let all managers use one webhook URL"
 Mend = Callable[[Object, Trust], Patch | None]
 
 
@@ -49,6 +53,7 @@ class Injector:
 
     def __init__(self, client: Client, informers: Informers, wiring: Wiring) -> None:
         self._client = client
+        self._bucket = TokenBucket(client.clock, _RATE, _BURST)
         self._trust = Trust(wiring.manager, wiring.registrations, b"")
         self._configurations = {act: informers.of(resource) for act, resource in CONFIGURATIONS.items()}
         self._followed: list[tuple[Informer[Any], Mend]] = [
@@ -97,6 +102,8 @@ class Injector:
 
     async def _patched(self, informer: Informer[Any], found: Object, patch: Patch) -> list[KubeError]:
         identity = informer.objects.kind.identity(found)
+        if not self._bucket.try_take():
+            return [ConfigError(f"{found['kind']} {identity.key}: {_QUARREL}")]
         guarded = {**patch, "metadata": {"resourceVersion": identity.version}}
         try:
             await informer.objects.patch(identity.key, MergePatch(guarded), MANAGER)
