@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from kohort.api.core.apps import Deployment
 from kohort.api.core.batch import Job
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
@@ -156,6 +157,24 @@ async def test_a_job_runs_as_a_process(ups: Ups) -> None:
         done = await until_done(client, "hello")
         assert (done.status.succeeded, done.status.failed) == (1, 0)
         assert await output(client, "hello") == b"hello\n"
+        assert await ups.stop() == 0
+
+
+async def test_a_deployment_is_available_once_its_probes_say_so(ups: Ups) -> None:
+    go = ups.folder / "go"
+    probe = {"exec": {"command": ["test", "-e", str(go)]}, "periodSeconds": 1, "timeoutSeconds": 10}
+    container = {"name": "main", "image": "none", "command": ["sleep", "1000"], "readinessProbe": probe}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
+    spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    async with asyncio.timeout(PATIENCE):
+        client = await ups.start(f"--data={ups.folder / 'data'}", "--end-pods")
+        await client.of(Deployment.resource).create({"metadata": {"name": "web"}, "spec": spec}, "default")
+        while [pod.status.phase for pod in (await client.of(Pod).list()).items] != ["Running"] * 2:
+            await asyncio.sleep(0.05)
+        assert (await client.of(Deployment).get(("default", "web"))).status.available_replicas == 0
+        go.touch()
+        while (await client.of(Deployment).get(("default", "web"))).status.available_replicas != 2:
+            await asyncio.sleep(0.05)
         assert await ups.stop() == 0
 
 

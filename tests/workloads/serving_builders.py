@@ -9,6 +9,7 @@ Observed = dict[str, Any]
 _HASHED = re.compile(r"\b(web|db)-[a-z0-9]{8,10}(-[a-z0-9]{5})?\b")
 _BARE = re.compile(r"\b(web)-[a-z0-9]{5}\b")
 NEVER = {"kohort.dev/fail-waiting": "ImagePullBackOff"}
+NEVER_READY = {"kohort.dev/ready-seconds": "never"}
 
 
 def masked(text: str) -> str:

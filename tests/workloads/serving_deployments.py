@@ -1,6 +1,17 @@
 """What happens to Deployments: each story does something and tells what can be observed of it."""
 
-from workloads.serving_builders import NEVER, Observed, conditions, counts, deployment, image, masked, rolled_out
+from workloads.serving_builders import (
+    NEVER,
+    NEVER_READY,
+    Observed,
+    conditions,
+    counts,
+    deployment,
+    image,
+    masked,
+    rolled_out,
+    template,
+)
 from workloads.serving_planes import DEPLOYMENTS, PODS, QUOTAS, REPLICA_SETS, Object, Stage
 
 
@@ -99,6 +110,21 @@ async def a_paused_deployment_waits(stage: Stage) -> Observed:
     paused = {"counts": counts(found), "conditions": conditions(found), "sets": len(await stage.items(REPLICA_SETS))}
     await stage.kubectl("rollout", "resume", "deployment/web")
     return {"paused": paused, "said": await rolled_out(stage), **await at_rest(stage)}
+
+
+async def pods_that_do_not_get_ready_hold_up_a_rollout(stage: Stage) -> Observed:
+    await stage.create(DEPLOYMENTS, deployment(3))
+    await rolled_out(stage)
+    await stage.merge(DEPLOYMENTS, "web", {"spec": {"template": template("web", NEVER_READY)}})
+
+    async def is_held() -> bool:
+        status = (await stage.get(DEPLOYMENTS, "web"))["status"]
+        phases = [pod["status"].get("phase") for pod in await stage.items(PODS)]
+        return status.get("updatedReplicas") == 1 and phases == ["Running"] * 4
+
+    await stage.until("a new pod that runs and is not ready", is_held)
+    found = await stage.get(DEPLOYMENTS, "web")
+    return {"counts": counts(found), "conditions": conditions(found), "events": await scalings(stage)}
 
 
 async def a_rollout_that_stands_still_is_told(stage: Stage) -> Observed:

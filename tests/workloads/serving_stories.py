@@ -9,6 +9,7 @@ from workloads.serving_deployments import (
     a_quota_stands_in_the_way,
     a_rollout_that_stands_still_is_told,
     old_revisions_go,
+    pods_that_do_not_get_ready_hold_up_a_rollout,
     recreate_replaces_all_at_once,
     sets_and_pods_are_orphaned_and_adopted,
 )
@@ -33,6 +34,7 @@ STORIES = (
     recreate_replaces_all_at_once,
     a_paused_deployment_waits,
     a_rollout_that_stands_still_is_told,
+    pods_that_do_not_get_ready_hold_up_a_rollout,
     a_quota_stands_in_the_way,
     a_deployment_is_scaled,
     old_revisions_go,
