@@ -1,9 +1,10 @@
 """An API server in memory with a whole manager on it, jobs included: started, crashed and led in virtual time."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, TypeVar
 
 from controllers.houses import House, cluster_queue, flavor, kueue_cluster, local_queue
@@ -17,9 +18,11 @@ from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.registry import registry_of
 from kohort.jobs.running import reconciling
 from kohort.kube.client import Client
+from kohort.kube.clock import Clock
 from kohort.kube.transport import Request, Response, Transport
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import Registry as Metrics
+from kube.faults import Fault, FaultyTransport, Refusal
 
 USUAL = ManagerSettings()
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
@@ -32,8 +35,10 @@ ROUNDS = 600
 class Wire:
     """The way of one manager to the server; dead after so many writes, as a process that was killed."""
 
-    def __init__(self, inner: Transport) -> None:
-        self._inner = inner
+    def __init__(self, inner: Transport, clock: Clock) -> None:
+        self._inner = FaultyTransport(inner, clock)
+        self.faults: Iterator[Fault | Refusal] = repeat(Fault.NONE)
+        """What happens to the next writes."""
         self.writes: list[Request] = []
         """Writes that reached the server, events apart."""
         self.last: float = float("inf")
@@ -47,6 +52,7 @@ class Wire:
             await asyncio.Event().wait()
         if counts:
             self.writes.append(request)
+            self._inner.next(next(self.faults))
         return await self._inner.send(request, timeout)
 
     async def close(self) -> None:
@@ -75,7 +81,7 @@ class JobHouse(House):
     async def start(self, leads: Callable[[], bool] = always) -> None:
         """The next life of the manager."""
         settings, stack = self.settings, AsyncExitStack()
-        wire = Wire(self.cluster.core.transport(ADMIN))
+        wire = Wire(self.cluster.core.transport(ADMIN), self.clock)
         metrics = KueueMetrics(Metrics(), settings.configuration, settings.gates, lambda: "standalone")
         world = await stack.enter_async_context(running_world(Client(wire, self.clock), settings, metrics, leads))
         await stack.enter_async_context(controlling(world))

@@ -75,6 +75,8 @@ class Farm(JobHouse):
                 await self._set(pod, wanted)
 
     def _wanted(self, pod: Object) -> str:
+        if pod["spec"].get("schedulingGates"):
+            return ""
         born = parse_time(pod["metadata"]["creationTimestamp"])
         if (self.clock.wall() - born).total_seconds() < UNTIL_READY or pod["metadata"].get("deletionTimestamp"):
             return ""

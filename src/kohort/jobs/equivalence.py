@@ -5,7 +5,6 @@ Both sides go through one normaliser, because an API server fills in defaults on
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
@@ -16,7 +15,7 @@ from kohort.jobs.errors import JobError
 from kohort.jobs.infos import Flavors, admitted_infos, template_of
 from kohort.jobs.normalising import containers_of, tolerations_of
 from kohort.jobs.objects import maximum_execution_time, metadata, uid
-from kohort.jobs.podsets import PodSet, merge_info
+from kohort.jobs.podsets import PodSet, Template, merge_info
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +75,17 @@ def _comparison(workload: Workload, gates: FeatureGates) -> Callable[[Sequence[P
     """Pod sets by position; tolerations matter until the Workload is admitted, minCount with PartialAdmission."""
     partial, admitted = gates.enabled(Gate.PartialAdmission), is_admitted(workload)
 
-    def seen(pod_set: PodSet) -> tuple[Any, ...]:
-        template = sanitised(pod_set.template)
-        return (
-            pod_set.count,
-            pod_set.min_count if partial else None,
-            containers_of(template, "initContainers"),
-            containers_of(template, "containers"),
-            None if admitted else tolerations_of(template),
-        )
+    def alike(one: PodSet, other: PodSet) -> bool:
+        if one.count != other.count or (partial and one.min_count != other.min_count):
+            return False
+        first, second = sanitised(one.template), sanitised(other.template)
+        same = all(_same_containers(first, second, group) for group in ("initContainers", "containers"))
+        return same and (admitted or tolerations_of(first) == tolerations_of(second))
 
-    return lambda one, other: (
-        len(one) == len(other) and all(seen(first) == seen(second) for first, second in zip(one, other, strict=True))
-    )
+    return lambda one, other: len(one) == len(other) and all(map(alike, one, other))
+
+
+def _same_containers(one: Template, other: Template, group: str) -> bool:
+    """Whether containers mean the same; mostly they are the same to the letter, which is told cheaply."""
+    written = [(template.get("spec") or {}).get(group) for template in (one, other)]
+    return written[0] == written[1] or containers_of(one, group) == containers_of(other, group)

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from copy import deepcopy
+from functools import lru_cache
 
+from kohort.api.codec import decode, encode
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.selectors import compile_selector
+from kohort.api.meta import LabelSelector
+from kohort.api.selectors import Selector, compile_selector
 from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_finished
 from kohort.jobs.effects import Object, PatchObject
 from kohort.jobs.objects import asks_for_slices, queue_name, uid
@@ -14,7 +17,13 @@ from kohort.jobs.passes import DONE, End, Pass
 
 def selects_namespace(configuration: Configuration, labels: Mapping[str, str]) -> bool:
     """Whether jobs of a namespace with these labels are managed at all (JOB-1)."""
-    return compile_selector(configuration.managed_jobs_namespace_selector).matches(labels)
+    return _compiled(encode(configuration.managed_jobs_namespace_selector)).matches(labels)
+
+
+@lru_cache(maxsize=16)
+def _compiled(selector: bytes) -> Selector:
+    """The matcher of a selector; by its text, since structs with maps can't be keys."""
+    return compile_selector(decode(selector, LabelSelector))
 
 
 def in_scope(this: Pass, ancestor: Object | None) -> End | None:
