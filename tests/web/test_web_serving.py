@@ -1,12 +1,17 @@
 """Where servers listen, and what they say of their health."""
 
+import asyncio
 from functools import partial
 
 import pytest
+from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from kohort.metrics import Registry
 from kohort.web.health import health_app
 from kohort.web.listening import Address, AddressError, listening
+from kohort.web.metrics_page import metrics_app
+from kohort.web.users import Act
 
 
 @pytest.mark.parametrize(
@@ -49,3 +54,25 @@ async def test_ready_is_who_passes_every_check() -> None:
         wrong["caches"] = ""
         assert await (await client.get("/readyz")).text() == "ok"
         assert "[+]caches ok" in await (await client.get("/readyz?verbose")).text()
+
+
+async def test_a_reader_who_goes_away_is_nobodys_fault(caplog: pytest.LogCaptureFixture) -> None:
+    registry = Registry()
+    gauge = registry.gauge("waiting", "Who waits.", "queue")
+    for number in range(300):
+        for other in range(300):
+            gauge.set(number, queue=f"queue-{number}-{other}" * 3)
+    ended = asyncio.Event()
+
+    async def admit(request: web.Request, _act: Act) -> None:
+        assert request.task is not None
+        request.task.add_done_callback(lambda _: ended.set())
+
+    async with listening(metrics_app(registry, admit), Address("127.0.0.1", 0), "metrics") as address:
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readexactly(1000)
+        writer.transport.abort()
+        async with asyncio.timeout(10):
+            await ended.wait()
+    assert [record.message for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []

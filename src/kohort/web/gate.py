@@ -72,6 +72,9 @@ async def errors_as_status(request: web.Request, handler: Handler) -> web.Stream
         return _status(StatusError(404, "NotFound", "the server could not find the requested resource"))
     except web.HTTPException as error:
         return _status(StatusError(error.status, error.reason.replace(" ", ""), error.reason))
+    except ConnectionError:
+        # Whoever asked has gone; nobody is there to read what is said now.
+        return _status(StatusError(499, "ClientClosedRequest", "the client has gone"))
     except Exception:
         log.exception("%s %s failed", request.method, request.path)
         return _status(StatusError(500, "InternalError", "an error of the server's; its log has the rest"))
