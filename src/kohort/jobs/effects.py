@@ -34,7 +34,7 @@ class DeleteObject:
     obj: Object
     how: Deletion = AS_USUAL
     expected_by: str = ""
-    """Key under which its UID is expected to go, so that nothing is deleted twice (JOB-27); empty for none."""
+    """The job's key as text, under which its UID is expected to go, so that nothing is deleted twice (JOB-27)."""
 
 
 @dataclass(frozen=True, slots=True)

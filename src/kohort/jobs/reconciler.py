@@ -47,7 +47,7 @@ class JobReconciler:
         self._recorder = world.recorder(f"{framework.name}-kueue-controller")
         self._queue: WorkQueue[JobKey] = WorkQueue(world.clock, framework.name, metrics=world.client.metrics)
         self._controller = Controller(framework.name, self._queue, self._reconcile, world.clock, world.client.metrics)
-        triggers = Triggers(framework, reads, self._queue.add_after)
+        triggers = Triggers(framework, reads, expectations, self._queue.add_after)
         reads.known[framework.resource].informer.subscribe(triggers.object_changed)
         world.known.subscribe(triggers.workload_changed)
 

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.jobs.contract import Composable, Framework, JobKey, Watch
 from kohort.jobs.effects import Object
+from kohort.jobs.expectations import Expectations
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
 from kohort.jobs.known import Kept, KnownObjects
-from kohort.jobs.objects import controller_owner
+from kohort.jobs.objects import controller_owner, is_terminating
 from kohort.jobs.reading import WorldReads
 from kohort.jobs.registry import group_kind
 
@@ -26,9 +27,10 @@ def owner_uids(obj: Object) -> Iterable[str]:
 class Triggers:
     """Turns events into keys of one framework's jobs."""
 
-    def __init__(self, framework: Framework, reads: WorldReads, wake: Wake) -> None:
+    def __init__(self, framework: Framework, reads: WorldReads, expectations: Expectations, wake: Wake) -> None:
         self._framework = framework
         self._reads = reads
+        self._expectations = expectations
         self._wake = wake
         self._known: KnownObjects = reads.known[framework.resource]
         if framework.follows_owner:
@@ -41,7 +43,13 @@ class Triggers:
         for state in (old, new):
             key = self._framework.key(state.json()) if state is not None else None
             if key is not None:
+                self._see_leaving(key, state, is_gone=new is None)
                 self._wake(key, 0.0)
+
+    def _see_leaving(self, key: JobKey, state: Kept | None, *, is_gone: bool) -> None:
+        """A deletion that was expected has been seen (JOB-27)."""
+        if state is not None and (is_gone or is_terminating(state.json())):
+            self._expectations.observe(str(key), state.identity.uid)
 
     def workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         """A Workload came, changed or went: its jobs, and those that its job controls, want to know (JOB-7)."""

@@ -1,0 +1,52 @@
+"""A whole manager leads pods and pod groups through their lives on an API server in memory."""
+
+from typing import Any
+
+from jobs.job_houses import JobHouse, a_queue, conditions, job_house
+from jobs.pod_builders import gated, member, pod
+from kohort.api.config.common import Integrations
+from kohort.api.config.v1beta2 import Configuration
+from kohort.controllers.world import ManagerSettings
+from kohort.jobs.builtin import built_in_frameworks
+
+PODS = "/api/v1/namespaces/default/pods"
+SETTINGS = ManagerSettings(
+    Configuration(integrations=Integrations(frameworks=("batch/job", "pod", "statefulset")), wait_for_pods_ready=None)
+)
+
+
+def placed(found: Any) -> Any:
+    """A pod as it is sent, in the namespace of the house."""
+    head = {name: value for name, value in found["metadata"].items() if name not in ("uid", "creationTimestamp")}
+    containers = [{**each, "image": "i:1"} for each in found["spec"]["containers"]]
+    return {**found, "metadata": {**head, "namespace": "default"}, "spec": {**found["spec"], "containers": containers}}
+
+
+async def pods(house: JobHouse) -> dict[str, bool]:
+    """Each pod, and whether it still waits."""
+    listed = (await house.cluster.get(PODS))["items"]
+    return {each["metadata"]["name"]: bool(each["spec"].get("schedulingGates")) for each in listed}
+
+
+async def test_a_pod_waits_for_quota_and_runs_with_it() -> None:
+    async with job_house(SETTINGS, *built_in_frameworks()) as house:
+        await house.create(*a_queue("1"), placed(gated(pod("a"))), placed(gated(pod("b"))))
+        await house.calm()
+        assert sorted((await pods(house)).values()) == [False, True]
+        assert len(await house.workloads()) == 2
+
+
+async def test_a_group_starts_as_a_whole_and_what_is_too_much_of_it_goes_once() -> None:
+    async with job_house(SETTINGS, *built_in_frameworks()) as house:
+        await house.create(*a_queue("2"), placed(gated(member("a"))))
+        await house.calm()
+        assert await house.workloads() == []
+        await house.create(placed(gated(member("b"))), placed(gated(member("c"))))
+        await house.calm()
+        assert list((await pods(house)).values()) == [False, False]
+        (workload,) = await house.workloads()
+        assert conditions(workload)["Admitted"] == ("True", "Admitted")
+        assert [reason for reason, _ in await house.events()].count("ExcessPodDeleted") == 1
+        await house.create(placed(gated(member("d"))))
+        await house.calm()
+        assert "d" not in await pods(house), "expectations were met, so that the next one is seen too"
