@@ -28,13 +28,13 @@ class Lives:
         client: Client,
         metrics: KueueMetrics,
         crews: Sequence[Crew],
-        on_change: Callable[[World | None], None],
+        on_warm: Callable[[World], None],
     ) -> None:
         self._manager = manager
         self._client = client
         self._metrics = metrics
         self._crews = crews
-        self._on_change = on_change
+        self._on_warm = on_warm
 
     async def run(self) -> None:
         """Live until cancelled."""
@@ -46,7 +46,7 @@ class Lives:
         manager, leadership = self._manager, self._manager.leadership
         async with running_world(self._client, manager.settings, self._metrics, leadership.leads) as world:
             manager.world = world
-            self._on_change(world)
+            self._on_warm(world)
             manager.warm.set()
             log.info("caches are live")
             try:
@@ -55,7 +55,6 @@ class Lives:
             finally:
                 manager.warm.clear()
                 manager.world = None
-                self._on_change(None)
                 self._metrics.forget_gauges()
 
     async def _work(self, world: World) -> None:

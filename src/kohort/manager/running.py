@@ -121,13 +121,10 @@ class _Start:
     def _jobs(self, world: World) -> AbstractAsyncContextManager[None]:
         return reconciling(world, self._frameworks)
 
-    def _warm(self, world: World | None) -> None:
-        """Webhooks of jobs look round in the world of the present life; without one they ask for patience."""
-        if world is None:
-            self._gatherer = None
-        else:
-            # Nothing is expected of these reads: only reconcilers wait to see what they wrote.
-            self._gatherer = FactsGatherer(world, self._frameworks, WorldReads(world, Expectations()))
+    def _warm(self, world: World) -> None:
+        """Webhooks of jobs look round in the newest world: that of the last life until the next one is warm."""
+        # Nothing is expected of these reads: only reconcilers wait to see what they wrote.
+        self._gatherer = FactsGatherer(world, self._frameworks, WorldReads(world, Expectations()))
 
     def _place(self) -> Place:
         if self._options.webhook_url:
