@@ -131,6 +131,23 @@ async def test_an_admission_of_what_changed_meanwhile_is_taken_back_and_decided_
         assert len(manager.writer) == 0
 
 
+async def test_an_admission_of_what_went_to_another_queue_meanwhile_leaves_no_quota_behind() -> None:
+    async with stage() as scene:
+        manager = await scene.start()
+        await opened(scene)
+        await scene.open(cluster_queue("other"), local_queue("elsewhere", "other"))
+
+        async def move() -> None:
+            await scene.merge("Workload", "w", {"spec": {"queueName": "elsewhere"}})
+
+        manager.wire.before.append(move)
+        await scene.create(workload("w", "lq", "2"))
+        await scene.until(says(Admitted="True"), "Workload", "w")
+        await scene.create(workload("x", "lq", "2"))
+        await scene.until(says(Admitted="True"), "Workload", "x")
+        assert [used(await scene.workloads(), queue) for queue in ("q", "other")] == [2, 2]
+
+
 async def test_an_admission_of_what_was_deleted_meanwhile_leaves_no_quota_behind() -> None:
     async with stage() as scene:
         manager = await scene.start()

@@ -6,6 +6,7 @@ from controllers.flows import Flow, holders, opened
 from controllers.houses import cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, says, stage, used
 from kohort.engine.records import Key
+from kube.faults import Refusal
 
 
 async def play_and_restart(scene: Stage, flow: Flow, writes: int) -> dict[str, object]:
@@ -68,6 +69,25 @@ async def test_a_leader_that_loses_the_lease_while_it_writes_gives_back_what_it_
         assert len(admitted) == len(manager.wire.writes) == 1
         assert set(manager.world.engine.queues["q"].holders) == {Key("default", name) for name in admitted}
         assert len(manager.writer) == 0
+
+
+async def test_a_write_that_failed_is_not_repeated_by_who_lost_the_lease_meanwhile() -> None:
+    async with stage() as scene:
+        leading = True
+        manager = await scene.start(leads=lambda: leading)
+
+        async def lose() -> None:
+            nonlocal leading
+            leading = False
+
+        manager.wire.before.append(lose)
+        manager.wire.faults[0] = Refusal(503)
+        await scene.open(flavor(), cluster_queue("q"), local_queue("lq", "q"))
+        await scene.create(workload("w", "lq"))
+        await scene.later(10)
+        assert len(manager.wire.writes) == 1
+        assert not (await scene.states())["w"]["queue"]
+        assert not manager.world.engine.queues["q"].holders
 
 
 async def test_leaders_that_follow_each_other_quickly_admit_nobody_twice() -> None:
