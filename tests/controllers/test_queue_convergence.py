@@ -1,0 +1,107 @@
+"""Whatever happens, in whatever order: when all is quiet, every status says what is, and nothing is left to write."""
+
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from controllers.houses import House, check, checked, cluster_queue, cohort, flavor, house, local_queue, workload
+from embedded.server.clusters import Object
+from kohort.controllers.running import keepers, keeping
+
+Step = tuple[str, ...]
+
+UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
+"""A try takes a second; shrinking would take minutes."""
+
+NAMES = st.sampled_from("ab")
+STEPS = st.one_of(
+    st.tuples(st.just("toggle"), st.sampled_from(["flavor", "check", "queue", "way", "cohort"]), NAMES),
+    st.tuples(st.just("submit"), NAMES, st.sampled_from(["1", "2", "5"])),
+    st.tuples(st.just("finish"), NAMES),
+    st.tuples(st.just("stop"), NAMES, st.sampled_from(["None", "Hold", "HoldAndDrain"])),
+    st.tuples(st.just("move"), NAMES, NAMES),
+)
+
+
+class Hands:
+    """Users who do this and that, and take a refusal for an answer."""
+
+    def __init__(self, home: House) -> None:
+        self._home = home
+        self._made = 0
+
+    async def do(self, step: Step) -> None:
+        """One step."""
+        act: Callable[..., Awaitable[object]] = getattr(self, f"_{step[0]}")
+        await act(*step[1:])
+
+    async def _toggle(self, what: str, name: str) -> None:
+        """Delete what is there, create what is not."""
+        found = _objects(what, name)
+        place = f"{self._home.cluster.place(found)}/{found['metadata']['name']}"
+        reply = await self._home.cluster.ask("DELETE", place)
+        if reply.status == 404:
+            await self._home.cluster.try_create(found)
+
+    async def _submit(self, queue: str, cpu: str) -> None:
+        self._made += 1
+        await self._home.create(workload(f"w{self._made}", f"l{queue}", cpu))
+
+    async def _finish(self, queue: str) -> None:
+        listed = (await self._home.cluster.get("/apis/kueue.x-k8s.io/v1beta2/workloads"))["items"]
+        mine = (each for each in listed if each["spec"]["queueName"] == f"l{queue}")
+        running = [each for each in mine if "admission" in each.get("status", {})]
+        if running:
+            await self._home.finish(running[0]["metadata"]["name"])
+
+    async def _stop(self, queue: str, policy: str) -> None:
+        await self._home.cluster.merge(self._home.path("ClusterQueue", f"q{queue}"), {"spec": {"stopPolicy": policy}})
+
+    async def _move(self, name: str, parent: str) -> None:
+        """Perhaps into a circle."""
+        await self._home.cluster.merge(self._home.path("Cohort", f"c{name}"), {"spec": {"parentName": f"c{parent}"}})
+
+
+def _objects(what: str, name: str) -> Object:
+    match what:
+        case "flavor":
+            return flavor(f"f{name}")
+        case "check":
+            return check(f"k{name}")
+        case "queue":
+            checks = checked("ka") if name == "a" else {}
+            return cluster_queue(f"q{name}", "3", f"f{name}", cohortName=f"c{name}", **checks)
+        case "way":
+            return local_queue(f"l{name}", f"q{name}")
+    return cohort(f"c{name}")
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow], phases=UNSHRUNK)
+@given(st.lists(STEPS, min_size=4, max_size=14), st.booleans())
+async def test_in_the_end_every_status_says_what_is(steps: list[Step], hurried: bool) -> None:
+    async with house() as home:
+        hands = Hands(home)
+        for what in ("flavor", "queue", "way"):
+            await hands.do(("toggle", what, "b"))
+        for step in steps:
+            await hands.do(step)
+            await home.later(0 if hurried else 0.5)
+        await home.later(15)
+        for keeper in keepers(home.world):
+            for found in keeper.informer.cache:
+                assert keeper.judge(found) == found
+
+
+async def test_nothing_is_let_go_by_caches_that_are_not_live() -> None:
+    async with house(crew=keeping) as home:
+        await home.create(flavor("f"))
+        await home.later(3)
+        feed, stale = home.world.feed, SimpleNamespace(is_live=False)
+        home.world.feed = stale  # type: ignore[assignment]
+        await home.delete("ResourceFlavor", "f")
+        await home.later(10)
+        await home.get("ResourceFlavor", "f")
+        home.world.feed = feed
+        await home.gone("ResourceFlavor", "f")
