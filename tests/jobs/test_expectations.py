@@ -1,0 +1,55 @@
+"""What was done and not been seen yet is not done again (JOB-27)."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.job_houses import a_queue, batch_job, job_house
+from kohort.jobs.carrying import Carrier
+from kohort.jobs.contract import JobKey
+from kohort.jobs.effects import DeleteObject
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.reading import WorldReads
+from kohort.jobs.triggers import Triggers
+
+UIDS = st.sets(st.sampled_from("abcd"))
+
+
+@given(UIDS, UIDS)
+def test_a_key_is_settled_when_all_that_was_expected_has_been_seen(expected: set[str], seen: set[str]) -> None:
+    expectations = Expectations()
+    if expected:
+        expectations.expect("key", expected)
+    for uid in seen:
+        expectations.observe("key", uid)
+    assert expectations.is_settled("key") == (expected <= seen)
+    assert expectations.is_settled("another key")
+
+
+async def test_a_deletion_is_expected_until_the_watch_shows_it() -> None:
+    key, expectations = JobKey("default", "etl"), Expectations()
+    async with job_house() as house:
+        await house.create(*a_queue(), batch_job())
+        await house.calm()
+        world = house.manager.world
+        reads = WorldReads(world, expectations)
+        reads.know(BatchJob())
+        triggers = Triggers(BatchJob(), reads, expectations, lambda _key, _seconds: None)
+        reads.known[BatchJob.resource].informer.subscribe(triggers.object_changed)
+        carrier = Carrier(world, reads, world.recorder("test"), "test", expectations)
+        await carrier.carry(DeleteObject(await house.job(), expected_by=str(key)))
+        assert not reads.is_settled(str(key))
+        await house.calm()
+        assert reads.is_settled(str(key))
+
+
+async def test_a_deletion_of_what_is_gone_is_not_waited_for() -> None:
+    expectations = Expectations()
+    async with job_house() as house:
+        world = house.manager.world
+        reads = WorldReads(world, expectations)
+        reads.know(BatchJob())
+        carrier = Carrier(world, reads, world.recorder("test"), "test", expectations)
+        gone = {**batch_job(), "metadata": {**batch_job()["metadata"], "uid": "u"}}
+        await carrier.carry(DeleteObject(gone, expected_by="key"))
+        assert expectations.is_settled("key")
