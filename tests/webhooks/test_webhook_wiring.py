@@ -12,8 +12,9 @@ import pytest
 from cryptography import x509
 from msgspec.structs import replace
 
-from embedded.server.clusters import Cluster
+from embedded.server.clusters import Cluster, version, widget_definition
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.crds import WebhookService, definitions
 from kohort.api.resource import Resource
 from kohort.kube.certificates import AUTHORITY_LIFE
 from kohort.kube.clock import VirtualClock
@@ -132,12 +133,27 @@ async def test_whatever_names_our_services_gets_our_bundle() -> None:
 async def test_what_belongs_to_others_is_left_alone() -> None:
     async with bare_cluster() as cluster:
         theirs = configuration(Act.VALIDATE, KUEUE, Manager(InCluster("theirs", "hooks"), NAMESPACE))
-        ours = configuration(Act.MUTATE, KUEUE, INSIDE.manager)
         before = await cluster.create({**theirs, "metadata": {"name": "theirs"}})
-        await cluster.create(ours)
+        widgets = widget_definition(version(), version("v2", storage=False))
+        widgets["spec"]["conversion"] = {
+            "strategy": "Webhook",
+            "webhook": {
+                "conversionReviewVersions": ["v1"],
+                "clientConfig": {"service": {"namespace": "theirs", "name": "hooks", "path": "/convert"}},
+            },
+        }
+        await cluster.create(widgets)
+        await cluster.create(definitions(WebhookService())[1])
         async with inside(cluster):
-            await until(lambda: _is_trusted(cluster, MUTATING, ours["metadata"]["name"]))
+
+            async def is_told() -> bool:
+                found = await cluster.get(f"{DEFINITIONS}/clusterqueues.kueue.x-k8s.io")
+                return "caBundle" in found["spec"]["conversion"]["webhook"]["clientConfig"]
+
+            await until(is_told)
             assert await cluster.get(f"{VALIDATING}/theirs") == before
+            kept = await cluster.get(f"{DEFINITIONS}/widgets.example.com")
+            assert "caBundle" not in kept["spec"]["conversion"]["webhook"]["clientConfig"]
 
 
 async def _is_trusted(cluster: Cluster, path: str, name: str) -> bool:

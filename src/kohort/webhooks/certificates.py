@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 
-from kohort.kube.certificates import Authority, ForeignKeyError, Pair, certificate_pem
+from kohort.kube.certificates import AUTHORITY_LIFE, Authority, ForeignKeyError, Pair, certificate_pem
 from kohort.kube.config.secrets import KeyPair, from_base64
 from kohort.kube.errors import ConfigError
 
@@ -76,7 +76,7 @@ def renewed(found: Certificates, hosts: Iterable[str], now: datetime) -> Certifi
 
 def _succeeded(found: Certificates, now: datetime) -> Certificates:
     successor = found.successor
-    if successor is None or now < successor.certificate.not_valid_before_utc + SETTLING:
+    if successor is None or now < successor.certificate.not_valid_after_utc - AUTHORITY_LIFE + SETTLING:
         return found
     former = (found.authority.certificate, *found.former)
     return replace(found, authority=successor, successor=None, former=former)
