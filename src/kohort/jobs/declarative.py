@@ -1,0 +1,229 @@
+"""Frameworks as pure data (JOB-231): a switch, templates at paths, and where the status says how it goes.
+
+A path is dotted; what is not there counts as absent. A plugin offers `declared_framework(text)` of its YAML.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from kohort.api.resource import Resource
+from kohort.jobs.contract import Finish, Framework, ManagedBy, Reads
+from kohort.jobs.effects import Object
+from kohort.jobs.podsets import PodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
+from kohort.jobs.registry import RegistryError
+from kohort.jobs.topology import topology_request
+
+_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {">": gt, ">=": ge, "<": lt, "<=": le, "==": eq, "!=": ne}
+
+
+class _Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a declaration; its members are spelled as they are here."""
+
+
+class PodSetDeclaration(_Data, frozen=True, kw_only=True):
+    """One pod set, or one for each item of a list."""
+
+    template: str
+    """Path of the template, from the item where there is a list."""
+    name: str = ""
+    name_path: str = ""
+    """Where an item says its name."""
+    count: str | int = 1
+    """A number, or the path of one."""
+    default_count: int = 1
+    foreach: str = ""
+    """Path of the list, ending in `[*]`."""
+
+
+class EndDeclaration(_Data, frozen=True, kw_only=True):
+    """One way for a job to end."""
+
+    condition: str
+    """Type of a condition that is True then."""
+    success: bool
+    message_path: str = ""
+    """Member of the condition that says more."""
+
+
+class Comparison(_Data, frozen=True, kw_only=True):
+    """A figure of the status, and what it is held against."""
+
+    path: str
+    op: Literal[">", ">=", "<", "<=", "==", "!="]
+    value: int | str
+    """A number, a text, or `podsets` for the number of all pods."""
+
+
+class ManagedByDeclaration(_Data, frozen=True, kw_only=True):
+    """Where the kind says which controller runs it."""
+
+    path: str
+    native: str
+
+
+class TopologyDeclaration(_Data, frozen=True, kw_only=True):
+    """Labels of pods that tell their place in their set."""
+
+    pod_index_label: str
+
+
+class Declaration(_Data, frozen=True, kw_only=True):
+    """A framework in data."""
+
+    name: str
+    gvk: str
+    """`group/version/Kind`."""
+    plural: str = ""
+    """Name of the resource; the kind in lower case with an `s` where nothing is said."""
+    suspend: str
+    """Path of the switch; absent means False."""
+    podsets: tuple[PodSetDeclaration, ...]
+    finished: tuple[EndDeclaration, ...] = ()
+    active: Comparison | None = None
+    ready: Comparison | None = None
+    priority_class: str = ""
+    managed_by: ManagedByDeclaration | None = None
+    tas: TopologyDeclaration | None = None
+
+
+class _Place:
+    """One pod set of an object: its name, its count and its template."""
+
+    def __init__(self, declared: PodSetDeclaration, item: Any) -> None:
+        self.name = str(declared.name or at(item, declared.name_path) or "").lower()
+        count = at(item, declared.count) if isinstance(declared.count, str) else declared.count
+        self.count = declared.default_count if count is None else int(count)
+        self.template: Template = at(item, declared.template) or {}
+
+
+def at(value: Any, path: str) -> Any:
+    """What stands at a path; None where nothing does."""
+    for step in path.split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
+    return value
+
+
+def _put(obj: Object, path: str, value: Any) -> None:
+    *steps, last = path.split(".")
+    for step in steps:
+        obj = obj.setdefault(step, {})
+    obj[last] = value
+
+
+class DeclaredFramework(Framework):
+    """A framework that does what its declaration says; `declared_framework` makes one."""
+
+    _declared: ClassVar[Declaration]
+
+    def _places(self, obj: Object) -> list[_Place]:
+        return [_Place(each, item) for each in self._declared.podsets for item in _items(obj, each)]
+
+    def is_suspended(self, obj: Object) -> bool:
+        """Whether the switch says so."""
+        return at(obj, self._declared.suspend) is True
+
+    def suspend(self, obj: Object) -> None:
+        """Set the switch."""
+        _put(obj, self._declared.suspend, value=True)
+
+    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+        """The templates at their paths."""
+        label = self._declared.tas.pod_index_label if self._declared.tas else None
+        return [
+            PodSet(
+                each.name,
+                each.count,
+                deepcopy(each.template),
+                None,
+                topology_request(each.template, reads.gates, label),
+            )
+            for each in self._places(obj)
+        ]
+
+    def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
+        """Clear the switch, and add to each template what it is given."""
+        self._fill(obj)
+        places = self._places(obj)
+        expect_count(infos, len(places))
+        _put(obj, self._declared.suspend, value=False)
+        for place, info in zip(places, infos, strict=True):
+            merge_info(place.template, info)
+
+    def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
+        """Put each template back as it was."""
+        places = self._places(obj)
+        if len(places) != len(originals):
+            return False
+        for place, original in zip(places, originals, strict=True):
+            restore_info(place.template, original)
+        return True
+
+    def finished(self, obj: Object) -> Finish | None:
+        """The first end whose condition is True."""
+        true = {each.get("type"): each for each in at(obj, "status.conditions") or () if each.get("status") == "True"}
+        for end in self._declared.finished:
+            if end.condition in true:
+                message = at(true[end.condition], end.message_path) if end.message_path else ""
+                return Finish(end.success, str(message or ""))
+        return None
+
+    def is_active(self, obj: Object) -> bool:
+        """What the status says; a kind that does not say is never active."""
+        return self._holds(self._declared.active, obj)
+
+    def pods_ready(self, obj: Object, reads: Reads) -> bool:
+        """What the status says."""
+        return self._holds(self._declared.ready, obj)
+
+    def priority_class(self, obj: Object) -> str | None:
+        """What stands at the path, final even if empty; that of the first template where there is no path."""
+        path = self._declared.priority_class
+        return str(at(obj, path) or "") if path else None
+
+    def _holds(self, comparison: Comparison | None, obj: Object) -> bool:
+        if comparison is None:
+            return False
+        wanted: Any = comparison.value
+        if wanted == "podsets":
+            wanted = sum(place.count for place in self._places(obj))
+        found = at(obj, comparison.path)
+        if found is None:
+            found = "" if isinstance(wanted, str) else 0
+        return type(found) is type(wanted) and _COMPARISONS[comparison.op](found, wanted)
+
+    def _fill(self, obj: Object) -> None:
+        """Give templates a place that have none yet, so that something can be added to them."""
+        for each in self._declared.podsets:
+            for item in _items(obj, each):
+                if at(item, each.template) is None:
+                    _put(item, each.template, {})
+
+
+def declared_framework(text: str) -> DeclaredFramework:
+    """The framework that a YAML text declares; raises RegistryError (JOB-231, JOB-232)."""
+    try:
+        declared = msgspec.yaml.decode(text, type=Declaration)
+        group, version, kind = declared.gvk.split("/")
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise RegistryError(f"not a declaration of a framework: {error}") from None
+    managed_by = declared.managed_by
+    facts = {
+        "name": declared.name,
+        "resource": Resource(group, version, kind, declared.plural or f"{kind.lower()}s", namespaced=True),
+        "managed_by": ManagedBy(tuple(managed_by.path.split(".")), managed_by.native) if managed_by else None,
+        "_declared": declared,
+    }
+    made: type[DeclaredFramework] = type(kind, (DeclaredFramework,), facts)
+    return made()
+
+
+def _items(obj: Object, declared: PodSetDeclaration) -> list[Any]:
+    if not declared.foreach:
+        return [obj]
+    return list(at(obj, declared.foreach.removesuffix("[*]")) or ())

@@ -1,0 +1,113 @@
+"""A framework that is pure data holds to the contract as any other (JOB-231, JOB-232, GS-42)."""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from jobs.acting import a_stage, admit, newest, rest
+from kohort.jobs.conformance import Samples, check_framework
+from kohort.jobs.contract import JobKey
+from kohort.jobs.declarative import DeclaredFramework, declared_framework
+from kohort.jobs.registry import RegistryError
+from kohort.kube.kinds import ObjectKey
+
+SIMULATION = """
+name: example.org/simulation
+gvk: example.org/v1/Simulation
+suspend: spec.paused
+podsets:
+  - {name: coordinator, template: spec.coordinator.template, count: 1}
+  - {foreach: "spec.roles[*]", name_path: name, template: template, count: replicas, default_count: 1}
+finished:
+  - {condition: Done,   success: true,  message_path: message}
+  - {condition: Broken, success: false, message_path: message}
+active: {path: status.activePods, op: ">", value: 0}
+ready: {path: status.readyPods, op: ">=", value: podsets}
+priority_class: spec.priorityClassName
+managed_by: {path: spec.managedBy, native: example.org/controller}
+"""
+JOBSET = """
+name: jobset.x-k8s.io/jobset
+gvk: jobset.x-k8s.io/v1alpha2/JobSet
+suspend: spec.suspend
+podsets:
+  - {foreach: "spec.replicatedJobs[*]", name_path: name, template: template.spec.template, count: replicas}
+finished:
+  - {condition: Completed, success: true, message_path: message}
+  - {condition: Failed, success: false, message_path: message}
+tas: {pod_index_label: batch.kubernetes.io/job-completion-index}
+"""
+
+
+def framework(text: str = SIMULATION) -> DeclaredFramework:
+    return declared_framework(text)
+
+
+def simulation(**status: Any) -> Any:
+    pods = {"spec": {"containers": [{"name": "c", "image": "i:1", "resources": {"requests": {"cpu": "1"}}}]}}
+    roles = [{"name": "A", "replicas": 2, "template": deepcopy(pods)}, {"name": "b", "template": deepcopy(pods)}]
+    return {
+        "apiVersion": "example.org/v1",
+        "kind": "Simulation",
+        "metadata": {"name": "s1", "namespace": "ns", "uid": "u", "labels": {"kueue.x-k8s.io/queue-name": "q"}},
+        "spec": {"paused": not status, "coordinator": {"template": pods}, "roles": roles},
+        "status": status,
+    }
+
+
+def ended(condition: str) -> Any:
+    return simulation(conditions=[{"type": condition, "status": "True", "message": "m"}])
+
+
+def test_a_declared_framework_passes_the_conformance_kit() -> None:
+    samples = Samples(simulation(), simulation(activePods=4, readyPods=4), ended("Done"), ended("Broken"))
+    check_framework(framework(), samples, a_stage())
+
+
+def test_pod_sets_come_from_their_paths() -> None:
+    found = framework().pod_sets(simulation(), a_stage())
+    assert [(each.name, each.count) for each in found] == [("coordinator", 1), ("a", 2), ("b", 1)]
+
+
+def test_an_end_has_its_message() -> None:
+    end = framework().finished(ended("Broken"))
+    assert end is not None
+    assert (end.success, end.message) == (False, "m")
+
+
+@pytest.mark.parametrize(("ready", "is_ready"), [(3, False), (4, True)])
+def test_readiness_counts_all_pods(ready: int, is_ready: bool) -> None:
+    assert framework().pods_ready(simulation(readyPods=ready), a_stage()) is is_ready
+
+
+def test_a_template_that_is_not_there_gets_what_it_is_given() -> None:
+    declared = framework(JOBSET)
+    obj: Any = {"spec": {"replicatedJobs": [{"name": "Driver", "replicas": 1}]}}
+    stage = a_stage()
+    (pod_set,) = declared.pod_sets(obj, stage)
+    assert (pod_set.name, pod_set.topology_request is not None) == ("driver", True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("suspend: spec.paused", ""), ("gvk: example.org/v1/", "gvk: "), ("op: ", "how: ")]
+)
+def test_a_declaration_that_says_too_little_or_too_much_is_refused_in_one_line(old: str, new: str) -> None:
+    with pytest.raises(RegistryError, match="not a declaration of a framework") as caught:
+        framework(SIMULATION.replace(old, new))
+    assert "\n" not in str(caught.value)
+
+
+async def test_a_declared_job_is_queued_started_and_stopped() -> None:
+    declared = framework()
+    stage = a_stage(declared)
+    stage.registry = type(stage.registry)(stage.registry.frameworks, frozenset({declared.name}), frozenset())
+    stage.put(simulation())
+    key = JobKey("ns", "s1")
+    await rest(stage, declared, key)
+    assert newest(stage).metadata.name.startswith("simulation-s1-")
+    admit(stage, newest(stage))
+    await rest(stage, declared, key)
+    running = stage.objects["Simulation", ObjectKey("ns", "s1")]
+    assert running["spec"]["paused"] is False
+    assert all(role["template"]["spec"]["nodeSelector"] == {"tier": "a"} for role in running["spec"]["roles"])
