@@ -1,0 +1,90 @@
+"""However answers to own writes and what the watch shows come in between each other, what is known goes one way."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectMeta
+from kohort.controllers.workloads.known import KnownWorkloads
+from kohort.kube.clock import VirtualClock
+from kohort.kube.informer import Informer
+from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.metrics import NO_METRICS
+from kohort.kube.mirror import Mirror
+
+KEY = ObjectKey("default", "w")
+
+
+@dataclass(frozen=True)
+class State:
+    """One state in the history of a name: which life, and whether it is the end of it."""
+
+    version: int
+    life: int
+    is_end: bool = False
+
+    @property
+    def workload(self) -> Workload:
+        version, uid = str(self.version), f"uid-{self.life}"
+        return Workload(metadata=ObjectMeta(name="w", namespace="default", uid=uid, resource_version=version))
+
+
+class FakeInformer:
+    """A mirror that is shown what a test wants, at a server that is never asked."""
+
+    synced = True
+
+    def __init__(self) -> None:
+        self.mirror = Mirror(typed(Workload), NO_METRICS)
+        self.cache = self.mirror.cache
+        self.subscribe = self.mirror.subscribe
+        self.objects = cast("Any", self)
+        self.client = cast("Any", self)
+        self.clock = VirtualClock()
+
+    def show(self, state: State) -> None:
+        if state.is_end:
+            self.mirror.drop(KEY, state.workload)
+        else:
+            self.mirror.put(state.workload)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[State], list[tuple[str, State]]]:
+    """A history, and an order in which the watch shows it while answers come to some of its writes, early or late."""
+    states: list[State] = []
+    life = 0
+    for version in range(1, draw(st.integers(1, 8)) + 1):
+        ends = bool(states) and not states[-1].is_end and draw(st.booleans()) and draw(st.booleans())
+        life += bool(states) and states[-1].is_end
+        states.append(State(version, life, ends))
+    order = [("shown", each) for each in states]
+    for own in states:
+        if not own.is_end and draw(st.booleans()):
+            order.insert(draw(st.integers(0, len(order))), ("answered", own))
+    return states, order
+
+
+@given(histories())
+def test_what_is_known_never_goes_back_and_ends_as_the_watch_does(
+    drawn: tuple[list[State], list[tuple[str, State]]],
+) -> None:
+    states, order = drawn
+    informer = FakeInformer()
+    known = KnownWorkloads(cast("Informer[Workload]", informer))
+    told: list[Workload | None] = []
+    known.follow(lambda _key, found: told.append(found))
+    for how, state in order:
+        if how == "shown":
+            informer.show(state)
+        else:
+            known._put_ahead(state.workload)
+        assert not told or told[-1] == known.get(KEY), "followers know what readers know"
+    versions = [int(each.metadata.resource_version) for each in told if each is not None]
+    assert versions == sorted(set(versions)), "each state at most once, and none after a later one"
+    last = states[-1]
+    assert known.get(KEY) == (None if last.is_end else last.workload)
+    assert (told[-1] if told else None) == known.get(KEY)
