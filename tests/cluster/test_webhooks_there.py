@@ -4,12 +4,15 @@ On a control plane of its own, because everybody else's writes would meet the we
 """
 
 import asyncio
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from cryptography import x509
 
 from cluster.client import Client
 from cluster.control_plane import ControlPlane, WithoutScheduler
@@ -18,8 +21,11 @@ from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.admission import Write
 from kohort.kube import client as kube
+from kohort.kube.certificates import AUTHORITY_LIFE
+from kohort.kube.clock import VirtualClock
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
+from kohort.webhooks.certificates import SETTLING, new_certificates, to_secret
 from kohort.webhooks.kueue import kueue_judges
 from kohort.webhooks.running import answering, certified, own_name
 from webhooks.planes import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, configured, outside, until
@@ -27,6 +33,8 @@ from webhooks.replaying import WRITES, Door, expected, outcome
 
 Json = Any
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
+SECRET_NAME = "kueue-webhook-server-cert"  # noqa: S105  a name
 FLAVOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "heard"}}
 
 
@@ -38,10 +46,11 @@ def plane() -> Iterator[ControlPlane]:
 
 @dataclass
 class Served:
-    """The administrator's connection, and the door of the webhooks that he meets."""
+    """The administrator's connection, the door of the webhooks that he meets, and the manager's clock."""
 
     client: Client
     door: Door
+    clock: VirtualClock
 
     async def ask(self, method: str, path: str, body: Json, query: dict[str, str]) -> tuple[int, Json]:
         answer = await asyncio.to_thread(self.client.call, method, path, body, **query)
@@ -54,9 +63,11 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
     await asyncio.to_thread(kubectl.apply, space, *definitions(WebhookService()))
     await asyncio.to_thread(kubectl, "wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
-    manager = kube.Client(HttpTransport(find_access(Choice(kubeconfig=plane.kubeconfig))))
+    clock = VirtualClock(datetime.now(UTC) - SETTLING - timedelta(minutes=25))
+    await asyncio.to_thread(kubectl.apply, _ageing(clock.wall()))
+    manager = kube.Client(HttpTransport(find_access(Choice(kubeconfig=plane.kubeconfig))), clock)
     configuration, client, door = configured(), Client(plane.admin), Door()
-    found = Served(client, door)
+    found = Served(client, door, clock)
     try:
         async with (
             certified(manager, configuration, outside(configuration, await own_name(manager))) as certificates,
@@ -69,9 +80,18 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
         await manager.close()
 
 
+def _ageing(now: datetime) -> Json:
+    """A Secret whose authority is to be replaced soon."""
+    found = to_secret(new_certificates(["127.0.0.1"], now - AUTHORITY_LIFE + timedelta(days=50)))
+    data = {name: b64encode(content).decode() for name, content in found.items()}
+    metadata = {"name": SECRET_NAME, "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+
+
 async def _is_heard(served: Served) -> bool:
     """Whether the server has taken up both configurations and the conversion."""
-    code, made = await served.ask("POST", "/apis/kueue.x-k8s.io/v1beta2/resourceflavors", FLAVOR, {"dryRun": "All"})
+    await served.clock.advance(0.1)
+    code, made = await served.ask("POST", FLAVORS, FLAVOR, {"dryRun": "All"})
     if code != 201 or not made["metadata"].get("finalizers"):
         return False
     found = [(await served.ask("GET", path, None, {}))[1]["items"] for path in (MUTATING, VALIDATING, DEFINITIONS)]
@@ -99,3 +119,24 @@ async def test_the_managers_own_status_writes_do_not_come_back_to_it(served: Ser
         for query in ({}, {"fieldManager": "kubectl-edit"}, {"fieldManager": "kueue-admission"})
     ]
     assert codes == [403, 403, 200]
+
+
+async def test_no_write_is_refused_while_authority_and_certificate_are_replaced(served: Served) -> None:
+    """The clock ends where the machine's is, since TLS goes by that one."""
+    secret = f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET_NAME}"
+
+    async def issuer() -> str:
+        data = (await served.ask("GET", secret, None, {}))[1]["data"]
+        return x509.load_pem_x509_certificate(b64decode(data["tls.crt"])).issuer.rfc4514_string()
+
+    before = await issuer()
+
+    async def is_replaced() -> bool:
+        await served.clock.advance(30)
+        code, said = await served.ask("POST", FLAVORS, FLAVOR, {"dryRun": "All"})
+        assert code == 201, said
+        return await issuer() != before
+
+    await until(is_replaced)
+    codes = [(await served.ask("POST", FLAVORS, FLAVOR, {"dryRun": "All"}))[0] for _ in range(20)]
+    assert set(codes) == {201}

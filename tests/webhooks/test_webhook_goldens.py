@@ -6,6 +6,8 @@ import pytest
 import pytest_asyncio
 
 from kohort.api.kueue.admission import Write
+from kohort.api.kueue.conversion import V1BETA2
+from kohort.webhooks.registrations import KUEUE
 from webhooks.planes import Webhooked, webhooked
 from webhooks.replaying import WRITES, expected, outcome
 
@@ -20,8 +22,17 @@ async def served() -> AsyncIterator[Webhooked]:
 
 LEFT_OUT = ("AC-empty-v1-", "AC-ok-v1-")
 """The embedded server stores a field that the stored version does not have, and shows it again in the older one."""
+ASKED = {each.resource.kind for each in KUEUE}
 
 
-@pytest.mark.parametrize("write", [each for each in WRITES if not str(each.id).startswith(LEFT_OUT)])
+def is_asked_about(write: Write) -> bool:
+    """Whether a webhook has a say: by its rules, or because it converts."""
+    return write.value["kind"] in ASKED or write.value["apiVersion"] != V1BETA2
+
+
+CHOSEN = [each for each in WRITES if is_asked_about(each.values[0]) and not str(each.id).startswith(LEFT_OUT)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("write", CHOSEN)
 async def test_the_webhooks_say_what_the_functions_say(served: Webhooked, write: Write) -> None:
     assert await outcome(served.ask, served.door, write) == expected(write)
