@@ -37,10 +37,8 @@ from kohort.kube.informer import Informer, Informers
 from kohort.kube.workqueue import RetryLimits
 from kohort.metrics.kueue import KueueMetrics
 
-EVENTS: Final = EventLimits(buffer=10_000, remembered=12_000)
+EVENTS: Final = EventLimits(buffer=10_000)
 """A burst of admissions is told in full, if a little later."""
-EVENTS_IN_FLIGHT: Final = 4
-"""Events of one controller that are on their way; they must not crowd out what matters more."""
 RETRIES: Final = RetryLimits(Backoff(base=0.005, cap=30.0, jitter=0.0), rate=500.0, burst=1000)
 """How failed keys come back: conflicts are many and cheap, and after an outage nobody is to wait for minutes."""
 
@@ -107,7 +105,7 @@ class World:
         if recorder is None:
             recorder = EventRecorder(self.client, controller, f"{controller}-{self.settings.identity}", EVENTS)
             self._recorders[controller] = recorder
-            self._writing += [asyncio.create_task(recorder.run()) for _ in range(EVENTS_IN_FLIGHT)]
+            self._writing.append(asyncio.create_task(recorder.run()))
         return recorder
 
     async def stop(self) -> None:
