@@ -12,6 +12,9 @@ from kohort.engine.records import Key
 class Requeue(Enum):
     """Where a workload goes that was looked at and not admitted (SCH-236)."""
 
+    # A member is one object; Enum would hash its name at every look into the table of places.
+    __hash__ = object.__hash__
+
     FAILED_AFTER_NOMINATION = "FailedAfterNomination"
     PENDING_PREEMPTION = "PendingPreemption"
     PENDING_MIGRATION = "PendingMigration"

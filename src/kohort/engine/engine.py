@@ -188,7 +188,9 @@ class Engine(State):
     def _run_once(self, tree: list[Queue], now: datetime) -> "Round":
         """One cycle of a tree."""
         with self.laps.lap("1 heads"):
-            heads = [head for queue in tree for head in self._second_passes.pop(queue.name, ())]
+            heads: list[Head] = []
+            if self._second_passes:
+                heads += [head for queue in tree for head in self._second_passes.pop(queue.name, ())]
             heads += [head for queue in tree if (head := self._head(queue, now)) is not None]
         outcome = cycle.run(heads, self, now)
         with self.laps.lap("5 requeue"):

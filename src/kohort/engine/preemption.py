@@ -6,6 +6,7 @@ The search removes candidates from the live tree one by one and puts everything 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
+from operator import itemgetter
 from typing import Final, Protocol
 
 import msgspec
@@ -160,10 +161,13 @@ class Candidates(msgspec.Struct, frozen=True):
 
     def ordered(self, key: Callable[[Workload], tuple[object, ...]]) -> list[Candidate]:
         """SCH-621: those of each kind who are leaving anyway first, then the others."""
-        kinds = (self.hierarchical, self.priority, self.own)
-        ranked = [(key(each.workload), number, each) for number, kind in enumerate(kinds) for each in kind]
-        ranked.sort(key=lambda entry: (entry[0][0], entry[1], entry[0]))
-        return [each for _, _, each in ranked]
+        ranked = []
+        for number, kind in enumerate((self.hierarchical, self.priority, self.own)):
+            for each in kind:
+                rank = key(each.workload)
+                ranked.append((rank[0], number, rank, each))
+        ranked.sort(key=itemgetter(0, 1, 2))
+        return [each for _, _, _, each in ranked]
 
 
 def find_candidates(preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World) -> Candidates:
