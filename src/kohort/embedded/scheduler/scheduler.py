@@ -30,9 +30,9 @@ log = logging.getLogger(__name__)
 SLICE: Final = 16
 """Pods placed before everybody else gets a turn of the loop."""
 LONGEST_SLEEP: Final = 30.0
-EVENTS: Final = EventLimits(buffer=32768, remembered=32768, writers=16)
-"""Many pods get their node within seconds, and each has an event to tell. Far fewer write events than bind: in a rush
-pods get their nodes first, and their events a little later."""
+EVENTS: Final = EventLimits(buffer=32768, remembered=32768, writers=32)
+"""Many pods get their node within seconds, and each has an event to tell: with so many writers events keep pace with
+bindings; with half of them, half of the events are unwritten when the last pod is bound."""
 _INSTANCE: Final = "kohort"
 
 
