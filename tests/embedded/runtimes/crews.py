@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from kohort.embedded.nodes.runtime import ContainerStatus, Terminated
+from kohort.embedded.runtimes.crew import Crew, Member, Policy, Role
 from kohort.embedded.runtimes.orders import Ended, Finding, Kill, Order, PreStop, Start, Started, Term
 from kohort.embedded.runtimes.probes.spec import NO_PROBES, Probes
-from kohort.embedded.runtimes.supervision import Crew, Member, Policy, Role, Supervision
+from kohort.embedded.runtimes.supervision import Supervision
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

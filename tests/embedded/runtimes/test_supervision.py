@@ -6,9 +6,10 @@ import pytest
 
 from embedded.runtimes.crews import START, Kill, Play, PreStop, Start, Term, crew, init, main, sidecar
 from kohort.embedded.nodes.runtime import Failure, Running, Terminated, Waiting
+from kohort.embedded.runtimes.crew import Past, Policy
 from kohort.embedded.runtimes.orders import Checked, PreStopped, Refused, StartedUp, Unhealthy
 from kohort.embedded.runtimes.probes.spec import Probe, Probes
-from kohort.embedded.runtimes.supervision import Past, Policy, Supervision
+from kohort.embedded.runtimes.supervision import Supervision
 
 
 def test_main_containers_start_side_by_side() -> None:

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from embedded.runtimes.crews import Kill, Play, Start, init, main, sidecar
 from kohort.embedded.nodes.runtime import Running, Terminated, Waiting
+from kohort.embedded.runtimes.crew import Member, Policy, Role
 from kohort.embedded.runtimes.orders import PreStop, PreStopped, Refused, Unhealthy
-from kohort.embedded.runtimes.supervision import Member, Policy, Role
 
 crews = st.builds(
     lambda first, last: [*first, *last],

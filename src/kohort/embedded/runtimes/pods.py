@@ -9,8 +9,8 @@ import msgspec
 
 from kohort.api.codec import Json, from_json
 from kohort.api.struct import View
+from kohort.embedded.runtimes.crew import Crew, Member, Past, Policy, Role
 from kohort.embedded.runtimes.probes.spec import Probe, Probes
-from kohort.embedded.runtimes.supervision import Crew, Member, Past, Policy, Role
 
 _PLAIN = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{0,63}")
 DEFAULT_GRACE = 30

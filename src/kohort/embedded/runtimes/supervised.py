@@ -7,10 +7,11 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
 from kohort.embedded.nodes.runtime import ContainerStatus, Failure, Note, Reports, Waiting
+from kohort.embedded.runtimes.crew import Crew, Past
 from kohort.embedded.runtimes.orders import Event, Kill, Order, PreStop, Refused, Start, Term
 from kohort.embedded.runtimes.probes.asking import Ran
 from kohort.embedded.runtimes.probes.watch import Listeners, ProbeWatch
-from kohort.embedded.runtimes.supervision import Crew, Past, Supervision
+from kohort.embedded.runtimes.supervision import Supervision
 from kohort.kube.clock import Clock, within
 
 log = logging.getLogger(__name__)

@@ -19,6 +19,7 @@ from kohort.embedded.nodes.runtime import (
     Waiting,
 )
 from kohort.embedded.runtimes.crash_loops import CrashLoop
+from kohort.embedded.runtimes.crew import Crew, Member, Past, Policy, Role
 from kohort.embedded.runtimes.orders import (
     Checked,
     Ended,
@@ -36,62 +37,9 @@ from kohort.embedded.runtimes.orders import (
     Unhealthy,
     Watched,
 )
-from kohort.embedded.runtimes.probes.spec import NO_PROBES, Probes
 
 LEAST_AFTER_PRE_STOP = 2.0
 """Seconds that a container has between SIGTERM and SIGKILL even if its preStop hook used up the grace."""
-
-
-class Role(Enum):
-    """When a container runs."""
-
-    INIT = "init"
-    SIDECAR = "sidecar"
-    MAIN = "main"
-
-
-class Policy(Enum):
-    """Which ends of a container are followed by another start."""
-
-    ALWAYS = "Always"
-    ON_FAILURE = "OnFailure"
-    NEVER = "Never"
-
-    def restarts(self, exit_code: int) -> bool:
-        """Whether a container that ended so is started again."""
-        return self is Policy.ALWAYS or (self is Policy.ON_FAILURE and exit_code != 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A container as far as its supervision cares."""
-
-    name: str
-    role: Role = Role.MAIN
-    pre_stop: bool = False
-    probes: Probes = NO_PROBES
-
-
-@dataclass(frozen=True, slots=True)
-class Crew:
-    """The containers of a pod in the order of its spec, and the rules they live by."""
-
-    pod: str
-    """`name_namespace(uid)`, as messages name it."""
-    members: tuple[Member, ...]
-    policy: Policy = Policy.ALWAYS
-    grace: float = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """What is known of a container from before this supervision began."""
-
-    attempt: int
-    state: Running | Terminated
-    last: Terminated | None = None
-    ready: bool = False
-    """Whether its probes had found it ready."""
 
 
 class Phase(Enum):

@@ -13,6 +13,7 @@ from kohort.api.times import TimeError, parse_time
 from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
 from kohort.embedded.runtimes.containers.arguments import Making
 from kohort.embedded.runtimes.containers.engine import PULL_SECONDS, Engine, EngineError
+from kohort.embedded.runtimes.crew import Past
 from kohort.embedded.runtimes.devices import Devices, NoDevicesError, Share
 from kohort.embedded.runtimes.endings import (
     LOG_BYTES,
@@ -35,7 +36,6 @@ from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.settings import ProcessSettings
 from kohort.embedded.runtimes.sources import NotThereError, Sources
 from kohort.embedded.runtimes.supervised import Supervised
-from kohort.embedded.runtimes.supervision import Past
 from kohort.embedded.runtimes.volumes import Shelf, mounted
 from kohort.embedded.server.logs import LogOptions
 from kohort.kube.client import Client

@@ -23,11 +23,11 @@ from kohort.embedded.runtimes.containers.arguments import (
 )
 from kohort.embedded.runtimes.containers.engine import Engine, EngineError, find_engine
 from kohort.embedded.runtimes.containers.pod import ContainerPod, Yard, state_of
+from kohort.embedded.runtimes.crew import Past
 from kohort.embedded.runtimes.devices import Devices, Share
 from kohort.embedded.runtimes.pods import read_pod
 from kohort.embedded.runtimes.process.scratch import make_data
 from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
-from kohort.embedded.runtimes.supervision import Past
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 

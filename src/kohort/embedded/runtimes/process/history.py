@@ -6,10 +6,10 @@ from typing import Any
 
 from kohort.api.times import TimeError, parse_time
 from kohort.embedded.nodes.runtime import Running, Terminated
+from kohort.embedded.runtimes.crew import Past
 from kohort.embedded.runtimes.devices import Share
 from kohort.embedded.runtimes.endings import NEVER, exit_of, lost, not_started, reason_of
 from kohort.embedded.runtimes.pods import RunPod
-from kohort.embedded.runtimes.supervision import Past
 
 Facts = Mapping[str, Any]
 

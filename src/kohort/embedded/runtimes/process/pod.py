@@ -10,6 +10,7 @@ from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
+from kohort.embedded.runtimes.crew import Crew, Past
 from kohort.embedded.runtimes.devices import NoDevicesError, Share
 from kohort.embedded.runtimes.endings import LOST, lost, termination_message
 from kohort.embedded.runtimes.environment import NotYetError
@@ -29,7 +30,6 @@ from kohort.embedded.runtimes.process.users import cannot_change
 from kohort.embedded.runtimes.retries import Retries
 from kohort.embedded.runtimes.sources import NotThereError
 from kohort.embedded.runtimes.supervised import Supervised
-from kohort.embedded.runtimes.supervision import Crew, Past
 from kohort.embedded.server.logs import LogOptions
 from kohort.kube.clock import within
 
