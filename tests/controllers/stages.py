@@ -22,6 +22,7 @@ from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock
+from kohort.kube.errors import UnreachableError
 from kohort.kube.transport import Request, Response, Transport
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import Registry
@@ -43,12 +44,16 @@ class Wire(FaultyTransport):
         """What happens to the n-th of them."""
         self.last = float("inf")
         """So many reach the server; then the manager is dead, and nothing of it gets through."""
+        self.blocked: set[str] = set()
+        """Resources that can't be read."""
         self.before: deque[Callable[[], Awaitable[None]]] = deque()
         """What happens right before the next writes."""
 
     async def send(self, request: Request, timeout: float) -> Response:
         if len(self.writes) >= self.last:
             await asyncio.Event().wait()
+        if request.method == "GET" and request.path.rpartition("/")[2] in self.blocked:
+            raise UnreachableError("blocked")
         if request.method != "GET" and "/workloads" in request.path:
             if self.before:
                 await self.before.popleft()()

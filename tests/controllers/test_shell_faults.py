@@ -89,3 +89,22 @@ async def test_a_server_that_is_away_for_a_while_finds_everything_as_it_should_b
         manager.wire.come_up()
         await scene.until(says(Admitted="True"), "Workload", "w")
         assert await flow.play() == expected
+
+
+@pytest.mark.parametrize("blind", ["localqueues", "clusterqueues", "resourceflavors", "namespaces"])
+async def test_nothing_is_done_while_one_watch_is_down(blind: str) -> None:
+    async with stage() as scene:
+        manager = await opened(scene)
+        await scene.open(cluster_queue("q", "4"), local_queue("lq", "q"))
+        await scene.create(workload("running", "lq", maximumExecutionTimeSeconds=20))
+        await scene.until(says(Admitted="True"), "Workload", "running")
+        manager.wire.blocked.add(blind)
+        manager.wire.cut(Cut.RESET)
+        await scene.later(2)
+        written = len(manager.wire.writes)
+        await scene.create(workload("new", "lq"))
+        await scene.later(25)
+        assert len(manager.wire.writes) == written
+        manager.wire.blocked.clear()
+        await scene.until(says(Admitted="True"), "Workload", "new")
+        await scene.until(says(Evicted="True"), "Workload", "running")

@@ -35,6 +35,8 @@ WORKERS: Final = 32
 """Workloads that are looked at at once; most of the time each waits for an answer of the server."""
 FRESH: Final = 1.0
 """Seconds that the scheduler has for a new Workload, before words are written that its admission would replace."""
+NOT_LIVE: Final = 1.0
+"""Seconds between two looks while a watch is down: what surrounds a Workload may not be so any more."""
 NO_STATUS: Final = WorkloadStatus()
 BEHIND: Final = "cluster queue"
 
@@ -116,6 +118,8 @@ class WorkloadController:
         workload = self._world.known.get(key)
         if workload is None or not self._world.leads():
             return None
+        if not self._world.feed.is_live:
+            return Requeue(NOT_LIVE)
         now = self._world.now()
         outcome = reconcile(workload, self._surroundings.facts(workload), now)
         for write in outcome.writes:
