@@ -8,6 +8,7 @@ from embedded.server.clusters import Object
 from kohort.api.config.common import ObjectRetentionPolicies, RequeuingStrategy, WorkloadRetention
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.controllers.workloads.variants import flavor_of
 from kohort.controllers.world import ManagerSettings
 from kohort.engine.lifecycle.pods_ready import report_readiness
 
@@ -226,31 +227,39 @@ def _slice(name: str, cpu: str, replaces: str = "") -> Object:
     return found
 
 
-async def test_a_parent_runs_by_what_its_variant_got() -> None:
+async def test_a_workload_gets_a_variant_for_each_flavor_and_runs_by_what_one_of_them_got() -> None:
     settings = ManagerSettings(gates=with_gates(Gate.ConcurrentAdmission))
     async with stage(settings) as scene:
         await scene.start(settings)
         policy = {"concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}}
         await scene.open(flavor("fast"), flavor("slow"), local_queue("lq", "q"))
         await scene.open(cluster_queue("q", "4", "fast slow", **policy))
-        parent = workload("parent", "lq")
-        parent["metadata"]["labels"] = {"kueue.x-k8s.io/concurrent-admission-parent": "true"}
-        await scene.create(parent)
-        uid = (await scene.get("Workload", "parent"))["metadata"]["uid"]
-        for each in ("fast", "slow"):
-            await scene.create(_variant(each, uid))
-        found = await scene.until(says(Admitted="True"), "Workload", "parent")
-        assert found["status"]["admission"]["podSetAssignments"][0]["flavors"] == {"cpu": "fast"}
-        await scene.later(2)
-        assert used([await scene.workload("fast"), await scene.workload("slow")], "q") == 1
-        await scene.finish("parent")
-        await scene.until(says(Finished="True"), "Workload", "fast")
-        await scene.until(says(Finished="True"), "Workload", "slow")
+        await scene.create(workload("job", "lq"))
+        found = await scene.until(says(Admitted="True"), "Workload", "job")
+        assert found["metadata"]["labels"] == {"kueue.x-k8s.io/concurrent-admission-parent": "true"}
+        variants = [each for each in await scene.workloads() if each.metadata.owner_references]
+        assert sorted(flavor_of(each) for each in variants) == ["fast", "slow"]
+        assert used(variants, "q") == 1
+        (runs,) = [each for each in variants if each.status.admission]
+        assert found["status"]["admission"]["podSetAssignments"][0]["flavors"] == {"cpu": flavor_of(runs)}
+        await scene.later(1)
+        assert len(await scene.events("CreatedVariant")) == 2
+        await scene.finish("job")
+        for each in variants:
+            await scene.until(says(Finished="True"), "Workload", each.metadata.name)
 
 
-def _variant(name: str, parent: str) -> Object:
-    found = workload(name, "lq")
-    owner = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "name": "parent", "uid": parent}
-    annotations = {"kueue.x-k8s.io/workload-allowed-resource-flavors": name}
-    found["metadata"] |= {"annotations": annotations, "ownerReferences": [owner]}
-    return found
+async def test_variants_follow_the_flavors_of_their_queue() -> None:
+    settings = ManagerSettings(gates=with_gates(Gate.ConcurrentAdmission))
+    async with stage(settings) as scene:
+        await scene.start(settings)
+        policy = {"concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}}
+        await scene.open(flavor("old"), flavor("new"), local_queue("lq", "q"))
+        await scene.open(cluster_queue("q", "1", "old", **policy))
+        await scene.create(workload("job", "lq", "2"))
+        await scene.later(5)
+        changed = cluster_queue("q", "1", "new", **policy)["spec"]["resourceGroups"]
+        await scene.merge("ClusterQueue", "q", {"spec": {"resourceGroups": changed}})
+        await scene.later(5)
+        assert [flavor_of(each) for each in await scene.workloads() if each.metadata.owner_references] == ["new"]
+        assert len(await scene.events("DeletedVariant")) == 1

@@ -9,8 +9,17 @@ from typing import Any
 
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
-from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload
+from kohort.api.kueue.v1beta2 import (
+    AdmissionCheck,
+    ClusterQueue,
+    Cohort,
+    LocalQueue,
+    ResourceFlavor,
+    Topology,
+    Workload,
+)
 from kohort.controllers.workloads.known import KnownWorkloads
+from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event, Gone, Object, Put
 from kohort.engine.records import Key
@@ -25,6 +34,7 @@ FED: tuple[type[Any], ...] = (
     LimitRange,
     ResourceFlavor,
     AdmissionCheck,
+    Topology,
     Cohort,
     ClusterQueue,
     LocalQueue,
@@ -39,6 +49,8 @@ class Feed:
         self._engine = engine
         self._clock = clock
         self._listeners: list[Callable[[], None]] = []
+        self._local_queues = informers.of(LocalQueue)
+        self._cluster_queues = informers.of(ClusterQueue)
         self._informers = [informers.of(Workload), *(informers.of(kind) for kind in FED)]
         for kind in FED:
             informers.of(kind).subscribe(self._handler(kind.__name__))
@@ -66,7 +78,15 @@ class Feed:
             listener()
 
     def _take_workload(self, key: ObjectKey, workload: Workload | None) -> None:
-        self.tell(Gone("Workload", Key(*key)) if workload is None else Put(workload))
+        """A Workload that is about to become a parent must not be admitted before it says so (SCH-1110)."""
+        if workload is None or becomes_parent(workload, self._queue_of(workload), self._engine.settings.gates):
+            self.tell(Gone("Workload", Key(*key)))
+        else:
+            self.tell(Put(workload))
+
+    def _queue_of(self, workload: Workload) -> ClusterQueue | None:
+        local = self._local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))
+        return self._cluster_queues.cache.get(("", local.spec.cluster_queue or "")) if local else None
 
     def _handler(self, kind: str) -> Handler[Any]:
         def tell(old: Object | None, new: Object | None) -> None:

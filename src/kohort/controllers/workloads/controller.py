@@ -18,12 +18,15 @@ from kohort.controllers.workloads.counting import Counting
 from kohort.controllers.workloads.facts import Surroundings
 from kohort.controllers.workloads.known import key_of
 from kohort.controllers.workloads.relatives import Relatives
+from kohort.controllers.workloads.variants import as_parent, flavor_of
 from kohort.controllers.world import RETRIES, World
+from kohort.engine.lifecycle.events import Event, normal
 from kohort.engine.lifecycle.facts import cluster_queue_facts, local_queue_facts
 from kohort.engine.lifecycle.reconciliation import reconcile
 from kohort.engine.lifecycle.writes import Part, Write
 from kohort.engine.records import Key
 from kohort.kube.controller import Controller, Requeue
+from kohort.kube.errors import StatusError
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.workqueue import WorkQueue
 
@@ -69,7 +72,8 @@ class WorkloadController:
 
     def _workload_changed(self, old: Workload | None, new: Workload | None) -> None:
         if new is not None:
-            self._queue.add_after(key_of(new), FRESH if new.status == NO_STATUS else 0.0)
+            is_for_scheduler = new.status == NO_STATUS and not self._relatives.becomes_parent(new)
+            self._queue.add_after(key_of(new), FRESH if is_for_scheduler else 0.0)
             self._look_at(self._relatives.keys(new))
         elif old is not None:
             self._look_at(self._relatives.keys(old))
@@ -120,6 +124,9 @@ class WorkloadController:
             return None
         if not self._world.feed.is_live:
             return Requeue(NOT_LIVE)
+        if self._relatives.becomes_parent(workload):
+            await self._world.known.write_object(workload, as_parent(workload), MANAGER)
+            return None
         now = self._world.now()
         outcome = reconcile(workload, self._surroundings.facts(workload), now)
         for write in outcome.writes:
@@ -144,11 +151,34 @@ class WorkloadController:
     async def _settle(self, key: ObjectKey) -> datetime | None:
         """Bring Workloads of one job in line with each other."""
         settlement = self._relatives.settle(key)
+        for each in settlement.missing:
+            await self._make_variant(key, each)
+        for each in settlement.stale:
+            await self._delete_variant(key, each)
         for write in settlement.writes:
             before = self._world.known.get(key_of(write.workload))
             if before is not None:
                 await self._write(before, write)
         return settlement.wake_at
+
+    async def _make_variant(self, parent: ObjectKey, variant: Workload) -> None:
+        try:
+            await self._world.known.create(variant, MANAGER)
+        except StatusError as error:
+            if not error.is_already_exists:
+                raise
+            return
+        self._tell(parent, normal("CreatedVariant", f'Variant Workload "{key_of(variant)}" created'))
+
+    async def _delete_variant(self, parent: ObjectKey, variant: Workload) -> None:
+        await self._world.known.delete(variant)
+        why = f'flavor "{flavor_of(variant)}" no longer in ClusterQueue'
+        self._tell(parent, normal("DeletedVariant", f'Variant Workload "{key_of(variant)}" deleted; {why}'))
+
+    def _tell(self, key: ObjectKey, event: Event) -> None:
+        workload = self._world.known.get(key)
+        if workload is not None:
+            tell(self._recorder, workload, [event])
 
 
 def _queue_behind(local_queue: LocalQueue) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.controllers.workloads.facts import Surroundings
 from kohort.controllers.workloads.known import key_of
+from kohort.controllers.workloads.variants import becomes_parent, missing_variants, stale_variants
 from kohort.controllers.world import World
 from kohort.engine import intake
 from kohort.engine.lifecycle.slices import end_replaced
@@ -26,6 +27,10 @@ class Settlement:
 
     writes: tuple[Write, ...] = ()
     wake_at: datetime | None = None
+    missing: tuple[Workload, ...] = ()
+    """Variants to be made."""
+    stale: tuple[Workload, ...] = ()
+    """Variants to be deleted."""
 
 
 NOTHING = Settlement()
@@ -45,6 +50,10 @@ class Relatives:
         """Those to look at when this one changed: its parent, which stands for the family."""
         parent = self._parent_of(workload)
         return (key_of(parent),) if parent is not None else ()
+
+    def becomes_parent(self, workload: Workload) -> bool:
+        """Whether variants are to stand for the Workload, and it does not say so yet (SCH-1110)."""
+        return becomes_parent(workload, self._surroundings.cluster_queue_of(workload), self._gates)
 
     def settle(self, key: ObjectKey) -> Settlement:
         """Bring a Workload and its relatives in line."""
@@ -67,9 +76,13 @@ class Relatives:
         queue = self._surroundings.cluster_queue_of(parent)
         if queue is None:
             return NOTHING
-        variants = self._world.known.owned_by_uid(parent.metadata.uid)
-        outcome = settle_family(parent, variants, migration_rules(queue), self._gates, self._world.now())
-        return Settlement(outcome.writes, outcome.wake_at)
+        rules = migration_rules(queue)
+        family = self._world.known.owned_by_uid(parent.metadata.uid)
+        stale = stale_variants(family, rules.flavors)
+        variants = [each for each in family if each not in stale]
+        missing = () if is_finished(parent) else missing_variants(parent, variants, rules.flavors)
+        outcome = settle_family(parent, variants, rules, self._gates, self._world.now())
+        return Settlement(outcome.writes, outcome.wake_at, tuple(missing), tuple(stale))
 
     def _end_replaced(self, successor: Workload) -> Settlement:
         """SCH-1104: a slice ends once the admission of its successor is written, whoever was there to see it."""
