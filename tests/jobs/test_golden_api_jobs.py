@@ -19,7 +19,6 @@ DEVIATIONS: dict[str, dict[int, str]] = {
     "J5": {17: "recorded in the moment between the end of readiness and the release of the quota"},
     "J7": {
         1: "SCH-1041: DeactivationTarget goes with the deactivation",
-        3: "SCH-1041: execution time is charged once",
         6: "API-125: a workload that is made active again returns, runs, and is out of time again",
     },
     "J10": {
