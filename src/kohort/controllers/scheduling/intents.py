@@ -53,10 +53,6 @@ class Intents:
         queue = self._queues.get(key)
         return queue[0] if queue else None
 
-    def of(self, key: Key) -> tuple[Intent, ...]:
-        """All that is to be written of a Workload."""
-        return tuple(self._queues.get(key, ()))
-
     def drop(self, intent: Intent) -> None:
         """It is written, or need not be any more."""
         key = intent.decision.workload
