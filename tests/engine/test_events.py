@@ -11,6 +11,7 @@ from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Key
 
 Json = Any
+KUEUE = "kueue.x-k8s.io/v1beta2"
 LOWER: Json = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 
 
@@ -30,6 +31,18 @@ def reservation(*conditions: Json) -> Json:
     return {
         "admission": {"clusterQueue": "q", "podSetAssignments": [assignment]},
         "conditions": [{**each, **time} for each in (reserved, *conditions)],
+    }
+
+
+def multikueue_check(name: str) -> Json:
+    """An active AdmissionCheck of the MultiKueue controller."""
+    active = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
+    return {
+        "apiVersion": KUEUE,
+        "kind": "AdmissionCheck",
+        "metadata": {"name": name},
+        "spec": {"controllerName": "kueue.x-k8s.io/multikueue"},
+        "status": {"conditions": [{**active, "lastTransitionTime": "2026-01-01T00:00:00Z"}]},
     }
 
 
@@ -72,6 +85,29 @@ class TestAnotherLook:
         play.submit("w", 4, "a")
         assert play.turn().reserved == []
         play.delete({"kind": "Cohort", "name": "L"})
+        assert play.turn().reserved == ["w"]
+
+    def test_when_the_topology_of_a_flavor_appears(self, play: Play) -> None:
+        """SCH-1051: a queue whose flavors name what is not there admits nothing."""
+        topology = {"apiVersion": KUEUE, "kind": "Topology", "metadata": {"name": "t"}, "spec": {"levels": []}}
+        play.flavor("f", topologyName="t", nodeLabels={"a": "b"})
+        play.queue("a", 4)
+        play.submit("w", 4, "a")
+        assert play.turn().reserved == []
+        play.put(topology)
+        assert play.turn().reserved == ["w"]
+        play.delete({"kind": "Topology", "name": "t"})
+        play.submit("x", 0, "a")
+        assert play.turn().reserved == []
+
+    def test_when_one_check_too_many_goes(self, play: Play) -> None:
+        """MK-3, SCH-1051: two MultiKueue checks keep a queue from admitting."""
+        for name in ("one", "two"):
+            play.put(multikueue_check(name))
+        play.queue("a", 4, admissionChecksStrategy={"admissionChecks": [{"name": "one"}, {"name": "two"}]})
+        play.submit("w", 4, "a")
+        assert play.turn().reserved == []
+        play.queue("a", 4, admissionChecksStrategy={"admissionChecks": [{"name": "one"}]})
         assert play.turn().reserved == ["w"]
 
     def test_when_a_flavor_appears_again(self, play: Play) -> None:

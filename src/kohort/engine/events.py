@@ -10,6 +10,7 @@ from kohort.api.kueue.v1beta2 import (
     Cohort,
     LocalQueue,
     ResourceFlavor,
+    Topology,
     Workload,
 )
 from kohort.engine.records import Key
@@ -23,6 +24,7 @@ Object = (
     | Namespace
     | ResourceFlavor
     | RuntimeClass
+    | Topology
     | Workload
 )
 

@@ -52,7 +52,7 @@ def queue_usage(queue: Queue, totals: Totals) -> tuple[FlavorUsage, ...]:
 
 def _resource_usage(queue: Queue, fr: FlavorResource, totals: Totals) -> ResourceUsage:
     total = totals.get(fr, 0)
-    borrowed = max(0, total - queue.node.cells[fr].nominal) if queue.node.parent is not None else 0
+    borrowed = max(0, total - queue.node.cell(fr).nominal) if queue.node.parent is not None else 0
     return ResourceUsage(
         name=fr.resource,
         total=format_amount(fr.resource, total),

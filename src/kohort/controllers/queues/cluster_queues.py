@@ -139,11 +139,7 @@ class ClusterQueues(Keeper[ClusterQueue]):
         return self.world.engine.queues[found.metadata.name]
 
     def _figures(self, found: ClusterQueue) -> ClusterQueueStatus:
-        """In a circle of cohorts no sums are made, and what the queue has of its own is all there is."""
         self.world.engine.forest.refresh()
-        node = self._record(found).node
-        for fr in node.quotas:
-            node.cell(fr)
         return listable(self.world.engine.queue_status(found.metadata.name))
 
     def _surroundings(self, found: ClusterQueue) -> Surroundings:

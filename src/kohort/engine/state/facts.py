@@ -11,6 +11,7 @@ from kohort.api.kueue.v1beta2.queues import CohortSpec
 from kohort.engine.asked import Reader
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.forest import CohortNode, Forest, Node
+from kohort.engine.lifecycle.activity import Surroundings as Referred
 from kohort.engine.pending import PendingQueue
 from kohort.engine.records import Flavor, Key, Queue, Workload
 from kohort.engine.second_pass import SecondPasses
@@ -45,8 +46,11 @@ class Facts:
         self.pending: dict[str, PendingQueue] = {}
         self.local_queues: dict[Key, LocalQueue] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
-        self.checks: dict[str, bool] = {}
-        """Whether each AdmissionCheck is active."""
+        self._flavor_things: dict[str, v1beta2.ResourceFlavor] = {}
+        self._checks: dict[str, v1beta2.AdmissionCheck] = {}
+        self._topologies: set[str] = set()
+        self._referred = Referred(self._flavor_things, self._checks, self._topologies)
+        """What ClusterQueues may name, all of which must be there for one to be active."""
         self.workloads: dict[Key, Workload] = {}
         self._specs: dict[str, v1beta2.ClusterQueue] = {}
         self._cohort_specs: dict[str, CohortSpec] = {}

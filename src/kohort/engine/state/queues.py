@@ -1,4 +1,4 @@
-"""ClusterQueues, Cohorts, LocalQueues, and what wakes or stops them: flavors and checks."""
+"""ClusterQueues, Cohorts, LocalQueues, and what wakes or stops them: flavors, checks and topologies."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -7,8 +7,9 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue import v1beta2
 from kohort.api.selectors import compile_selector
 from kohort.engine import intake
+from kohort.engine.lifecycle.activity import inactivity_causes
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Flavor, Key, Queue
+from kohort.engine.records import Key, Queue
 from kohort.engine.state.facts import LocalQueue
 from kohort.engine.state.workloads import Workloads
 
@@ -109,9 +110,11 @@ class Queues(Workloads):
         for queue in self.queues.values():
             self._refresh_activity(queue)
 
-    def _put_flavor(self, flavor: Flavor) -> None:
+    def _put_flavor(self, thing: v1beta2.ResourceFlavor) -> None:
         """A change of what pods must bear and match gives those who failed another look (SCH-261)."""
+        flavor = intake.flavor_of(thing)
         before = self.flavors.get(flavor.name)
+        self._flavor_things[flavor.name] = thing
         if before == flavor:
             return
         self.flavors[flavor.name] = flavor
@@ -129,17 +132,19 @@ class Queues(Workloads):
                 self._stir_tree_of(queue.node)
         return concerned
 
+    def _revisit_topology(self, name: str) -> None:
+        """A Topology came or went: the queues whose flavors name it may wake or sleep (SCH-1051)."""
+        for flavor in [each.name for each in self.flavors.values() if each.topology == name]:
+            self._revisit_queues(flavor=flavor)
+
     def _refresh_activity(self, queue: Queue) -> None:
         """SCH-1051, SCH-1054, SCH-402; where a queue falls asleep, a preemptor may have lost its victims (SCH-1052)."""
         thing = self._specs[queue.name]
         was_active = queue.is_active
-        flavors = {flavor for group in queue.groups for flavor in group.flavors}
         queue.is_active = (
-            thing.spec.stop_policy == "None"
-            and thing.metadata.deletion_timestamp is None
-            and flavors <= self.flavors.keys()
-            and all(self.checks.get(check, False) for check in _check_names(thing))
+            thing.metadata.deletion_timestamp is None
             and not queue.node.is_cyclic
+            and not inactivity_causes(thing, self._referred)
         )
         if queue.is_active != was_active:
             self._stirred.add(queue.name)

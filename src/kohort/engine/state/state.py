@@ -6,11 +6,9 @@ only where something could have changed.
 
 from datetime import datetime
 
-from kohort.api.conditions import find
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
 from kohort.api.kueue import v1beta2
-from kohort.engine import intake
 from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.records import Key
 from kohort.engine.state.queues import Queues
@@ -42,11 +40,13 @@ class State(Queues):
             case v1beta2.LocalQueue():
                 self._put_local_queue(thing, now)
             case v1beta2.ResourceFlavor():
-                self._put_flavor(intake.flavor_of(thing))
+                self._put_flavor(thing)
             case v1beta2.AdmissionCheck():
-                active = find(thing.status.conditions, "Active")
-                self.checks[thing.metadata.name] = active is not None and active.status == "True"
+                self._checks[thing.metadata.name] = thing
                 self._revisit_queues(check=thing.metadata.name)
+            case v1beta2.Topology():
+                self._topologies.add(thing.metadata.name)
+                self._revisit_topology(thing.metadata.name)
             case Namespace():
                 self._put_namespace(thing)
             case LimitRange():
@@ -68,10 +68,14 @@ class State(Queues):
                 self._leave_local_queue(key)
             case "ResourceFlavor":
                 self.flavors.pop(key.name, None)
+                self._flavor_things.pop(key.name, None)
                 self._revisit_queues(flavor=key.name)
             case "AdmissionCheck":
-                self.checks.pop(key.name, None)
+                self._checks.pop(key.name, None)
                 self._revisit_queues(check=key.name)
+            case "Topology":
+                self._topologies.discard(key.name)
+                self._revisit_topology(key.name)
             case "Namespace":
                 self.namespaces.pop(key.name, None)
             case "LimitRange":
