@@ -65,8 +65,10 @@ class Cut(Enum):
     CLEAN_MID_FRAME = "a polite end in the middle of an event"
     GARBAGE = "a line that is no JSON"
     WRONG = "JSON that is no event"
+    EXPIRED = "the server says that it no longer has what came after the revision"
 
 
+GONE = json.dumps({"type": "ERROR", "object": StatusError(410, "Expired", "too old").to_status()}).encode() + b"\n"
 PARTIAL = b'{"type":"MODIFIED","object":{"metadata":{"name":"cu'
 
 
@@ -189,6 +191,8 @@ class FaultyResponse:
                 yield b'{"type": nonsense}\n'
             case Cut.WRONG:
                 yield b'{"type":"SURPRISE","object":{}}\n'
+            case Cut.EXPIRED:
+                yield GONE
             case Cut.MID_FRAME | Cut.CLEAN_MID_FRAME:
                 yield PARTIAL
         if how in (Cut.RESET, Cut.MID_FRAME):

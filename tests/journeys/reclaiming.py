@@ -1,0 +1,110 @@
+"""A journey with everything in it: two Jobs of one team, one of which borrows, and one of another that takes it back.
+
+Queued, admitted, started, preempted, stopped, released, admitted again, finished, and everything deleted in the end.
+"""
+
+import re
+from typing import Any
+
+from controllers.houses import cluster_queue, flavor, local_queue
+from embedded.server.clusters import Object
+from jobs.job_houses import batch_job
+from journeys.virtual import JOBS, WORKLOADS, Site, owner, says
+
+QUOTAS = {"a": 2, "b": 2}
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+SHOWN = (JOBS, WORKLOADS, *(f"{KUEUE}/{each}" for each in ("clusterqueues", "localqueues", "resourceflavors")))
+ADMISSIONS = {"first": 1, "second": 2, "reclaimer": 1}
+"""How often each Job gets quota."""
+PASSING = frozenset(
+    {
+        "accumulatedPastExecutionTimeSeconds",
+        "creationTimestamp",
+        "generation",
+        "managedFields",
+        "observedGeneration",
+        "resourceVersion",
+        "uid",
+    }
+)
+"""Members that every run has others of."""
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
+MINE: Object = {"cohortName": "all", "preemption": {"reclaimWithinCohort": "Any"}}
+
+
+class Journey:
+    """One run of it; what there is at each rest on the way."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self.rests: list[Object] = []
+
+    async def play(self) -> list[Object]:
+        for step in (self.queue, self.borrow, self.reclaim, self.return_, self.finish, self.leave):
+            await step()
+            await self._site.calm()
+            self.rests.append(await self.everything())
+        return self.rests
+
+    async def queue(self) -> None:
+        await self._site.create(flavor(nodeLabels={"tier": "x"}))
+        for name, cpu in QUOTAS.items():
+            await self._site.create(cluster_queue(name, str(cpu), **MINE), local_queue(name, name))
+        await self._site.create(batch_job("first", "a", "2"))
+        await self._runs("first")
+
+    async def borrow(self) -> None:
+        await self._site.create(batch_job("second", "a", "2"))
+        await self._runs("second")
+
+    async def reclaim(self) -> None:
+        await self._site.create(batch_job("reclaimer", "b", "2"))
+        await self._runs("reclaimer")
+        await self._comes("second", QuotaReserved="False")
+
+    async def return_(self) -> None:
+        self._site.ends.add("first")
+        await self._comes("first", Finished="True")
+        await self._runs("second")
+
+    async def finish(self) -> None:
+        self._site.ends |= {"second", "reclaimer"}
+        for job in ("second", "reclaimer"):
+            await self._comes(job, Finished="True")
+
+    async def leave(self) -> None:
+        """One team goes, with all that was its own; the other stays."""
+        await self._site.cluster.ask("DELETE", f"{JOBS}/reclaimer")
+        await self._site.cluster.ask("DELETE", f"{KUEUE}/namespaces/default/localqueues/b")
+        await self._site.cluster.ask("DELETE", f"{KUEUE}/clusterqueues/b")
+
+    async def _runs(self, job: str) -> None:
+        await self._comes(job, Admitted="True")
+
+    async def _comes(self, job: str, **wanted: str) -> None:
+        def holds() -> bool:
+            workload = self._site.workload(job)
+            return all(says(workload, condition) == status for condition, status in wanted.items())
+
+        await self._site.comes(holds, f"{job}: {wanted}")
+
+    # What is compared
+
+    async def everything(self) -> Object:
+        """All objects, but for what differs between any two runs."""
+        found = [(place, each) for place in SHOWN for each in (await self._site.cluster.get(place))["items"]]
+        names = {each["metadata"]["uid"]: owner(each) for _, each in found}
+        names |= {each["metadata"]["name"]: owner(each) for place, each in found if place == WORKLOADS}
+        return {f"{place.rpartition('/')[2]} {owner(each)}": _plain(each, names) for place, each in found}
+
+
+def _plain(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(each, names) for key, each in sorted(value.items()) if key not in PASSING}
+    if isinstance(value, list):
+        return [_plain(each, names) for each in value]
+    if not isinstance(value, str):
+        return value
+    for uid, name in names.items():
+        value = value.replace(uid, f"<{name}>")
+    return TIME.sub("<time>", value)

@@ -1,0 +1,263 @@
+"""A whole manager, jobs included, on an API server in memory: killed, cut off and led in virtual time.
+
+Everything that a Workload ever was is seen as the server tells it, so that what must never happen is looked for in
+every revision and not only in the end.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import msgspec
+
+from controllers.houses import House, kueue_cluster
+from embedded.collector.worlds import Meddler
+from embedded.controllers.workshops import time_passing
+from embedded.server.clusters import ADMIN, Cluster, Object, Watching
+from journeys.wires import Wire
+from kohort.api.config.common import LeaderElection
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.times import format_time
+from kohort.controllers.running import controlling
+from kohort.controllers.world import ManagerSettings, World
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.registry import registry_of
+from kohort.jobs.running import reconciling
+from kohort.kube.client import Client
+from kohort.manager.leadership import Leadership
+from kohort.manager.lives import Lives
+from kohort.manager.state import Manager
+from kohort.metrics.kueue import KueueMetrics
+from kohort.metrics.registry import Registry
+
+STEP = 0.25
+PATIENCE = 900.0
+"""Seconds in which everything must come about, whatever failed on the way: a silent watch is noticed after 150."""
+QUIET = 12.0
+"""Seconds without a write, while nothing is under way, after which everybody is done: longer than any pause is."""
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+JOBS = "/apis/batch/v1/namespaces/default/jobs"
+ALONE = LeaderElection(leader_elect=False)
+
+
+@dataclass
+class Replica:
+    """One life of one manager's process."""
+
+    name: str
+    wire: Wire
+    manager: Manager
+    task: asyncio.Task[None]
+
+    @property
+    def world(self) -> World:
+        assert self.manager.world is not None
+        return self.manager.world
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether it follows the server and asks nothing of it."""
+        world = self.manager.world
+        if world is None or self.wire.under_way or self.wire.has_stalled:
+            return False
+        return not world.informers.not_live()
+
+
+class Chronicle:
+    """Every Workload in every revision, and what was wrong with any of them."""
+
+    def __init__(self, quotas: dict[str, int]) -> None:
+        self._quotas = quotas
+        """CPUs by ClusterQueue; together they are a cohort."""
+        self.now: dict[str, Object] = {}
+        self.wrong: list[str] = []
+        self.admissions: Counter[str] = Counter()
+        """How often each got quota."""
+        self.revisions = 0
+
+    def see(self, kind: str, found: Object) -> None:
+        name = found["metadata"]["name"]
+        before, after = _held(self.now.get(name, {})), _held(found)
+        self.revisions += 1
+        if after is not None and before is None:
+            self.admissions[owner(found)] += 1
+        if before is not None and after is not None and before != after:
+            self.wrong.append(f"{owner(found)}: {before} became {after} without a release")
+        if kind == "DELETED":
+            self.now.pop(name, None)
+        else:
+            self.now[name] = found
+        if after is not None and self.used() > sum(self._quotas.values()):
+            self.wrong.append(f"{self.used()} CPUs are held after {owner(found)}")
+
+    def used(self) -> int:
+        """CPUs that hold quota now."""
+        held = [_held(each) for each in self.now.values()]
+        parts = [part for each in held if each is not None for part in each["podSetAssignments"]]
+        return sum(int(part["resourceUsage"]["cpu"]) for part in parts)
+
+
+def _held(workload: Object) -> Any:
+    """The admission of a Workload that holds quota."""
+    status = workload.get("status", {})
+    return None if says(workload, "Finished") == "True" else status.get("admission")
+
+
+def says(found: Object, condition: str) -> str:
+    """The status of a condition; empty where there is none."""
+    conditions = found.get("status", {}).get("conditions", ())
+    return next((str(each["status"]) for each in conditions if each["type"] == condition), "")
+
+
+def owner(workload: Object) -> str:
+    """The name of the job that a Workload stands for; its own where there is none."""
+    metadata = workload["metadata"]
+    return str((metadata.get("ownerReferences") or [metadata])[0]["name"])
+
+
+class Site(House):
+    """A server, managers on it, and a Job controller that does what is told."""
+
+    chronicle: Chronicle
+    following: asyncio.Task[None]
+    replicas: list[Replica]
+    """Those that live."""
+    lives: list[Replica]
+    """All that ever did."""
+    next_life: Callable[[Wire], None]
+    """What goes wrong for whoever takes the place of a dead one."""
+    ends: set[str]
+    """Jobs whose pods come to their end."""
+    settings: ManagerSettings
+
+    def start(self, name: str, mishap: Callable[[Wire], None]) -> Replica:
+        """A replica, or its next life, and what goes wrong in it."""
+        wire = Wire(self.cluster.core.transport(ADMIN), self.clock)
+        mishap(wire)
+        client = Client(wire, self.clock, random=Random(1))  # noqa: S311 (jitter, the same each time)
+        leadership = Leadership(client, self.settings.configuration.leader_election, self.settings.namespace, name)
+        manager = Manager(self.settings, leadership)
+        task = asyncio.create_task(self._live(client, manager), name=f"manager {name}")
+        replica = Replica(name, wire, manager, task)
+        self.replicas.append(replica)
+        self.lives.append(replica)
+        return replica
+
+    async def _live(self, client: Client, manager: Manager) -> None:
+        configuration, gates = self.settings.configuration, self.settings.gates
+        registry = registry_of(configuration, (BatchJob(),))
+        metrics = KueueMetrics(Registry(), configuration, gates, manager.leadership.role)
+        crews = (controlling, lambda world: reconciling(world, registry))
+        async with manager.leadership.standing():
+            await Lives(manager, client, metrics, crews, lambda world: None).run()
+
+    async def kill(self, replica: Replica) -> None:
+        """The process is gone; what it had not sent is lost."""
+        replica.wire.is_dead = True
+        self.replicas.remove(replica)
+        replica.task.cancel()
+        async with time_passing(self.clock):
+            await asyncio.gather(replica.task, return_exceptions=True)
+
+    # Time
+
+    async def tick(self) -> None:
+        """A short while; whoever died has a successor, and Jobs do what they are told."""
+        for replica in [each for each in self.replicas if each.wire.is_dead]:
+            await self.kill(replica)
+            self.start(replica.name, self.next_life)
+        for task in (self.following, *(each.task for each in self.replicas)):
+            assert not task.done(), task.result()
+        assert not self.chronicle.wrong
+        for job in (await self.cluster.get(JOBS))["items"]:
+            await self._work(job)
+        await self.clock.advance(STEP)
+
+    async def comes(self, holds: Callable[[], bool], what: str) -> None:
+        """Wait for something that the chronicle shows."""
+        for _ in range(round(PATIENCE / STEP)):
+            if holds():
+                return
+            await self.tick()
+        raise AssertionError(f"{what} does not come about: {self.picture()}")
+
+    async def calm(self) -> None:
+        """Let everybody do all they want to do."""
+        quiet, revision = 0.0, -1
+        for _ in range(round(PATIENCE / STEP)):
+            await self.tick()
+            is_quiet = self.revision == revision and all(each.is_at_rest for each in self.replicas)
+            quiet, revision = quiet + STEP if is_quiet else 0.0, self.revision
+            if quiet >= QUIET:
+                return
+        raise AssertionError(f"the cluster does not come to rest: {self.picture()}")
+
+    def picture(self) -> Object:
+        """How things stand, in short."""
+        return {
+            owner(each): {one["type"]: one["status"] for one in each.get("status", {}).get("conditions", ())}
+            for each in self.chronicle.now.values()
+        }
+
+    def workload(self, job: str) -> Object:
+        """The Workload of a job; nothing where there is none."""
+        return next((each for each in self.chronicle.now.values() if owner(each) == job), {})
+
+    # Jobs
+
+    async def _work(self, job: Object) -> None:
+        """What the Job controller and kubelets make of a Job now."""
+        name, status = job["metadata"]["name"], job.get("status", {})
+        if says(job, "Complete"):
+            return
+        is_suspended, is_active = job["spec"]["suspend"], bool(status.get("active"))
+        if not is_suspended and _held(self.workload(name)) is None:
+            self.chronicle.wrong.append(f"{name} runs without quota")
+        if is_suspended and is_active:
+            await self._set(name, active=0, ready=0, startTime=None)
+        elif not is_suspended and not is_active:
+            await self._set(name, active=1, ready=1, startTime=format_time(self.clock.wall()))
+        elif not is_suspended and name in self.ends:
+            await self._complete(name)
+
+    async def _complete(self, name: str) -> None:
+        now = format_time(self.clock.wall())
+        done = {"type": "Complete", "status": "True", "reason": "CompletionsReached", "message": "done"}
+        done |= {"lastTransitionTime": now, "lastProbeTime": now}
+        conditions = [{**done, "type": "SuccessCriteriaMet"}, done]
+        await self._set(name, active=0, ready=0, succeeded=1, completionTime=now, conditions=conditions)
+
+    async def _set(self, name: str, **status: Any) -> None:
+        reply = await self.cluster.merge(f"{JOBS}/{name}/status", {"status": status})
+        assert reply.status == 200, reply
+
+
+async def _chronicled(cluster: Cluster, chronicle: Chronicle) -> None:
+    """Follow the server's own history."""
+    events = Watching(await cluster.open("GET", WORKLOADS, watch="1", timeoutSeconds="1000000"))
+    while True:
+        chronicle.see(*await events.next())
+
+
+@asynccontextmanager
+async def site(quotas: dict[str, int], election: LeaderElection = ALONE) -> AsyncIterator[Site]:
+    """A fresh server without a manager."""
+    configuration = msgspec.structs.replace(Configuration(), leader_election=election)
+    settings = ManagerSettings(configuration)
+    async with kueue_cluster(settings.gates) as cluster:
+        built = Site.__new__(Site)
+        built.cluster, built.clock, built.settings = cluster, cluster.clock, settings
+        built.meddler = Meddler(cluster.core.transport(ADMIN))
+        built.chronicle, built.replicas, built.lives, built.ends = Chronicle(quotas), [], [], set()
+        built.following = asyncio.create_task(_chronicled(cluster, built.chronicle), name="chronicle")
+        try:
+            yield built
+        finally:
+            for replica in list(built.replicas):
+                await built.kill(replica)
+            built.following.cancel()
+            await asyncio.gather(built.following, return_exceptions=True)

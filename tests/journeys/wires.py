@@ -1,0 +1,141 @@
+"""The way of one manager to its server: every request is numbered, and each of them, and every watch, can go wrong."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import cast
+
+from kohort.kube.clock import Clock
+from kohort.kube.transport import Request, Response, Transport
+from kube.faults import Cut, Fault, FaultyResponse, FaultyTransport, Refusal
+
+READS = frozenset({"GET", "HEAD"})
+
+
+def is_watch(request: Request) -> bool:
+    return ("watch", "1") in request.query
+
+
+def is_write(request: Request) -> bool:
+    return request.method not in READS
+
+
+@dataclass
+class Bends:
+    """How watches show less than the truth, though in the end all of it."""
+
+    late: dict[str, float] = field(default_factory=dict)
+    """Seconds by which the events of a resource come after those of others."""
+    copies: int = 1
+    """How often each piece of a watch arrives."""
+
+
+class Wire(FaultyTransport):
+    """Numbers requests, lets some of them fail, and falls silent when its manager dies or is held up."""
+
+    def __init__(self, inner: Transport, clock: Clock) -> None:
+        super().__init__(inner, clock)
+        self.requests: list[Request] = []
+        self.faults: dict[int, Fault | Refusal] = {}
+        """What happens to the request of a number."""
+        self.before: dict[int, Callable[[], None]] = {}
+        """What happens right before the request of a number is sent."""
+        self.bends = Bends()
+        self.watches: list[Bent] = []
+        """Those that are open."""
+        self.writes = 0
+        """Writes that were let through."""
+        self.last = float("inf")
+        """So many writes are let through; then the manager is dead."""
+        self.is_dead = False
+        self.mishaps = 0
+        """How often something went wrong as it should."""
+        self.under_way = 0
+        """Requests that wait for their answer, watches apart."""
+        self.on_write: Callable[[Request], None] = lambda request: None
+        """Who looks at each write that is sent."""
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        number = len(self.requests)
+        self.requests.append(request)
+        if number in self.before:
+            self.before.pop(number)()
+        if is_write(request) and self.writes >= self.last:
+            self.is_dead = True
+            self.mishaps += 1
+        await self.unless_dead()
+        if is_write(request):
+            self.writes += 1
+            self.on_write(request)
+        return await self._ask(number, request, timeout)
+
+    async def unless_dead(self) -> None:
+        """Nothing of a dead process gets through, ever."""
+        if self.is_dead:
+            await asyncio.Event().wait()
+
+    async def _ask(self, number: int, request: Request, timeout: float) -> Response:
+        if number in self.faults:
+            self.next(self.faults.pop(number))
+            self.mishaps += 1
+        self.under_way += 1
+        try:
+            response = await super().send(request, timeout)
+        finally:
+            self.under_way -= 1
+        if not is_watch(request):
+            return response
+        watch = Bent(cast("FaultyResponse", response), self, request.path.rpartition("/")[2])
+        self.watches.append(watch)
+        return watch
+
+    def spoil(self, how: Cut | None, plural: str = "") -> None:
+        """End the open watches of a resource, or all, or let them be silent for ever."""
+        for watch in [each for each in self.watches if not plural or each.plural == plural]:
+            watch.spoil(how)
+            self.mishaps += 1
+
+    @property
+    def has_stalled(self) -> bool:
+        """Whether somebody still listens to a watch that says nothing any more."""
+        return any(watch.is_stalled for watch in self.watches)
+
+
+class Bent:
+    """A watch whose events come late, or more than once."""
+
+    def __init__(self, inner: FaultyResponse, wire: Wire, plural: str) -> None:
+        self._inner = inner
+        self._wire = wire
+        self.plural = plural
+        self.is_stalled = False
+
+    @property
+    def status(self) -> int:
+        return self._inner.status
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._inner.headers
+
+    def spoil(self, how: Cut | None) -> None:
+        self.is_stalled = how is None
+        self._inner.fate(how)
+
+    async def read(self) -> bytes:
+        return await self._inner.read()
+
+    async def close(self) -> None:
+        if self in self._wire.watches:
+            self._wire.watches.remove(self)
+        await self._inner.close()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        bends = self._wire.bends
+        async for chunk in self._inner.chunks():
+            if bends.late.get(self.plural):
+                await self._wire.clock.sleep(bends.late[self.plural])
+                self._wire.mishaps += 1
+            await self._wire.unless_dead()
+            for _ in range(bends.copies):
+                yield chunk
