@@ -28,6 +28,7 @@ from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.registry import registry_of
 from kohort.jobs.running import reconciling
 from kohort.kube.client import Client
+from kohort.kube.transport import Request
 from kohort.manager.leadership import Leadership
 from kohort.manager.lives import Lives
 from kohort.manager.state import Manager
@@ -41,6 +42,8 @@ QUIET = 12.0
 """Seconds without a write, while nothing is under way, after which everybody is done: longer than any pause is."""
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 JOBS = "/apis/batch/v1/namespaces/default/jobs"
+LONG = 600.0
+"""Seconds of real time in which a test is over."""
 ALONE = LeaderElection(leader_elect=False)
 
 
@@ -238,7 +241,8 @@ class Site(House):
 
 async def _chronicled(cluster: Cluster, chronicle: Chronicle) -> None:
     """Follow the server's own history."""
-    events = Watching(await cluster.open("GET", WORKLOADS, watch="1", timeoutSeconds="1000000"))
+    whole = Request("GET", WORKLOADS, (("watch", "1"), ("timeoutSeconds", "1000000")))
+    events = Watching(await cluster.core.transport(ADMIN).send(whole, LONG))
     while True:
         chronicle.see(*await events.next())
 

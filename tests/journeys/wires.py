@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from kohort.kube.clock import Clock
+from kohort.kube.clock import Clock, within
+from kohort.kube.errors import LostAnswerError
 from kohort.kube.transport import Request, Response, Transport
 from kube.faults import Cut, Fault, FaultyResponse, FaultyTransport, Refusal
 
@@ -40,6 +41,8 @@ class Wire(FaultyTransport):
         """What happens to the request of a number."""
         self.before: dict[int, Callable[[], None]] = {}
         """What happens right before the request of a number is sent."""
+        self.when_written: dict[int, Callable[[], None]] = {}
+        """What happens right before the write of a number is sent."""
         self.bends = Bends()
         self.watches: list[Bent] = []
         """Those that are open."""
@@ -54,20 +57,41 @@ class Wire(FaultyTransport):
         """Requests that wait for their answer, watches apart."""
         self.on_write: Callable[[Request], None] = lambda request: None
         """Who looks at each write that is sent."""
+        self.thawed = asyncio.Event()
+        """Cleared while nothing gets through, in either direction, and nothing is lost either."""
+        self.thawed.set()
 
     async def send(self, request: Request, timeout: float) -> Response:
         number = len(self.requests)
         self.requests.append(request)
         if number in self.before:
             self.before.pop(number)()
-        if is_write(request) and self.writes >= self.last:
-            self.is_dead = True
-            self.mishaps += 1
-        await self.unless_dead()
         if is_write(request):
-            self.writes += 1
+            self._count()
+        await self.unless_dead()
+        if not self.thawed.is_set():
+            await self._until_thawed(timeout)
+        if is_write(request):
             self.on_write(request)
         return await self._ask(number, request, timeout)
+
+    def _count(self) -> None:
+        """One more write, and what is to happen with it."""
+        if self.writes >= self.last:
+            self.is_dead = True
+            self.mishaps += 1
+            return
+        if self.writes in self.when_written:
+            self.when_written.pop(self.writes)()
+            self.mishaps += 1
+        self.writes += 1
+
+    async def _until_thawed(self, timeout: float) -> None:
+        """A request that is held up waits to be sent, until whoever asked gives it up."""
+        try:
+            await within(self.clock, timeout, self.thawed.wait())
+        except TimeoutError:
+            raise LostAnswerError(f"no answer in {timeout:g} s") from None
 
     async def unless_dead(self) -> None:
         """Nothing of a dead process gets through, ever."""
@@ -137,5 +161,6 @@ class Bent:
                 await self._wire.clock.sleep(bends.late[self.plural])
                 self._wire.mishaps += 1
             await self._wire.unless_dead()
+            await self._wire.thawed.wait()
             for _ in range(bends.copies):
                 yield chunk

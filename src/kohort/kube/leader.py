@@ -83,7 +83,12 @@ class LeaderElection:
     @property
     def is_leader(self) -> bool:
         """Whether this candidate leads at this very moment, even if its event loop was held up."""
-        return self._leading and self._clock.now() < self._leads_until
+        return self.right > 0
+
+    @property
+    def right(self) -> float:
+        """Seconds for which this candidate leads if it can't renew again; 0 for one that does not lead."""
+        return max(0.0, self._leads_until - self._clock.now()) if self._leading else 0.0
 
     @property
     def leader(self) -> str:

@@ -29,6 +29,10 @@ class Leadership:
         """Whether this replica leads at this very moment."""
         return self._election is None or self._election.is_leader
 
+    def right(self) -> float:
+        """Seconds for which it leads even if it hears nothing more; without an election for ever."""
+        return float("inf") if self._election is None else self._election.right
+
     def role(self) -> str:
         """What metrics call it (API-143)."""
         if self._election is None:

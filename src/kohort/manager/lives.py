@@ -7,9 +7,11 @@ never led just keeps his world warm.
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import replace
 
 from kohort.controllers.world import World, running_world
 from kohort.kube.client import Client
+from kohort.manager.fencing import FencedTransport
 from kohort.manager.state import Manager
 from kohort.metrics.kueue import KueueMetrics
 
@@ -31,7 +33,7 @@ class Lives:
         on_warm: Callable[[World], None],
     ) -> None:
         self._manager = manager
-        self._client = client
+        self._client = replace(client, transport=FencedTransport(client.transport, manager.leadership.right))
         self._metrics = metrics
         self._crews = crews
         self._on_warm = on_warm
