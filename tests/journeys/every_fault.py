@@ -9,13 +9,14 @@ from journeys.mishaps import (
     CUTS,
     FAULTS,
     KINDS,
-    Course,
+    Mishap,
     assert_same,
     bending,
     course,
     dying,
     failing,
     nothing,
+    smooth,
     spoiling,
 )
 
@@ -23,50 +24,46 @@ REQUESTS = range(110)
 """A few more than there are on an undisturbed journey."""
 WRITES = range(75)
 
-_smooth: list[Course] = []
 
-
-async def smooth() -> Course:
-    """The undisturbed journey, made once."""
-    if not _smooth:
-        _smooth.append(await course(nothing))
-        assert _smooth[0].requests <= len(REQUESTS)
-        assert _smooth[0].writes <= len(WRITES)
-    return _smooth[0]
+async def ends_the_same(first: Mishap, others: Mishap = nothing) -> None:
+    undisturbed = await smooth()
+    assert undisturbed.requests <= len(REQUESTS)
+    assert undisturbed.writes <= len(WRITES)
+    assert_same(await course(first, others), undisturbed)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("number", REQUESTS)
 async def test_any_failure_of_any_request(number: int, fault: str) -> None:
-    assert_same(await course(failing(FAULTS[fault], range(number, number + 1))), await smooth())
+    await ends_the_same(failing({number: FAULTS[fault]}))
 
 
 @pytest.mark.parametrize("cut", CUTS)
 @pytest.mark.parametrize("number", REQUESTS)
 async def test_all_watches_spoilt_before_any_request(number: int, cut: str) -> None:
-    assert_same(await course(spoiling(CUTS[cut], range(number, number + 1))), await smooth())
+    await ends_the_same(spoiling({number: CUTS[cut]}))
 
 
 @pytest.mark.parametrize("plural", KINDS)
 @pytest.mark.parametrize("cut", ["stalled", "expired", "reset"])
 @pytest.mark.parametrize("number", REQUESTS)
 async def test_the_watch_of_one_kind_spoilt_before_any_request(number: int, cut: str, plural: str) -> None:
-    assert_same(await course(spoiling(CUTS[cut], range(number, number + 1), plural)), await smooth())
+    await ends_the_same(spoiling({number: CUTS[cut]}, plural))
 
 
 @pytest.mark.parametrize("other", KINDS)
 @pytest.mark.parametrize("one", KINDS)
 @pytest.mark.parametrize("copies", [1, 2])
 async def test_events_of_any_two_kinds_come_late_and_twice(copies: int, one: str, other: str) -> None:
-    assert_same(await course(bending(copies, one, other)), await smooth())
+    await ends_the_same(bending(copies, one, other))
 
 
 @pytest.mark.parametrize("number", WRITES)
 async def test_a_death_after_any_write(number: int) -> None:
-    assert_same(await course(dying(number)), await smooth())
+    await ends_the_same(dying(number))
 
 
 @pytest.mark.parametrize("later", [1, 2, 3, 5])
 @pytest.mark.parametrize("number", WRITES)
 async def test_a_death_after_any_write_and_again_and_again(number: int, later: int) -> None:
-    assert_same(await course(dying(number), dying(later)), await smooth())
+    await ends_the_same(dying(number), dying(later))

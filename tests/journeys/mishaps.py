@@ -1,8 +1,9 @@
 """What can go wrong between a manager and its server, and the journey with it compared to the one without."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from embedded.server.clusters import Object
 from journeys.reclaiming import ADMISSIONS, QUOTAS, Journey
@@ -45,24 +46,34 @@ class Course:
     """How often something went wrong."""
 
 
+_smooth: list[Course] = []
+
+
+async def smooth() -> Course:
+    """The undisturbed journey, made once."""
+    if not _smooth:
+        _smooth.append(await course(nothing))
+    return _smooth[0]
+
+
 def nothing(_wire: Wire) -> None:
     """All goes well."""
 
 
-def failing(fault: Fault | Refusal, numbers: range) -> Mishap:
+def failing(faults: Mapping[int, Fault | Refusal]) -> Mishap:
     """Requests of these numbers fail."""
 
     def prepare(wire: Wire) -> None:
-        wire.faults = dict.fromkeys(numbers, fault)
+        wire.faults = dict(faults)
 
     return prepare
 
 
-def spoiling(how: Cut | None, numbers: range, plural: str = "") -> Mishap:
+def spoiling(cuts: Mapping[int, Cut | None], plural: str = "") -> Mishap:
     """Right before the requests of these numbers, watches of a kind, or all, break off or fall silent."""
 
     def prepare(wire: Wire) -> None:
-        wire.before = {number: lambda: wire.spoil(how, plural) for number in numbers}
+        wire.before = {number: partial(wire.spoil, how, plural) for number, how in cuts.items()}
 
     return prepare
 

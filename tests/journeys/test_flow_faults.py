@@ -3,12 +3,13 @@
 A spread of what `every_fault` plays in full: each run has many mishaps of one kind, and together they are everywhere.
 """
 
+from itertools import cycle
+
 import pytest
 
 from journeys.mishaps import (
     CUTS,
     FAULTS,
-    Course,
     Mishap,
     assert_same,
     bending,
@@ -16,20 +17,14 @@ from journeys.mishaps import (
     dying,
     failing,
     nothing,
+    smooth,
     spoiling,
 )
 
 MOST = 400
 """Requests of a disturbed journey; those of an undisturbed one are about a hundred."""
-
-_smooth: list[Course] = []
-
-
-async def smooth() -> Course:
-    """The undisturbed journey, made once."""
-    if not _smooth:
-        _smooth.append(await course(nothing))
-    return _smooth[0]
+RUNS = 5
+"""In each of which every fifth request fails, and in all together every one."""
 
 
 async def ends_the_same(first: Mishap, others: Mishap = nothing) -> None:
@@ -42,17 +37,16 @@ async def test_an_undisturbed_journey_is_the_same_each_time() -> None:
     assert_same(await course(nothing), await smooth())
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-async def test_some_requests_fail(fault: str) -> None:
-    """Each number meets one of the faults."""
-    numbers = range(list(FAULTS).index(fault), MOST, len(FAULTS))
-    await ends_the_same(failing(FAULTS[fault], numbers))
+@pytest.mark.parametrize("run", range(RUNS))
+async def test_every_fifth_request_fails_in_another_way(run: int) -> None:
+    faults = list(FAULTS.values())[2 * run :] + list(FAULTS.values())[: 2 * run]
+    await ends_the_same(failing(dict(zip(range(run, MOST, RUNS), cycle(faults), strict=False))))
 
 
-@pytest.mark.parametrize("cut", CUTS)
-async def test_watches_are_spoilt_again_and_again(cut: str) -> None:
-    numbers = range(30 + list(CUTS).index(cut), MOST, 31)
-    await ends_the_same(spoiling(CUTS[cut], numbers))
+@pytest.mark.parametrize("cuts", [["stalled"], ["expired"], ["reset"], list(CUTS)], ids="-".join)
+async def test_watches_are_spoilt_again_and_again(cuts: list[str]) -> None:
+    every = zip(range(30, MOST, 31), cycle(CUTS[cut] for cut in cuts), strict=False)
+    await ends_the_same(spoiling(dict(every)))
 
 
 @pytest.mark.parametrize("late", [("workloads",), ("jobs",), ("clusterqueues", "jobs"), ("workloads", "localqueues")])

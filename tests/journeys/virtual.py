@@ -136,6 +136,8 @@ class Site(House):
     ends: set[str]
     """Jobs whose pods come to their end."""
     settings: ManagerSettings
+    worked: tuple[int, int] = (0, 0)
+    """What there was when Jobs were looked at last."""
 
     def start(self, name: str, mishap: Callable[[Wire], None]) -> Replica:
         """A replica, or its next life, and what goes wrong in it."""
@@ -176,8 +178,11 @@ class Site(House):
         for task in (self.following, *(each.task for each in self.replicas)):
             assert not task.done(), task.result()
         assert not self.chronicle.wrong
-        for job in (await self.cluster.get(JOBS))["items"]:
-            await self._work(job)
+        found = (self.revision, len(self.ends))
+        if found != self.worked:
+            self.worked = found
+            for job in (await self.cluster.get(JOBS))["items"]:
+                await self._work(job)
         await self.clock.advance(STEP)
 
     async def comes(self, holds: Callable[[], bool], what: str) -> None:

@@ -1,0 +1,117 @@
+"""Two managers and a backlog in virtual time, and eyes on every write: is it the leader's?"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from controllers.houses import cluster_queue, flavor, local_queue, workload
+from journeys.mishaps import Mishap
+from journeys.virtual import STEP, Replica, Site, says, site
+from journeys.wires import Wire
+from kohort.api.config.common import LeaderElection
+from kohort.controllers.leading import LeadersTransport
+from kohort.embedded.store.entries import Key
+from kohort.engine.invariants.sums import wrong_cells
+from kohort.kube.transport import Request, Response
+from kohort.manager.fencing import FencedTransport
+
+QUOTAS = {"a": 12, "b": 8}
+BACKLOG = 100
+LEASE = Key("leases.coordination.k8s.io", "kueue-system", LeaderElection().resource_name)
+RUN = 2.0
+"""Seconds that an admitted Workload takes."""
+HELD = 20.0
+"""Seconds that somebody is held up: longer than a lease lasts, shorter than a request may take."""
+
+CALM = 15.0
+"""Seconds in which everybody has come to rest, the lease apart."""
+
+
+class Rivals:
+    """Two managers, their backlog, and who led when."""
+
+    def __init__(self, here: Site) -> None:
+        self.here = here
+        self._held: list[tuple[float, Wire]] = []
+
+    def holder(self) -> str:
+        """Who has the lease, as the server knows it."""
+        entry = self.here.cluster.core.store.get(LEASE)
+        return str(entry.object["spec"]["holderIdentity"]) if entry is not None else ""
+
+    def start(self, name: str, mishap: Mishap) -> Replica:
+        def prepare(wire: Wire) -> None:
+            wire.on_write = lambda request: self._look_at(name, request)
+            mishap(wire)
+
+        return self.here.start(name, prepare)
+
+    def _look_at(self, name: str, request: Request) -> None:
+        """A write is sent at this very moment: is it the leader's?"""
+        if "/leases" not in request.path and self.holder() != name:
+            self.here.chronicle.wrong.append(f"{name} writes {request.path} while {self.holder()} leads")
+
+    def holding_at(self, writes: int) -> Mishap:
+        """Whoever leads is held up at its n-th write, for a while."""
+
+        def prepare(wire: Wire) -> None:
+            wire.when_written[writes] = lambda: self._hold(wire)
+
+        return prepare
+
+    def _hold(self, wire: Wire) -> None:
+        wire.thawed.clear()
+        self._held.append((self.here.clock.now() + HELD, wire))
+
+    async def work(self) -> None:
+        """Until all is done; who was held up long enough goes on, and Workloads end after a while."""
+        since: dict[str, float] = {}
+        while not self._is_done():
+            assert self.here.clock.now() < 2000, self.here.picture()
+            for moment, wire in self._held:
+                if self.here.clock.now() >= moment:
+                    wire.thawed.set()
+            await self._end_some(since)
+            await self.here.tick()
+
+    async def _end_some(self, since: dict[str, float]) -> None:
+        now = self.here.clock.now()
+        for name, found in list(self.here.chronicle.now.items()):
+            runs = says(found, "Admitted") == "True" and not says(found, "Finished")
+            if runs and now - since.setdefault(name, now) >= RUN:
+                await self.here.finish(name)
+
+    def _is_done(self) -> bool:
+        found = self.here.chronicle.now.values()
+        return len(found) == BACKLOG and all(says(each, "Finished") for each in found)
+
+
+@asynccontextmanager
+async def rivals() -> AsyncIterator[Rivals]:
+    async with site(QUOTAS, LeaderElection()) as here:
+        await here.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}}, flavor())
+        for name, cpu in QUOTAS.items():
+            await here.create(cluster_queue(name, str(cpu), cohortName="all"), local_queue(name, name))
+        await here.create(*(workload(f"w{number}", "ab"[number % 2], str(1 + number % 3)) for number in range(BACKLOG)))
+        yield Rivals(here)
+
+
+async def all_goes_well(load: Rivals) -> None:
+    """Everybody was admitted once, and nothing is left in the books of either manager."""
+    await load.work()
+    for _ in range(round(CALM / STEP)):
+        await load.here.tick()
+    assert load.here.chronicle.wrong == []
+    assert set(load.here.chronicle.admissions.values()) == {1}
+    for replica in load.here.replicas:
+        engine = replica.world.engine
+        assert not any(queue.holders for queue in engine.queues.values())
+        assert not list(wrong_cells(engine))
+
+
+class HeldUpFirst(LeadersTransport):
+    """A process that stands still stands still before it asks whether it leads."""
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        if isinstance(self.inner, FencedTransport) and isinstance(self.inner.inner, Wire):
+            await self.inner.inner.thawed.wait()
+        return await super().send(request, timeout)
