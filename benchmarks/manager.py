@@ -235,8 +235,9 @@ def kueue(server: Server, folder: Path) -> Child:
 def kohort(server: Server, folder: Path) -> Child:
     """Ours, from the same settings."""
     (folder / "config.yaml").write_text(json.dumps(_settings()))
-    command: list[str | Path] = [Path(sys.executable).with_name("kohort"), "manager", f"--kubeconfig={server.kubeconfig}"]
-    command += [f"--config={folder / 'config.yaml'}", "--feature-gates=VisibilityOnDemand=false"]
+    command: list[str | Path] = [Path(sys.executable).with_name("kohort"), "manager"]
+    command += [f"--kubeconfig={server.kubeconfig}", f"--config={folder / 'config.yaml'}"]
+    command += ["--feature-gates=VisibilityOnDemand=false"]
     command += [f"--webhook-port={_free_port()}", f"--health-probe-bind-address={HOST}:{_free_port()}"]
     return Child.start("kohort", command, folder / "log")
 

@@ -6,15 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.controllers.queues.pacing import INTERVAL, MOMENT, Pace
+from kohort.controllers.strain import AT_EASE, MOST, Strain
 from kohort.kube.clock import VirtualClock
 from kohort.kube.workqueue import WorkQueue
 
 
-async def looks_at(events: list[float]) -> list[float]:
+async def looks_at(events: list[float], strain: Strain | None = None) -> list[float]:
     """The moments at which a key is looked at that was booked at these moments."""
     clock = VirtualClock()
     queue: WorkQueue[str] = WorkQueue(clock)
-    pace = Pace(queue, clock)
+    pace = Pace(queue, clock, strain or Strain())
     looks: list[float] = []
 
     async def pass_time(until: float) -> None:
@@ -41,6 +42,31 @@ async def test_the_first_event_is_told_within_a_moment() -> None:
 async def test_many_events_make_one_look_a_second() -> None:
     looks = await looks_at([number / 100 for number in range(300)])
     assert len(looks) <= 5
+
+
+def strained(seconds: float) -> Strain:
+    """As after many writes that took so long."""
+    strain = Strain()
+    for _ in range(100):
+        strain.note(seconds)
+    return strain
+
+
+async def test_a_busy_server_is_told_less_often() -> None:
+    looks = await looks_at([number / 100 for number in range(900)], strained(3 * AT_EASE))
+    assert all(later - earlier > 3 * INTERVAL - 0.1 for earlier, later in pairwise(looks))
+    assert len(looks) >= 3
+
+
+@given(st.lists(st.floats(0, 100), max_size=50))
+def test_strain_stays_within_bounds_and_passes(answers: list[float]) -> None:
+    strain = Strain()
+    for seconds in answers:
+        strain.note(seconds)
+        assert 1 <= strain.factor <= MOST
+    for _ in range(200):
+        strain.note(0.0)
+    assert strain.factor == 1
 
 
 @given(st.lists(st.floats(0, 6), min_size=1, max_size=12).map(sorted))

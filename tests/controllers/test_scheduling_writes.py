@@ -229,3 +229,16 @@ async def test_many_admissions_are_written_at_once() -> None:
         await scene.later(1)
         assert used(await scene.workloads(), "q") == 60
         assert len(manager.wire.writes) == 60
+
+
+async def test_a_busy_server_hears_later_why_somebody_waits() -> None:
+    async with stage() as scene:
+        manager = await scene.start()
+        await opened(scene)
+        for _ in range(100):
+            manager.world.strain.note(60.0)
+        await scene.create(workload("w", "lq", "5"))
+        await scene.later(8)
+        assert not manager.wire.written("w")
+        await scene.later(4)
+        assert conditions(await scene.get("Workload", "w"))["QuotaReserved"] == ("False", "ExceedsMaxQuota")

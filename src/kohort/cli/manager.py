@@ -17,12 +17,12 @@ from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
 from kohort.cli.stopping import stop_asked
 from kohort.controllers.world import ManagerSettings
-from kohort.embedded.loops import loop_factory
 from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.kube.client import Client
 from kohort.kube.config import Access, Choice, find_access
 from kohort.kube.errors import KubeError
 from kohort.kube.http import HttpTransport
+from kohort.kube.loops import loop_factory
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks
 from kohort.manager.logs import LogFormat, set_up_logs

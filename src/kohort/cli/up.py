@@ -17,7 +17,6 @@ from kohort.api.errors import ApiError
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.cli.stopping import stop_asked
 from kohort.embedded.auth.certificates import CertificateFileError
-from kohort.embedded.loops import loop_factory
 from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
 from kohort.embedded.nodes.files import read_nodes
@@ -33,6 +32,7 @@ from kohort.embedded.server.server import ApiServer
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
 from kohort.kube.errors import KubeError
+from kohort.kube.loops import loop_factory
 
 EXAMPLES = """\b
 Examples:

@@ -6,6 +6,8 @@ It stands below the client's retries, so that no attempt goes out after the leas
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kohort.controllers.strain import Strain
+from kohort.kube.clock import Clock
 from kohort.kube.errors import KubeError
 from kohort.kube.transport import Request, Response, Transport
 
@@ -22,12 +24,20 @@ class LeadersTransport:
 
     inner: Transport
     leads: Callable[[], bool]
+    clock: Clock
+    strain: Strain
+    """Is told how long writes take."""
 
     async def send(self, request: Request, timeout: float) -> Response:
         """Ask, unless it is not ours to ask for; raises NotLeadingError then."""
-        if request.method not in READS and not self.leads():
+        if request.method in READS:
+            return await self.inner.send(request, timeout)
+        if not self.leads():
             raise NotLeadingError(f"{request.method} {request.path} is left to the leader")
-        return await self.inner.send(request, timeout)
+        begun = self.clock.now()
+        response = await self.inner.send(request, timeout)
+        self.strain.note(self.clock.now() - begun)
+        return response
 
     async def close(self) -> None:
         """Release the connections below."""

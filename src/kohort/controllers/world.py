@@ -26,6 +26,7 @@ from kohort.api.kueue.v1beta2 import (
 )
 from kohort.controllers.feeding import Feed
 from kohort.controllers.leading import LeadersTransport
+from kohort.controllers.strain import Strain
 from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.engine.engine import Engine
 from kohort.engine.settings import Settings
@@ -66,9 +67,11 @@ class World:
     def __init__(
         self, client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always
     ) -> None:
-        self.client = replace(client, transport=LeadersTransport(client.transport, leads))
-        """Writes nothing while another replica leads."""
+        self.strain = Strain()
         self.clock: Clock = client.clock
+        transport = LeadersTransport(client.transport, leads, self.clock, self.strain)
+        self.client = replace(client, transport=transport)
+        """Writes nothing while another replica leads."""
         self.settings = settings
         self.metrics = metrics
         self.leads = leads

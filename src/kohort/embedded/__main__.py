@@ -10,12 +10,12 @@ from kohort.api.errors import ApiError
 from kohort.embedded.auth.certificates import CertificateFileError
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.collector.collector import collecting
-from kohort.embedded.loops import loop_factory
 from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
 from kohort.kube.client import Client
+from kohort.kube.loops import loop_factory
 
 CONTROLLERS = User("system:kube-controller-manager", (MASTERS, AUTHENTICATED))
 

@@ -39,7 +39,7 @@ class Keeper(ABC, Generic[T]):
         self._sources = (informer, *sources)
         name = informer.objects.kind.resource.kind.lower()
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, name, metrics=world.client.metrics)
-        self._pace = Pace(self._queue, world.clock)
+        self._pace = Pace(self._queue, world.clock, world.strain)
         self._controller = Controller(name, self._queue, self._look, world.clock, world.client.metrics)
 
     @abstractmethod

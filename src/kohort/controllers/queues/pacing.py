@@ -5,6 +5,7 @@ Workloads come in thousands, and each moves the figures of its queues. What happ
 
 from typing import Final, Generic, TypeVar
 
+from kohort.controllers.strain import Strain
 from kohort.kube.clock import Clock
 from kohort.kube.workqueue import WorkQueue
 
@@ -13,15 +14,16 @@ K = TypeVar("K")
 MOMENT: Final = 0.1
 """Seconds in which what follows from an event, such as an admission, still joins it in one write."""
 INTERVAL: Final = 1.0
-"""Seconds between two looks at the same object."""
+"""Seconds between two looks at the same object, while the server is at ease."""
 
 
 class Pace(Generic[K]):
     """Puts keys into a queue for their next look, each at most once until then."""
 
-    def __init__(self, queue: WorkQueue[K], clock: Clock, interval: float = INTERVAL) -> None:
+    def __init__(self, queue: WorkQueue[K], clock: Clock, strain: Strain, interval: float = INTERVAL) -> None:
         self._queue = queue
         self._clock = clock
+        self._strain = strain
         self._interval = interval
         self._looked: dict[K, float] = {}
         self._booked: set[K] = set()
@@ -31,8 +33,8 @@ class Pace(Generic[K]):
         if key in self._booked:
             return
         self._booked.add(key)
-        now = self._clock.now()
-        due = max(now + MOMENT, self._looked.get(key, -self._interval) + self._interval)
+        now, interval = self._clock.now(), self._interval * self._strain.factor
+        due = max(now + MOMENT, self._looked.get(key, -interval) + interval)
         self._queue.add_after(key, due - now)
 
     def begin(self, key: K) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from kohort.controllers.queues.pacing import Pace
+from kohort.controllers.strain import Strain
 from kohort.controllers.world import World
 from kohort.kube.controller import Controller, Requeue
 from kohort.kube.kinds import ObjectKey
@@ -22,7 +23,7 @@ class Surveys:
     def __init__(self, world: World, walk: Callable[[str], None]) -> None:
         self._walk = walk
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "surveys")
-        self._pace = Pace(self._queue, world.clock, EVERY)
+        self._pace = Pace(self._queue, world.clock, Strain(), EVERY)
         self._controller = Controller("surveys", self._queue, self._look, world.clock)
 
     def start(self) -> None:

@@ -5,6 +5,7 @@ The admission, its checks and, where none is open, Admitted are one write.
 
 from typing import cast
 
+from kohort.api.conditions import truncate_message
 from kohort.api.gates import Gate
 from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.kueue.v1beta2 import Workload
@@ -20,6 +21,7 @@ from kohort.engine.lifecycle.facts import cluster_queue_facts
 from kohort.engine.lifecycle.preemption import Preemption, PreemptionReason, Side, preempt
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
 from kohort.engine.lifecycle.slices import end_replaced, take_over
+from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition
 from kohort.engine.requests import resource_requests
 
 
@@ -48,6 +50,13 @@ class Scribe:
             case EndSlice():
                 successor = self._world.known.get(decision.successor)
                 return end_replaced(workload, successor, now) if successor else Change(workload)
+
+    def is_told(self, decision: Wait, workload: Workload) -> bool:
+        """Whether a Workload says already why it waits; asked at every look at it, so the usual answers come first."""
+        written = condition(workload, QUOTA_RESERVED)
+        if written is None or written.message != truncate_message(decision.message):
+            return False
+        return self._refuse(decision, workload).workload is workload
 
     def preemption(self, decision: Evict, victim: Workload) -> Preemption:
         """Who gives way to whom."""

@@ -40,9 +40,9 @@ class Pace:
     in_flight: int = 50
     """Workloads whose writes are on their way."""
     first_word: float = 1.0
-    """Seconds before a Workload is told why it waits; many are admitted before."""
+    """Seconds before a Workload is told why it waits, more where the server is busy; many are admitted before."""
     next_word: float = 10.0
-    """Seconds before the same reason is told in other words."""
+    """Seconds before the same reason is told in other words, likewise."""
     after_refusal: float = 60.0
     """Seconds before a Workload is tried again whose admission the server refuses."""
 
@@ -86,7 +86,7 @@ class Writer:
         self._intents.add(intent)
         if not isinstance(decision, Wait):
             self._queue.add(decision.workload, priority=1)
-        elif self._scribe.change(decision, record.object).workload is record.object:
+        elif self._scribe.is_told(decision, record.object):
             self._intents.drop(intent)
         else:
             self._queue.add_after(decision.workload, self._patience(decision, record.object))
@@ -95,7 +95,7 @@ class Writer:
         """Words are for people, who do not read ten a second; admissions go first."""
         written = condition(workload, QUOTA_RESERVED)
         is_told = written is not None and written.reason == of_scheduler(decision.reason, self._world.settings.gates)
-        return self._pace.next_word if is_told else self._pace.first_word
+        return (self._pace.next_word if is_told else self._pace.first_word) * self._world.strain.factor
 
     def _look_again(self, old: Workload | None, new: Workload | None) -> None:
         """A write that waits for the watch need not wait for its time."""

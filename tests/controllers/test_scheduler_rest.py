@@ -1,0 +1,54 @@
+"""How the scheduler shares its time: a tenth for turns, the rest for everybody else."""
+
+import asyncio
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kohort.controllers.scheduling.scheduler import LONGEST_REST, REST, Scheduler
+
+
+class Watched:
+    """A clock of which a cycle takes as long as the test says, and which keeps note of sleeps."""
+
+    def __init__(self, cycle: float) -> None:
+        self.time = 0.0
+        self.cycle = cycle
+        self.slept: list[float] = []
+
+    def now(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
+        await asyncio.sleep(0)
+
+
+def world_of(clock: Watched) -> Any:
+    """A world in which a turn is one cycle that decides nothing."""
+
+    def run_cycle(_: datetime) -> list[Any]:
+        clock.time += clock.cycle
+        return []
+
+    async def live() -> None:
+        return
+
+    feed = SimpleNamespace(is_live=True, wait_live=live, listen=lambda listener: None)
+    engine = SimpleNamespace(run_cycle=run_cycle, wake_at=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return SimpleNamespace(clock=clock, feed=feed, engine=engine, leads=lambda: True, now=lambda: now)
+
+
+@pytest.mark.parametrize(("cycle", "rest"), [(0.001, 0.001 * REST), (0.01, 0.01 * REST), (1.0, LONGEST_REST)])
+async def test_after_a_turn_comes_a_rest_that_fits_it(cycle: float, rest: float) -> None:
+    clock = Watched(cycle)
+    turns = asyncio.create_task(Scheduler(world_of(clock), SimpleNamespace()).run())  # type: ignore[arg-type]
+    while not clock.slept:
+        await asyncio.sleep(0)
+    turns.cancel()
+    await asyncio.gather(turns, return_exceptions=True)
+    assert clock.slept[0] == pytest.approx(rest)
