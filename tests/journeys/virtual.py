@@ -195,11 +195,12 @@ class Site(House):
 
     async def calm(self) -> None:
         """Let everybody do all they want to do."""
-        quiet, revision = 0.0, -1
+        quiet, before = 0.0, (-1, 0)
         for _ in range(round(PATIENCE / STEP)):
             await self.tick()
-            is_quiet = self.revision == revision and all(each.is_at_rest for each in self.replicas)
-            quiet, revision = quiet + STEP if is_quiet else 0.0, self.revision
+            found = (self.revision, len(self.lives))
+            is_quiet = found == before and all(each.is_at_rest for each in self.replicas)
+            quiet, before = quiet + STEP if is_quiet else 0.0, found
             if quiet >= QUIET:
                 return
         raise AssertionError(f"the cluster does not come to rest: {self.picture()}")
