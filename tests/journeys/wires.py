@@ -1,7 +1,7 @@
 """The way of one manager to its server: every request is numbered, and each of them, and every watch, can go wrong."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -31,6 +31,10 @@ class Bends:
     """How often each piece of a watch arrives."""
 
 
+async def _let_be(_request: Request) -> None:
+    pass
+
+
 class Wire(FaultyTransport):
     """Numbers requests, lets some of them fail, and falls silent when its manager dies or is held up."""
 
@@ -57,6 +61,8 @@ class Wire(FaultyTransport):
         """Requests that wait for their answer, watches apart."""
         self.on_write: Callable[[Request], None] = lambda request: None
         """Who looks at each write that is sent."""
+        self.meddle: Callable[[Request], Awaitable[None]] = _let_be
+        """Who does something right before a write reaches the server."""
         self.thawed = asyncio.Event()
         """Cleared while nothing gets through, in either direction, and nothing is lost either."""
         self.thawed.set()
@@ -73,6 +79,7 @@ class Wire(FaultyTransport):
             await self._until_thawed(timeout)
         if is_write(request):
             self.on_write(request)
+            await self.meddle(request)
         return await self._ask(number, request, timeout)
 
     def _count(self) -> None:

@@ -1,6 +1,6 @@
 """Two managers and a backlog in virtual time, and eyes on every write: is it the leader's?"""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from controllers.houses import cluster_queue, flavor, local_queue, workload
@@ -31,6 +31,8 @@ class Rivals:
 
     def __init__(self, here: Site) -> None:
         self.here = here
+        self.others: list[Callable[[], Awaitable[None]]] = []
+        """Who else does something each moment."""
         self._held: list[tuple[float, Wire]] = []
 
     def holder(self) -> str:
@@ -71,6 +73,8 @@ class Rivals:
                 if self.here.clock.now() >= moment:
                     wire.thawed.set()
             await self._end_some(since)
+            for other in self.others:
+                await other()
             await self.here.tick()
 
     async def _end_some(self, since: dict[str, float]) -> None:

@@ -5,9 +5,10 @@ from itertools import cycle
 import pytest
 
 from journeys.mishaps import CUTS, FAULTS, failing, spoiling
+from journeys.wires import Wire
 from kohort.kube.transport import Request, Response
 from kohort.manager.fencing import FencedTransport
-from manager.rivals import all_goes_well, rivals
+from manager.rivals import BACKLOG, Rivals, all_goes_well, rivals
 
 MOST = 3000
 """Requests of one manager."""
@@ -29,6 +30,41 @@ async def test_watches_break_off_all_the_time() -> None:
         load.start("two", cuts)
         await all_goes_well(load)
         assert sum(each.wire.mishaps for each in load.here.lives) > 20
+
+
+class Hesitant:
+    """A user who takes Workloads back at the very moment at which they are admitted, and gives them again later."""
+
+    def __init__(self, load: Rivals) -> None:
+        self._load = load
+        self.taken: dict[str, float] = {}
+
+    def prepare(self, wire: Wire) -> None:
+        wire.meddle = self.meddle
+
+    async def meddle(self, request: Request) -> None:
+        name = request.path.split("/")[-2]
+        here = self._load.here
+        is_admission = request.path.endswith("/status") and b'"podSetAssignments"' in request.body
+        if is_admission and name.endswith("3") and name not in self.taken:
+            self.taken[name] = here.clock.now()
+            await here.merge("Workload", name, {"spec": {"active": False}})
+
+    async def give(self) -> None:
+        here = self._load.here
+        for name, since in self.taken.items():
+            if here.clock.now() >= since + 20 and here.chronicle.now[name]["spec"]["active"] is False:
+                await here.merge("Workload", name, {"spec": {"active": True}})
+
+
+async def test_users_change_their_mind_right_before_an_admission() -> None:
+    async with rivals() as load:
+        user = Hesitant(load)
+        load.others.append(user.give)
+        load.start("one", user.prepare)
+        load.start("two", user.prepare)
+        await all_goes_well(load)
+        assert len(user.taken) == BACKLOG // 10
 
 
 class Asked:
