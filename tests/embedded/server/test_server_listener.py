@@ -233,6 +233,15 @@ async def test_a_stop_ends_open_watches(tmp_path: Path) -> None:
         stream.close()
 
 
+async def test_a_stop_waits_for_no_client_that_asks_nothing(tmp_path: Path) -> None:
+    settings = Settings(patience=Patience(stop=60))
+    async with aiohttp.ClientSession() as client, asyncio.timeout(20), running(settings) as server:
+        context, _ = contexts(server.kubeconfig, tmp_path)
+        async with client.get(f"{server.url}{MAPS}", ssl=context) as response:
+            await response.read()
+        assert server.listener.connections == 1
+
+
 async def test_what_was_stored_is_there_after_a_restart(tmp_path: Path) -> None:
     settings = Settings(data=tmp_path / "data")
     seen = []

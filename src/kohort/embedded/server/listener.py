@@ -96,6 +96,8 @@ class Listener:
         self._server.close()
         for task in list(self._streams):
             task.cancel()
+        # Connections that wait for a request close now, the others after their answer.
+        self._http.pre_shutdown()
         await self._http.shutdown(self._patience.stop)
         await self._server.wait_closed()
 
