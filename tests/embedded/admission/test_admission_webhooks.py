@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from base64 import b64encode
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from aiohttp import web
 
 from embedded.server.clusters import Cluster, Object, config_map, namespace, pod, version, widget, widget_definition
 from kohort.embedded.auth.certificates import Authority
+from kohort.embedded.resources import Resource
 
 GROUP = "admissionregistration.k8s.io/v1"
 RULE = {"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
@@ -125,6 +126,26 @@ async def test_only_what_a_webhook_asked_for_reaches_it(cluster: Cluster, hook: 
     await cluster.create(config_map("skipped", labels={"watched": "yes"}))
     await cluster.create(config_map("seen", labels={"watched": "yes"}))
     assert [each["name"] for each in hook.asked] == ["seen"]
+
+
+class Sealed(tuple[Resource, ...]):
+    """Resources that nobody may go through."""
+
+    def __iter__(self) -> Iterator[Resource]:
+        raise AssertionError("every resource is looked at")
+
+
+async def test_a_webhook_sees_another_version_and_nobody_goes_through_all_kinds_for_it(
+    cluster: Cluster, hook: Hook
+) -> None:
+    await cluster.create(widget_definition(version("v1"), version("v2", storage=False)))
+    rule = {"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v2"], "resources": ["widgets"]}
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[rule]))
+    cluster.core.catalogue.resources = Sealed(cluster.core.catalogue.resources)
+    await cluster.create(widget("w"))
+    (asked,) = hook.asked
+    assert (asked["requestKind"]["version"], asked["kind"]["version"]) == ("v1", "v2")
+    assert asked["object"]["apiVersion"] == "example.com/v2"
 
 
 @pytest.mark.parametrize(("policy", "status"), [("Fail", 500), ("Ignore", 201)])

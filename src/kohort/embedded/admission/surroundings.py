@@ -20,8 +20,10 @@ class Surroundings:
 
     store: Store
     authorizer: Authorizer
-    resources: Callable[[], Sequence[Resource]]
-    """Everything that is served."""
+    versions: Callable[[Resource], Sequence[Resource]]
+    """All served versions of a resource."""
+    find_kind: Callable[[str, str], Resource | None]
+    """The resource of a kind, by apiVersion and kind."""
     convert: Callable[[Mapping[str, Json], Resource], Awaitable[Object]]
     """An object in another version."""
 
@@ -34,10 +36,6 @@ class Surroundings:
         """The labels of a stored namespace."""
         found = self.namespace(name)
         return None if found is None else labels_of(found)
-
-    def versions(self, resource: Resource) -> list[Resource]:
-        """All served versions of a resource."""
-        return [each for each in self.resources() if each.key == resource.key and each.kind == resource.kind]
 
     def ask(self, user: User) -> Ask:
         """A function that answers what the user may do."""
@@ -60,14 +58,10 @@ class Surroundings:
 
     def is_namespaced(self, api_version: str, kind: str) -> bool | None:
         """Whether objects of a kind live in namespaces; None for a kind that nobody knows."""
-        found = self._kind(api_version, kind)
+        found = self.find_kind(api_version, kind)
         return None if found is None else found.namespaced
 
     def objects(self, api_version: str, kind: str, namespace: str) -> Iterable[Mapping[str, Json]]:
         """All objects of a kind."""
-        found = self._kind(api_version, kind)
+        found = self.find_kind(api_version, kind)
         return [entry.object for entry in self.store.list(found.key, namespace).entries] if found else []
-
-    def _kind(self, api_version: str, kind: str) -> Resource | None:
-        served = (each for each in self.resources() if each.api_version == api_version and each.kind == kind)
-        return next(served, None)

@@ -3,7 +3,7 @@
 Immutable tables, replaced as a whole when a definition changes, so that a request sees one state from end to end.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kohort.embedded.crds import resources_of
@@ -35,6 +35,9 @@ class Catalogue:
         }
         self._by_kind = {(one.api_version, one.kind): one for one in reversed(self.resources)}
         self._by_key = {one.key: one for one in reversed(self.resources) if not one.stored_as}
+        self._by_name: dict[tuple[str, str], list[Resource]] = {}
+        for one in self.resources:
+            self._by_name.setdefault((one.key, one.kind), []).append(one)
         self._versions = {(one.group, one.version) for one in self.resources}
         self.generation += 1
 
@@ -49,6 +52,10 @@ class Catalogue:
     def stored(self, key: str) -> Resource | None:
         """A resource by the store's name of it, at its first version."""
         return self._by_key.get(key)
+
+    def versions(self, resource: Resource) -> Sequence[Resource]:
+        """All served versions of a resource."""
+        return self._by_name.get((resource.key, resource.kind), ())
 
     def has_group(self, group: str) -> bool:
         """Whether anything is served in the group."""

@@ -106,7 +106,8 @@ class Core:
     def _plugins(self, parts: Parts) -> list[Plugin]:
         """Every plugin in its place: cheap checks first, webhooks late, quota last, since it sets something aside."""
         store = self.store
-        here = Surroundings(store, self.authorizer, lambda: self.catalogue.resources, self._converted)
+        served = self.catalogue
+        here = Surroundings(store, self.authorizer, served.versions, served.find_kind, self._converted)
         mutating, validating = (Webhooks(store, each, self.remote, here) for each in (MUTATING, VALIDATING))
         return [
             NamespaceLifecycle(store),
