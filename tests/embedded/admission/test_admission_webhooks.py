@@ -128,6 +128,54 @@ async def test_only_what_a_webhook_asked_for_reaches_it(cluster: Cluster, hook: 
     assert [each["name"] for each in hook.asked] == ["seen"]
 
 
+EVERYTHING = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+META = {"apiVersion": "meta.k8s.io/v1"}
+
+
+async def test_a_webhook_sees_the_options_of_a_write(cluster: Cluster, hook: Hook) -> None:
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
+    path = "/api/v1/namespaces/default/configmaps/a"
+    await cluster.create(config_map("a"))
+    await cluster.create(config_map("b"), dryRun="All", fieldManager="me", fieldValidation="Strict")
+    await cluster.update(config_map("a", x="1"), fieldManager="me")
+    await cluster.merge(path, {"data": {"x": "2"}}, fieldManager="me")
+    await cluster.apply(config_map("a", y="1"), "you", force="true")
+    await cluster.apply(config_map("c"), "you")
+    assert [each["options"] for each in hook.asked] == [
+        {"kind": "CreateOptions", **META},
+        {"kind": "CreateOptions", **META, "dryRun": ["All"], "fieldManager": "me", "fieldValidation": "Strict"},
+        {"kind": "UpdateOptions", **META, "fieldManager": "me"},
+        {"kind": "UpdateOptions", **META, "fieldManager": "me"},
+        {"kind": "UpdateOptions", **META, "fieldManager": "you"},
+        {"kind": "CreateOptions", **META, "fieldManager": "you"},
+    ]
+
+
+async def test_a_webhook_sees_the_options_of_a_delete(cluster: Cluster, hook: Hook) -> None:
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
+    for found in (config_map("a"), config_map("b"), pod("p")):
+        await cluster.create(found)
+    maps, hook.asked = "/api/v1/namespaces/default/configmaps", []
+    body = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Foreground", "gracePeriodSeconds": 7}
+    await cluster.ask("DELETE", f"{maps}/a", body, dryRun="All")
+    await cluster.ask("DELETE", f"{maps}/b", gracePeriodSeconds="3", orphanDependents="false", dryRun="All")
+    await cluster.ask("DELETE", "/api/v1/namespaces/default/pods/p")
+    assert [each["options"] for each in hook.asked] == [
+        {"kind": "DeleteOptions", **META, "propagationPolicy": "Foreground", "gracePeriodSeconds": 7},
+        {"kind": "DeleteOptions", **META, "gracePeriodSeconds": 3, "orphanDependents": False, "dryRun": ["All"]},
+        {"kind": "DeleteOptions", **META, "gracePeriodSeconds": 0},
+    ]
+
+
+async def test_a_condition_can_tell_who_manages_the_fields(cluster: Cluster, hook: Hook) -> None:
+    condition = {"name": "others", "expression": "request.options.fieldManager != 'me'"}
+    more: Object = {"matchConditions": [condition], "failurePolicy": "Fail"}
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", **more))
+    await cluster.create(config_map("a"), fieldManager="me")
+    await cluster.create(config_map("b"), fieldManager="you")
+    assert [each["name"] for each in hook.asked] == ["b"]
+
+
 class Sealed(tuple[Resource, ...]):
     """Resources that nobody may go through."""
 
@@ -230,8 +278,7 @@ async def test_a_webhook_that_wants_to_sees_what_others_changed(cluster: Cluster
 
 async def test_the_configuration_of_webhooks_is_never_held_up(cluster: Cluster, hook: Hook) -> None:
     hook.answer = lambda _: {"allowed": False}
-    everything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
-    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[everything]))
+    await cluster.create(hook.configuration("ValidatingWebhookConfiguration", rules=[EVERYTHING]))
     path = f"/apis/{GROUP}/validatingwebhookconfigurations/hooks"
     assert (await cluster.try_create(config_map("a"))).status == 403
     assert (await cluster.ask("DELETE", path)).status == 200

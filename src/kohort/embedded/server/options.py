@@ -1,7 +1,7 @@
 """Query parameters of reads, writes and deletes, read and checked once, with the errors people know."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kohort.api.codec import Json
@@ -18,6 +18,7 @@ _FIELD_VALIDATIONS: tuple[FieldValidation, ...] = ("Ignore", "Strict", "Warn")
 _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 _MATCHES = ("Exact", "NotOlderThan")
 ALL_FIELDS = FieldSelector(())
+_GROUP_VERSION = "meta.k8s.io/v1"
 
 
 class _Shown:
@@ -142,6 +143,12 @@ class WriteOptions:
     manager: str = "unknown"
     field_validation: FieldValidation = "Warn"
     force: bool = False
+    given: Mapping[str, Json] = field(default_factory=dict)
+    """What of it the client said, under the names that it has there."""
+
+    def shown(self, kind: str) -> dict[str, Json]:
+        """As webhooks see it: a patch is an update, or creates, and shows the options of that."""
+        return {"kind": kind, "apiVersion": _GROUP_VERSION, **self.given}
 
 
 def write_options(request: Inbound, kind: str) -> WriteOptions:
@@ -160,7 +167,14 @@ def write_options(request: Inbound, kind: str) -> WriteOptions:
         manager=manager or manager_of(request.headers.get("User-Agent", "")) or "unknown",
         field_validation=next(each for each in _FIELD_VALIDATIONS if each == validation),
         force=request.flag("force"),
+        given=_given(request),
     )
+
+
+def _given(request: Inbound) -> dict[str, Json]:
+    rehearsal = request.parameters("dryRun")
+    texts = {name: request.parameter(name) for name in ("fieldManager", "fieldValidation")}
+    return {**({"dryRun": rehearsal} if rehearsal else {}), **{name: text for name, text in texts.items() if text}}
 
 
 APPLY_TYPES = ("application/apply-patch+yaml", "application/apply-patch+cbor")
@@ -198,6 +212,12 @@ class DeleteOptions:
     uid: str = ""
     resource_version: str = ""
     dry_run: bool = False
+    given: Mapping[str, Json] = field(default_factory=dict)
+    """What of it the client said, under the names that it has there."""
+
+    def shown(self, **effective: Json) -> dict[str, Json]:
+        """As webhooks see it, with what the server made of it."""
+        return {"kind": "DeleteOptions", "apiVersion": _GROUP_VERSION, **self.given, **effective}
 
 
 def delete_options(request: Inbound, body: Mapping[str, Json]) -> DeleteOptions:
@@ -215,6 +235,9 @@ def delete_options(request: Inbound, body: Mapping[str, Json]) -> DeleteOptions:
     return replace(options, dry_run=dry)
 
 
+_DELETE_MEMBERS = ("gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy", "dryRun")
+
+
 def _gives_both(request: Inbound, body: Mapping[str, Json]) -> bool:
     if body.get("orphanDependents") is not None:
         return bool(body.get("propagationPolicy"))
@@ -222,10 +245,19 @@ def _gives_both(request: Inbound, body: Mapping[str, Json]) -> bool:
 
 
 def _delete_query(request: Inbound) -> DeleteOptions:
+    grace = _number(request, "gracePeriodSeconds")
+    given: dict[str, Json] = {} if grace is None else {"gracePeriodSeconds": grace}
+    if request.parameter("propagationPolicy"):
+        given["propagationPolicy"] = request.parameter("propagationPolicy")
+    if request.parameter("orphanDependents"):
+        given["orphanDependents"] = request.flag("orphanDependents")
+    if request.parameters("dryRun"):
+        given["dryRun"] = request.parameters("dryRun")
     return DeleteOptions(
-        grace_period=_number(request, "gracePeriodSeconds"),
+        grace_period=grace,
         propagation=request.parameter("propagationPolicy")
         or _legacy_propagation(request.parameter("orphanDependents")),
+        given=given,
     )
 
 
@@ -246,6 +278,7 @@ def _delete_body(body: Mapping[str, Json]) -> DeleteOptions:
         or _legacy_propagation("" if orphan is None else str(orphan)),
         uid=str(preconditions.get("uid") or ""),
         resource_version=str(preconditions.get("resourceVersion") or ""),
+        given={name: body[name] for name in _DELETE_MEMBERS if body.get(name) not in (None, "", [])},
     )
 
 

@@ -43,6 +43,7 @@ _CREATED_BY_UPDATE = frozenset(
         "services",
     )
 )
+_OPTION_KINDS: dict[Verb, str] = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions"}
 _NEVER_UNCONDITIONAL = frozenset(
     (
         "apiservices.apiregistration.k8s.io",
@@ -228,7 +229,8 @@ class Writer:
             new,
             old,
             operation.options.dry_run,
-            warnings=operation.warnings,
+            operation.options.shown(_OPTION_KINDS[verb]),
+            operation.warnings,
         )
 
     def _check(self, operation: Operation, new: Object, old: Object | None) -> None:
