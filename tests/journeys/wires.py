@@ -10,6 +10,7 @@ from kohort.kube.errors import LostAnswerError
 from kohort.kube.transport import Request, Response, Transport
 from kube.faults import Cut, Fault, FaultyResponse, FaultyTransport, Refusal
 
+AWAY = Refusal(503)
 READS = frozenset({"GET", "HEAD"})
 
 
@@ -19,6 +20,11 @@ def is_watch(request: Request) -> bool:
 
 def is_write(request: Request) -> bool:
     return request.method not in READS
+
+
+def plural_of(request: Request) -> str:
+    """The resource that a list or a watch is of."""
+    return request.path.rpartition("/")[2]
 
 
 @dataclass
@@ -47,6 +53,8 @@ class Wire(FaultyTransport):
         """What happens right before the request of a number is sent."""
         self.when_written: dict[int, Callable[[], None]] = {}
         """What happens right before the write of a number is sent."""
+        self.blind: set[str] = set()
+        """Resources that can't be read for now, though everything can be written."""
         self.bends = Bends()
         self.watches: list[Bent] = []
         """Those that are open."""
@@ -75,6 +83,8 @@ class Wire(FaultyTransport):
         if is_write(request):
             self._count()
         await self.unless_dead()
+        if not is_write(request) and plural_of(request) in self.blind:
+            return AWAY.answer()
         if not self.thawed.is_set():
             await self._until_thawed(timeout)
         if is_write(request):
@@ -116,7 +126,7 @@ class Wire(FaultyTransport):
             self.under_way -= 1
         if not is_watch(request):
             return response
-        watch = Bent(cast("FaultyResponse", response), self, request.path.rpartition("/")[2])
+        watch = Bent(cast("FaultyResponse", response), self, plural_of(request))
         self.watches.append(watch)
         return watch
 

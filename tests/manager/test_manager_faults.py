@@ -4,10 +4,13 @@ from itertools import cycle
 
 import pytest
 
-from journeys.mishaps import CUTS, FAULTS, failing, spoiling
+from controllers.houses import cluster_queue, flavor, local_queue, workload
+from journeys.mishaps import CUTS, FAULTS, failing, nothing, spoiling
+from journeys.virtual import says, site
 from journeys.wires import Wire
 from kohort.kube.transport import Request, Response
 from kohort.manager.fencing import FencedTransport
+from kube.faults import Cut
 from manager.rivals import BACKLOG, Rivals, all_goes_well, rivals
 
 MOST = 3000
@@ -65,6 +68,23 @@ async def test_users_change_their_mind_right_before_an_admission() -> None:
         load.start("two", user.prepare)
         await all_goes_well(load)
         assert len(user.taken) == BACKLOG // 10
+
+
+async def test_nothing_is_decided_by_what_may_be_outdated() -> None:
+    async with site({"q": 4}) as here:
+        await here.create(flavor(), cluster_queue("q", "4"), local_queue("q", "q"))
+        replica = here.start("one", nothing)
+        await here.calm()
+        replica.wire.blind = {"clusterqueues"}
+        replica.wire.spoil(Cut.RESET, "clusterqueues")
+        await here.merge("ClusterQueue", "q", {"spec": cluster_queue("q", "1")["spec"]})
+        await here.create(workload("w", "q", "2"))
+        for _ in range(80):
+            await here.tick()
+        assert not says(here.workload("w"), "QuotaReserved")
+        replica.wire.blind = set()
+        await here.calm()
+        assert says(here.workload("w"), "QuotaReserved") == "False"
 
 
 class Asked:
