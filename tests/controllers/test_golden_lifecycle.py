@@ -90,10 +90,6 @@ DEVIATIONS: dict[str, tuple[str, list[str]]] = {
             "12: status.reservingWorkloads",
         ],
     ),
-    "N7": (
-        "the embedded server counts a field that only v1beta2 has as changed when v1beta1 writes the object",
-        ["5: metadata.generation"],
-    ),
 }
 
 RACES: dict[str, tuple[str, list[str]]] = {

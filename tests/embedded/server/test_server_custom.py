@@ -79,6 +79,39 @@ async def test_every_version_shows_the_same_object(cluster: Cluster) -> None:
     assert (await watching.next())[1]["apiVersion"] == "example.com/v1"
 
 
+def without_color(name: str, *, storage: bool) -> Object:
+    """A version that does not know the color."""
+    made = version(name, storage=storage)
+    del made["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["color"]
+    return made
+
+
+async def test_what_the_stored_version_does_not_know_is_not_stored(cluster: Cluster) -> None:
+    await cluster.create(widget_definition(version("v1", storage=False), without_color("v2", storage=True)))
+    assert (await cluster.create(widget("w")))["spec"] == {"size": 1}
+    assert cluster.core.store.list("widgets.example.com").entries[0].object["spec"] == {"size": 1}
+    assert (await cluster.get(f"{WIDGETS}/w"))["spec"] == {"size": 1}
+
+
+async def test_a_rehearsal_shows_what_would_come_back_from_the_store(cluster: Cluster) -> None:
+    await cluster.create(widget_definition(version("v1", storage=False), without_color("v2", storage=True)))
+    assert (await cluster.create(widget("w"), dryRun="All"))["spec"] == {"size": 1}
+    await cluster.create(widget("w"))
+    reply = await cluster.merge(f"{WIDGETS}/w", {"spec": {"size": 2, "color": "blue"}}, dryRun="All")
+    assert reply.body["spec"] == {"size": 2}
+
+
+async def test_a_write_through_a_version_that_knows_less_changes_nothing_that_it_sees(cluster: Cluster) -> None:
+    await cluster.create(widget_definition(without_color("v1", storage=False), version("v2")))
+    made = await cluster.create(widget("w", api_version="example.com/v2"))
+    seen = await cluster.get(f"{WIDGETS}/w")
+    assert seen["spec"] == {"size": 1}
+    again = (await cluster.update(seen)).body
+    assert again["metadata"]["generation"] == made["metadata"]["generation"] == 1
+    assert cluster.core.store.list("widgets.example.com").entries[0].object["spec"] == {"size": 1}
+    assert (await cluster.update(again)).body["metadata"]["resourceVersion"] == again["metadata"]["resourceVersion"]
+
+
 async def test_a_version_that_is_no_longer_served_is_gone(cluster: Cluster) -> None:
     definition = await cluster.create(widget_definition(version("v1"), version("v2", storage=False)))
     definition["spec"]["versions"][1]["served"] = False

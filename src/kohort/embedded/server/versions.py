@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from kohort.api.codec import Json
+from kohort.embedded.crds import prune
 from kohort.embedded.kinds.events import from_stored, to_stored
 from kohort.embedded.resources import Resource
 
@@ -83,7 +84,7 @@ class Versions:
         """Objects in the version of the resource; each state is converted once for all who watch it."""
         known = self._conversions(resource)
         missing = [each for each in others if each.data not in known]
-        for each, found in zip(missing, await self.converted(resource, [one.object for one in missing]), strict=True):
+        for each, found in zip(missing, await self._read(resource, [one.object for one in missing]), strict=True):
             known[each.data] = rendered(found)
         shown = [known[each.data] for each in others]
         if len(known) > _MAX_KNOWN:
@@ -104,10 +105,10 @@ class Versions:
         """One stored object in the version of the resource."""
         if stored["apiVersion"] == resource.api_version:
             return stored
-        return (await self.converted(resource, [stored]))[0]
+        return (await self._read(resource, [stored]))[0]
 
     async def converted(self, resource: Resource, objects: Sequence[Object]) -> list[Object]:
-        """Objects of any version in the version of the resource."""
+        """Objects of any version in the version of the resource, for those who only look at them on their way."""
         return await self._to(resource, objects, resource.api_version)
 
     async def stored(self, resource: Resource, found: Object) -> Object:
@@ -117,7 +118,15 @@ class Versions:
         if not resource.storage_version:
             return found
         version = f"{resource.group}/{resource.storage_version}"
-        return (await self._to(resource, [found], version))[0]
+        return self._pruned(resource, await self._to(resource, [found], version))[0]
+
+    async def _read(self, resource: Resource, objects: Sequence[Object]) -> list[Object]:
+        return self._pruned(resource, await self.converted(resource, objects))
+
+    def _pruned(self, resource: Resource, objects: list[Object]) -> list[Object]:
+        """Nothing gets into the store, or out of it, that its version does not know."""
+        definition = self._definition(resource.key)
+        return objects if definition is None else [prune(definition, each) for each in objects]
 
     async def _to(self, resource: Resource, objects: Sequence[Object], api_version: str) -> list[Object]:
         if resource.stored_as:

@@ -113,7 +113,7 @@ class Writer:
             existing = self._store.get(key)
             if existing is not None:
                 raise Exists(existing)
-            return Written(rendered(headed(operation.resource, new)), is_new=True)
+            return await self._shown(operation, rendered(stored), is_new=True)
         return await self._shown(operation, await self._commits.create(key, stored), is_new=True)
 
     # Update
@@ -186,11 +186,13 @@ class Writer:
         return new
 
     async def _store_update(self, operation: Operation, entry: Entry, old: Object, new: Object) -> Written:
-        if metadata.same_content(old, new):
+        stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+        # Another version may show no change and store one: what it does not know goes.
+        before, after = (entry.object, stored) if operation.resource.is_custom else (old, new)
+        if metadata.same_content(before, after):
             return await self._shown(operation, entry)
         if operation.options.dry_run:
-            return Written(rendered(headed(operation.resource, new)))
-        stored = headed(operation.resource, await self._versions.stored(operation.resource, new))
+            return await self._shown(operation, rendered(stored))
         if is_released(stored):
             await self._commits.delete(entry)
             return Written(rendered(headed(operation.resource, new)))
@@ -239,8 +241,8 @@ class Writer:
         if problems:
             raise invalid_object(operation.named(new["metadata"].get("name", "")), problems)
 
-    async def _shown(self, operation: Operation, entry: Entry, *, is_new: bool = False) -> Written:
-        (shown,) = await self._versions.served(operation.resource, [entry])
+    async def _shown(self, operation: Operation, stored: Shown, *, is_new: bool = False) -> Written:
+        (shown,) = await self._versions.served(operation.resource, [stored])
         return Written(shown, is_new)
 
 
