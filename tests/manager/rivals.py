@@ -33,6 +33,8 @@ class Rivals:
         self.here = here
         self.others: list[Callable[[], Awaitable[None]]] = []
         """Who else does something each moment."""
+        self._since: dict[str, float] = {}
+        """When Workloads began to run."""
         self._held: list[tuple[float, Wire]] = []
 
     def holder(self) -> str:
@@ -65,28 +67,38 @@ class Rivals:
         self._held.append((self.here.clock.now() + HELD, wire))
 
     async def work(self) -> None:
-        """Until all is done; who was held up long enough goes on, and Workloads end after a while."""
-        since: dict[str, float] = {}
-        while not self._is_done():
+        """Until all is done, everybody goes on again, and has come to rest."""
+        while not (self._is_done() and self._is_whole()):
             assert self.here.clock.now() < 2000, self.here.picture()
-            for moment, wire in self._held:
-                if self.here.clock.now() >= moment:
-                    wire.thawed.set()
-            await self._end_some(since)
-            for other in self.others:
-                await other()
-            await self.here.tick()
+            await self._tick()
+        for _ in range(round(CALM / STEP)):
+            await self._tick()
 
-    async def _end_some(self, since: dict[str, float]) -> None:
+    async def _tick(self) -> None:
+        """Who was held up long enough goes on, Workloads end after a while, and others do what they do."""
+        for moment, wire in list(self._held):
+            if self.here.clock.now() >= moment:
+                self._held.remove((moment, wire))
+                wire.thawed.set()
+        await self._end_some()
+        for other in self.others:
+            await other()
+        await self.here.tick()
+
+    async def _end_some(self) -> None:
         now = self.here.clock.now()
         for name, found in list(self.here.chronicle.now.items()):
             runs = says(found, "Admitted") == "True" and not says(found, "Finished")
-            if runs and now - since.setdefault(name, now) >= RUN:
+            if runs and now - self._since.setdefault(name, now) >= RUN:
                 await self.here.finish(name)
 
     def _is_done(self) -> bool:
         found = self.here.chronicle.now.values()
         return len(found) == BACKLOG and all(says(each, "Finished") for each in found)
+
+    def _is_whole(self) -> bool:
+        """Whether nobody is held up, and all follow the server."""
+        return not self._held and all(each.manager.world is not None for each in self.here.replicas)
 
 
 @asynccontextmanager
@@ -102,8 +114,6 @@ async def rivals() -> AsyncIterator[Rivals]:
 async def all_goes_well(load: Rivals) -> None:
     """Everybody was admitted once, and nothing is left in the books of either manager."""
     await load.work()
-    for _ in range(round(CALM / STEP)):
-        await load.here.tick()
     assert load.here.chronicle.wrong == []
     assert set(load.here.chronicle.admissions.values()) == {1}
     for replica in load.here.replicas:
