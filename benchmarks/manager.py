@@ -38,6 +38,10 @@ LIMIT = 1200.0
 """Seconds that a run may take."""
 START_SECONDS = 120.0
 SERVER_ENVIRONMENT = {"GOGC": "400"}
+QUIET_SECONDS = 5.0
+QUIET_RATE = 2.0
+"""Requests per second of a manager that has nothing left to say, its questions after a lease included."""
+QUIET_LIMIT = 180.0
 QPS = 2_000
 """Requests per second that either manager allows itself."""
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -59,6 +63,8 @@ class Account:
     """Seconds of kube-apiserver."""
     requests: float
     """Of the manager, per Workload."""
+    events: float
+    """That were stored, per Workload."""
 
 
 def figures(yardstick: Yardstick = BASELINE) -> Iterator[Figure]:
@@ -83,6 +89,7 @@ def compared(ours: Account, theirs: Account, yardstick: Yardstick) -> Iterator[F
     yield beside("memory of the manager", ours.memory, theirs.memory, 0.3, "MB")
     yield beside("CPU of kube-apiserver", ours.server_cpu, theirs.server_cpu, 0.65, "s")
     yield beside("requests of the manager per Workload", ours.requests, theirs.requests, None, "")
+    yield beside("events stored per Workload", ours.events, theirs.events, None, "")
     yield beside("evictions", ours.run.evictions, theirs.run.evictions, None, "")
     for kind in yardstick.classes:
         mine, peer = ours.run.waits[kind.name], theirs.run.waits[kind.name]
@@ -126,14 +133,33 @@ async def _account(client: Client, server: Server, manager: Child, yardstick: Ya
     before = cpu_seconds(manager), cpu_seconds(api_server), await _requests(client)
     crowd = Crowd(client, yardstick)
     run = await _watched(crowd)
-    asked = await _requests(client) - before[2] - crowd.requests
+    asked = await _quiet(client) - before[2] - crowd.requests
     return Account(
         run,
         cpu_seconds(manager) - before[0],
         peak_megabytes(manager),
         cpu_seconds(api_server) - before[1],
         asked / yardstick.jobs,
+        await _events(client) / yardstick.jobs,
     )
+
+
+async def _quiet(client: Client) -> float:
+    """Wait until the manager has said all that it had to say; the requests by then."""
+    before, deadline = await _requests(client), time.monotonic() + QUIET_LIMIT
+    while time.monotonic() < deadline:
+        await asyncio.sleep(QUIET_SECONDS)
+        now = await _requests(client)
+        if now - before < QUIET_SECONDS * QUIET_RATE:
+            return now
+        before = now
+    return before
+
+
+async def _events(client: Client) -> int:
+    path = "/apis/events.k8s.io/v1/namespaces/team/events"
+    listed = json.loads(await client.call(Request("GET", path, (("limit", "1"),))))
+    return len(listed["items"]) + int(listed["metadata"].get("remainingItemCount", 0))
 
 
 async def _watched(crowd: Crowd) -> Run:
