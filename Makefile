@@ -19,7 +19,7 @@ WORKERS ?= $(if $(ARGS),0,auto)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-oracle test-peers cluster-binaries cluster-up lint format bench docs clean
+.PHONY: help venv test test-faults test-oracle test-peers cluster-binaries cluster-up lint format bench docs clean
 
 help:  ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
@@ -45,6 +45,9 @@ PEER_SCENARIOS ?= 500
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
 	$(BIN)/python -m pytest tests/cluster tests/wire tests/workloads $(ARGS)
+
+test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its requests: hours of CPU; ARGS="-k …" picks some
+	$(BIN)/python -m pytest -n auto tests/journeys/every_fault.py tests/manager/every_failover.py $(ARGS)
 
 cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl into .cache, once; needs Go
 	@PYTHONPATH=tests $(BIN)/python -m cluster.binaries
