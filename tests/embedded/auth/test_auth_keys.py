@@ -10,12 +10,12 @@ from cryptography.x509.verification import PolicyBuilder, Store
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.embedded.auth.certificates import Authority, CertificateFileError, certificate_user
+from kohort.embedded.auth.certificates import Authority, CertificateFileError, certificate_user, read_pair
 from kohort.embedded.auth.jwt import Signer, TokenError
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.auth.kubeconfig import write_kubeconfig
 from kohort.embedded.auth.users import AUTHENTICATED, User
-from kohort.kube.certificates import new_key
+from kohort.kube.certificates import Pair, new_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR = timedelta(days=365)
@@ -28,10 +28,11 @@ def mode(path: Path) -> int:
 def test_secrets_are_for_their_owner_alone(tmp_path: Path) -> None:
     keyring = Keyring(tmp_path / "keys", NOW)
     keyring.serve(["127.0.0.1", "localhost"], NOW)
+    keyring.introduce(NOW)
     keyring.signer()
     write_kubeconfig(tmp_path / "kubeconfig", "https://x", b"ca", keyring.client(User("me"), NOW))
     files = [*(tmp_path / "keys").iterdir(), tmp_path / "kubeconfig"]
-    assert len(files) == 6
+    assert len(files) == 10
     assert {mode(each) for each in files} == {0o600}
     assert mode(tmp_path / "keys") == 0o700
 
@@ -45,6 +46,22 @@ def test_keys_stay_until_they_are_about_to_expire(tmp_path: Path) -> None:
     first = certificate(NOW)
     assert certificate(NOW + YEAR / 2) == first
     assert certificate(NOW + YEAR - timedelta(days=30)) != first
+
+
+def test_what_other_servers_see_is_signed_by_an_authority_of_its_own_and_renewed(tmp_path: Path) -> None:
+    def shown(now: datetime) -> Pair:
+        keyring = Keyring(tmp_path, now)
+        keyring.introduce(now)
+        pair = read_pair(keyring.front_proxy_certificate, keyring.front_proxy_key)
+        assert pair.is_signed_by(keyring.front_proxy_authority.pair.certificate)
+        assert not pair.is_signed_by(keyring.authority.pair.certificate)
+        return pair
+
+    first = shown(NOW)
+    assert shown(NOW + YEAR / 2).certificate == first.certificate
+    assert shown(NOW + YEAR - timedelta(days=30)).certificate != first.certificate
+    (tmp_path / "front-proxy-ca.crt").unlink()
+    assert shown(NOW).certificate != first.certificate
 
 
 def test_a_new_name_gets_a_new_certificate(tmp_path: Path) -> None:

@@ -4,14 +4,20 @@ import asyncio
 import ssl
 from base64 import b64encode
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from aiohttp import web
+from multidict import CIMultiDictProxy
 
-from embedded.server.clusters import Cluster, Object
+from embedded.server.clusters import Cluster, Object, binding
 from kohort.embedded.auth.certificates import Authority
+from kohort.embedded.auth.users import MASTERS, User
+from kohort.embedded.server.server import running
+from kohort.embedded.server.settings import Settings
+from kohort.kube.clock import VirtualClock
 
 GROUP = "/apis/visibility.example.com/v1"
 
@@ -23,9 +29,13 @@ class Other:
         self.port = 0
         self.bundle = b""
         self.users: list[str] = []
+        self.heads: list[CIMultiDictProxy[str]] = []
+        self.peers: list[Object] = []
 
     async def serve(self, request: web.BaseRequest) -> web.StreamResponse:
         self.users.append(request.headers["X-Remote-User"])
+        self.heads.append(request.headers)
+        self.peers.append(request.get_extra_info("peercert"))
         assert "Authorization" not in request.headers
         if request.path == GROUP:
             served = {"name": "views", "kind": "View", "namespaced": True, "verbs": ["get"], "singularName": "view"}
@@ -33,20 +43,32 @@ class Other:
         return web.json_response({"kind": "View", "path": str(request.rel_url)})
 
 
-@pytest.fixture
-async def other(tmp_path: Path) -> AsyncIterator[Other]:
+@asynccontextmanager
+async def serving(tmp_path: Path, trusted: str = "") -> AsyncIterator[Other]:
+    """The other server; where it trusts somebody, it wants to see a certificate."""
     authority = Authority.create(datetime.now(UTC))
     pair = authority.server(["views.default.svc"], datetime.now(UTC))
     (tmp_path / "pair.pem").write_bytes(pair.certificate_pem + pair.key_pem)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "pair.pem")
+    if trusted:
+        context.load_verify_locations(cadata=trusted)
+        context.verify_mode = ssl.CERT_REQUIRED
     made = Other()
     runner = web.ServerRunner(web.Server(made.serve))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
     made.port, made.bundle = runner.addresses[0][1], authority.pem
-    yield made
-    await runner.cleanup()
+    try:
+        yield made
+    finally:
+        await runner.cleanup()
+
+
+@pytest.fixture
+async def other(tmp_path: Path) -> AsyncIterator[Other]:
+    async with serving(tmp_path) as made:
+        yield made
 
 
 def api_service(bundle: bytes) -> Object:
@@ -87,6 +109,56 @@ async def test_requests_reach_the_other_server_with_their_user(cluster: Cluster,
     assert found["path"] == f"{GROUP}/namespaces/default/views/a?limit=5"
     assert "admin" in other.users
     assert (await cluster.acting_as("jane").ask("GET", f"{GROUP}/namespaces/default/views/a")).status == 403
+
+
+async def test_the_other_server_gets_to_know_everything_about_the_user(cluster: Cluster, other: Other) -> None:
+    await register(cluster, other)
+    jane = User("jane", (MASTERS, "team"), "u-1", {"example.com/scope": ("a", "b")})
+    headers = {"X-Remote-User": "root", "X-Remote-Group": "wheel", "Impersonate-User": ""}
+    await Cluster(cluster.core, cluster.clock, jane).ask("GET", f"{GROUP}/views/a", None, headers)
+    (head,) = (each for each in other.heads if each["X-Remote-User"] == "jane")
+    assert (head.getall("X-Remote-User"), head.getall("X-Remote-Uid")) == (["jane"], ["u-1"])
+    assert head.getall("X-Remote-Group") == [MASTERS, "team"]
+    assert head.getall("X-Remote-Extra-example.com%2Fscope") == ["a", "b"]
+
+
+TRUST = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+
+
+async def test_the_other_server_can_tell_that_it_is_this_one(tmp_path: Path) -> None:
+    async with running(Settings(data=tmp_path / "data")) as server, asyncio.timeout(20):
+        cluster = Cluster(server.core, VirtualClock())
+        told = (await cluster.get(TRUST))["data"]
+        assert told["client-ca-file"] == server.keyring.authority.pem.decode()
+        assert {name: text for name, text in told.items() if not name.endswith("-file")} == {
+            "requestheader-allowed-names": '["front-proxy-client"]',
+            "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+            "requestheader-group-headers": '["X-Remote-Group"]',
+            "requestheader-username-headers": '["X-Remote-User"]',
+        }
+        async with serving(tmp_path, told["requestheader-client-ca-file"]) as other:
+            await register(cluster, other)
+            assert (await cluster.get(f"{GROUP}/views/a"))["kind"] == "View"
+            assert other.peers[-1]["subject"] == ((("commonName", "front-proxy-client"),),)
+
+
+async def test_how_to_know_this_server_is_told_whoever_changes_it(cluster: Cluster) -> None:
+    first = await cluster.get(TRUST)
+    assert first["data"] == {"client-ca-file": "authority"}
+    await cluster.merge(TRUST, {"data": {"client-ca-file": "mine", "other": "stays"}})
+    assert (await cluster.get(TRUST))["data"] == {"client-ca-file": "authority", "other": "stays"}
+    await cluster.ask("DELETE", TRUST)
+    assert (await cluster.get(TRUST))["data"] == first["data"]
+
+
+async def test_those_who_are_bound_to_the_role_may_read_how_to_know_this_server(cluster: Cluster) -> None:
+    assert (await cluster.acting_as("system:kube-scheduler").ask("GET", TRUST)).status == 200
+    assert (await cluster.acting_as("jane").ask("GET", TRUST)).status == 403
+    reader = "extension-apiserver-authentication-reader"
+    await cluster.create(binding("jane", reader, "jane", "kube-system"))
+    assert (await cluster.acting_as("jane").ask("GET", TRUST)).status == 200
+    others = TRUST.replace("extension-apiserver-authentication", "kube-root-ca.crt")
+    assert (await cluster.acting_as("jane").ask("GET", others)).status == 403
 
 
 async def test_the_other_server_is_discovered(cluster: Cluster, other: Other) -> None:

@@ -5,22 +5,32 @@ from datetime import timedelta
 from pathlib import Path
 
 from kohort.embedded.auth.keyring import Keyring
-from kohort.embedded.server.freshness import Freshness, Kubeconfig
+from kohort.embedded.server.freshness import Freshness, Kubeconfig, Shown
 from kohort.kube.clock import VirtualClock
 
 HOSTS = ("127.0.0.1",)
+
+
+def nothing() -> None:
+    """Nobody is asked here."""
+
+
+def context() -> ssl.SSLContext:
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 
 
 async def test_certificates_are_renewed_before_they_expire(tmp_path: Path) -> None:
     clock = VirtualClock()
     keyring = Keyring(tmp_path, clock.wall())
     kubeconfig = Kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
-    freshness = Freshness(keyring, HOSTS, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), kubeconfig, clock)
+    told: list[bytes] = []
+    shown = Shown(context(), lambda: told.append(keyring.front_proxy_certificate.read_bytes()))
+    freshness = Freshness(keyring, HOSTS, shown, kubeconfig, clock)
 
     async def after(days: int) -> list[bytes]:
         await clock.advance(timedelta(days=days).total_seconds())
         await freshness.renew()
-        return [keyring.certificate.read_bytes(), kubeconfig.path.read_bytes()]
+        return [keyring.certificate.read_bytes(), kubeconfig.path.read_bytes(), told[-1]]
 
     first, later, last = await after(0), await after(200), await after(120)
     assert later == first
@@ -31,7 +41,7 @@ async def test_it_looks_now_and_then(tmp_path: Path) -> None:
     clock = VirtualClock()
     keyring = Keyring(tmp_path, clock.wall())
     kubeconfig = Kubeconfig(tmp_path / "kubeconfig", "https://127.0.0.1:1")
-    freshness = Freshness(keyring, HOSTS, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), kubeconfig, clock)
+    freshness = Freshness(keyring, HOSTS, Shown(context(), nothing), kubeconfig, clock)
     await freshness.start()
     assert kubeconfig.path.exists()
     await clock.advance(1)

@@ -16,6 +16,11 @@ _DISCOVERY_PATHS = ("/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", 
 _ISSUER_PATHS = ("/.well-known/openid-configuration", "/.well-known/openid-configuration/", "/openid/v1/jwks")
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 
+TRUST = "extension-apiserver-authentication"
+"""The ConfigMap of kube-system by which servers behind APIServices know this one."""
+_TRUST_READER = f"{TRUST}-reader"
+_TRUST_READERS = ("system:kube-controller-manager", "system:kube-scheduler")
+
 Object = dict[str, Json]
 
 _VIEWED = {
@@ -118,6 +123,19 @@ def _binding(name: str, role: str, *groups: str) -> Object:
     }
 
 
+def _in_system(kind: str, name: str, **members: Json) -> Object:
+    metadata = {"name": name, "namespace": "kube-system", "labels": dict(_LABEL), "annotations": dict(_AUTO_UPDATE)}
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata, **members}
+
+
+def _trust_readers() -> Iterator[Object]:
+    """Whoever runs a server behind an APIService is bound to this role, too."""
+    yield _in_system("Role", _TRUST_READER, rules=[{**_rule("", "configmaps", *_READ), "resourceNames": [TRUST]}])
+    role = {"apiGroup": GROUP, "kind": "Role", "name": _TRUST_READER}
+    readers = [{"apiGroup": GROUP, "kind": "User", "name": name} for name in _TRUST_READERS]
+    yield _in_system("RoleBinding", f"system::{_TRUST_READER}", roleRef=role, subjects=readers)
+
+
 def bootstrap_objects() -> Iterator[Object]:
     """Everything, in an order in which it can be created."""
     everything: list[Json] = [
@@ -143,3 +161,4 @@ def bootstrap_objects() -> Iterator[Object]:
     issuer = "system:service-account-issuer-discovery"
     yield _binding(issuer, issuer, SERVICE_ACCOUNTS)
     yield _binding("system:public-info-viewer", "system:public-info-viewer", AUTHENTICATED, UNAUTHENTICATED)
+    yield from _trust_readers()

@@ -41,9 +41,9 @@ class Authority(certificates.Authority):
     """The server's authority."""
 
     @classmethod
-    def at(cls, directory: Path, now: datetime) -> Self:
+    def at(cls, directory: Path, now: datetime, name: str = "ca") -> Self:
         """The authority kept in a directory, made there when there is none or it is about to expire."""
-        certificate, key = directory / "ca.crt", directory / "ca.key"
+        certificate, key = directory / f"{name}.crt", directory / f"{name}.key"
         if certificate.exists() and key.exists():
             pair = read_pair(certificate, key)
             if pair.is_fresh(now):

@@ -1,6 +1,9 @@
-"""All keys of a server in one folder: its authority, its serving certificate, the key that signs tokens."""
+"""All keys of a server in one folder: its authority, its serving certificate, the key that signs tokens.
 
-from collections.abc import Iterable
+What it shows to servers behind APIServices is signed by an authority of its own: nobody else can show the like.
+"""
+
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -10,6 +13,8 @@ from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import User
 from kohort.kube.certificates import Pair, key_pem, new_key
 
+FRONT_PROXY = "front-proxy-client"
+"""The name on the certificate for servers behind APIServices."""
 SERVICE_NAMES = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
 
 
@@ -20,6 +25,7 @@ class Keyring:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
         self.authority = Authority.at(folder, now)
+        self.front_proxy_authority = Authority.at(folder, now, "front-proxy-ca")
 
     @property
     def certificate(self) -> Path:
@@ -34,16 +40,31 @@ class Keyring:
     def serve(self, hosts: Iterable[str], now: datetime) -> None:
         """Have a fresh serving certificate for these names in its files."""
         wanted = {*hosts, *SERVICE_NAMES}
-        if self.certificate.exists() and self.key.exists():
-            pair = read_pair(self.certificate, self.key)
-            if self._is_ours(pair) and pair.is_fresh(now) and wanted <= pair.hosts:
-                return
-        pair = self.authority.server(sorted(wanted), now)
-        write_private(self.key, pair.key_pem)
-        write_private(self.certificate, pair.certificate_pem)
 
-    def _is_ours(self, pair: Pair) -> bool:
-        return pair.certificate.issuer == self.authority.pair.certificate.subject
+        def will_do(pair: Pair) -> bool:
+            return _holds(pair, self.authority, now) and wanted <= pair.hosts
+
+        _keep(self.certificate, self.key, will_do, lambda: self.authority.server(sorted(wanted), now))
+
+    @property
+    def front_proxy_certificate(self) -> Path:
+        """The file of the certificate that servers behind APIServices get to see."""
+        return self._folder / f"{FRONT_PROXY}.crt"
+
+    @property
+    def front_proxy_key(self) -> Path:
+        """The file of its key."""
+        return self._folder / f"{FRONT_PROXY}.key"
+
+    def introduce(self, now: datetime) -> None:
+        """Have a fresh certificate for servers behind APIServices in its files."""
+        authority = self.front_proxy_authority
+        _keep(
+            self.front_proxy_certificate,
+            self.front_proxy_key,
+            lambda pair: _holds(pair, authority, now),
+            lambda: authority.client(User(FRONT_PROXY), now),
+        )
 
     def signer(self) -> Signer:
         """The signer of service account tokens."""
@@ -55,3 +76,16 @@ class Keyring:
     def client(self, user: User, now: datetime) -> Pair:
         """A client certificate for a user; not kept here."""
         return self.authority.client(user, now)
+
+
+def _holds(pair: Pair, authority: Authority, now: datetime) -> bool:
+    return pair.is_signed_by(authority.pair.certificate) and pair.is_fresh(now)
+
+
+def _keep(certificate: Path, key: Path, will_do: Callable[[Pair], bool], make: Callable[[], Pair]) -> None:
+    """Leave the pair in its files as long as it will do; else put a new one there."""
+    if certificate.exists() and key.exists() and will_do(read_pair(certificate, key)):
+        return
+    pair = make()
+    write_private(key, pair.key_pem)
+    write_private(certificate, pair.certificate_pem)

@@ -19,6 +19,7 @@ from kohort.api.fields import ROOT, FieldError, invalid, required
 from kohort.embedded.auth.users import User
 from kohort.embedded.server.answers import Answer
 from kohort.embedded.server.endpoints import Endpoints
+from kohort.embedded.server.front_proxy import EXTRA_PREFIX, GROUP_HEADER, UID_HEADER, USER_HEADER, FrontProxy
 from kohort.embedded.server.requests import Inbound, Target
 from kohort.embedded.store import Store
 from kohort.kube.errors import StatusError
@@ -33,8 +34,12 @@ _DROPPED = frozenset(
 class Aggregator:
     """Passes requests for other servers' groups on."""
 
-    def __init__(self, store: Store, endpoints: Endpoints, is_local: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self, store: Store, endpoints: Endpoints, is_local: Callable[[str, str], bool], front_proxy: FrontProxy | None
+    ) -> None:
         self._store = store
+        self._front_proxy = front_proxy
+        self._contexts: dict[tuple[str, bool], ssl.SSLContext] = {}
         self._is_local = is_local
         self._endpoints = endpoints
         self._session: aiohttp.ClientSession | None = None
@@ -43,6 +48,11 @@ class Aggregator:
     def invalidate(self) -> None:
         """Read the APIServices anew before the next request."""
         self._services = None
+        self._contexts.clear()
+
+    def renew(self) -> None:
+        """Show the certificate that is in its file by now to whomever is asked from now on."""
+        self._contexts.clear()
 
     @property
     def services(self) -> dict[tuple[str, str], Mapping[str, Any]]:
@@ -68,7 +78,7 @@ class Aggregator:
                 url,
                 headers=headers,
                 data=BytesIO(request.body) if request.body else None,
-                ssl=_context(spec),
+                ssl=self._context(spec),
                 server_hostname=_host(spec),
                 allow_redirects=False,
             )
@@ -100,6 +110,16 @@ class Aggregator:
             raise _unavailable(f'service "{service["namespace"]}/{service["name"]}" has no endpoints')
         query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in request.query)
         return f"https://{place}{request.path}" + (f"?{query}" if query else "")
+
+    def _context(self, spec: Mapping[str, Any]) -> ssl.SSLContext:
+        """One per trust that is asked for, so that connections to a server are used again."""
+        place = str(spec.get("caBundle") or ""), bool(spec.get("insecureSkipTLSVerify"))
+        if place not in self._contexts:
+            context = _trusting(*place)
+            if self._front_proxy is not None:
+                context.load_cert_chain(self._front_proxy.certificate, self._front_proxy.key)
+            self._contexts[place] = context
+        return self._contexts[place]
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -156,21 +176,23 @@ def _forwarded(request: Inbound, user: User) -> CIMultiDict[str]:
         lowered = name.lower()
         if lowered not in _DROPPED and not lowered.startswith(("x-remote-", "impersonate-")):
             headers.add(name, value)
-    headers["X-Remote-User"] = user.name
+    headers[USER_HEADER] = user.name
+    if user.uid:
+        headers[UID_HEADER] = user.uid
     for group in user.groups:
-        headers.add("X-Remote-Group", group)
+        headers.add(GROUP_HEADER, group)
     for key, values in user.extra.items():
         for value in values:
-            headers.add(f"X-Remote-Extra-{_quoted(key)}", value)
+            headers.add(f"{EXTRA_PREFIX}{_quoted(key)}", value)
     return headers
 
 
-def _context(spec: Mapping[str, Any]) -> ssl.SSLContext:
+def _trusting(bundle: str, anybody: bool) -> ssl.SSLContext:  # noqa: FBT001 - as the APIService has it
     """Trust what the APIService says: its authority, or anybody where it says so."""
     context = ssl.create_default_context()
-    if spec.get("caBundle"):
-        context.load_verify_locations(cadata=b64decode(spec["caBundle"]).decode())
-    if spec.get("insecureSkipTLSVerify"):
+    if bundle:
+        context.load_verify_locations(cadata=b64decode(bundle).decode())
+    if anybody:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context

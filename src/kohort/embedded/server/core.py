@@ -36,6 +36,7 @@ from kohort.embedded.server.definitions import Conversion, Definitions
 from kohort.embedded.server.deleting import Deleter
 from kohort.embedded.server.documents import Check, Documents
 from kohort.embedded.server.endpoints import Endpoints
+from kohort.embedded.server.front_proxy import FrontProxy
 from kohort.embedded.server.furniture import Furniture
 from kohort.embedded.server.inprocess import InProcessTransport
 from kohort.embedded.server.logs import LogSource
@@ -49,6 +50,7 @@ from kohort.embedded.server.semantics import Semantics
 from kohort.embedded.server.services import SERVICES, ServiceAddresses
 from kohort.embedded.server.subresources import Subresources
 from kohort.embedded.server.sweeping import EventSweeper
+from kohort.embedded.server.trust import Trust
 from kohort.embedded.server.versions import Object, Versions
 from kohort.embedded.server.watching import Watcher
 from kohort.embedded.server.writing import Writer
@@ -65,6 +67,8 @@ class Parts:
     signer: Signer
     authority: bytes = b""
     """The certificate by which clients know the server."""
+    front_proxy: FrontProxy | None = None
+    """By what the servers behind APIServices know it."""
     tokens: Mapping[str, User] = field(default_factory=dict, repr=False)
     logs: LogSource | None = None
     plugins: Sequence[Plugin] = ()
@@ -83,7 +87,7 @@ class Core:
         self.authorizer = Authorizer(store)
         endpoints = Endpoints(store)
         self.remote = Remote(endpoints.resolve)
-        self.aggregator = Aggregator(store, endpoints, self.catalogue.has_version)
+        self.aggregator = Aggregator(store, endpoints, self.catalogue.has_version, parts.front_proxy)
         self.versions = Versions(Conversion(self.remote).convert, self.catalogue.definition)
         self.semantics = Semantics()
         self.quota = QuotaAdmission(store, self.commits, self._counted)
@@ -92,6 +96,7 @@ class Core:
         self.deleter = Deleter(store, self.commits, self.versions, self.admission)
         self.definitions = Definitions(store, self.catalogue, self.commits, self.deleter, clock)
         self.furniture = Furniture(store, self.catalogue, self.writer, clock, parts.authority)
+        self.trust = Trust(store, self.catalogue, self.writer, clock, _told(parts))
         self.availability = Availability(store, self.commits, self.catalogue, self.aggregator, clock)
         self.sweeper = EventSweeper(store, self.commits, clock)
         self.documents = Documents(self.catalogue, self._checks(), parts.signer.jwk)
@@ -163,6 +168,7 @@ class Core:
         self.commits.listen(CLUSTER_ROLES, RoleAggregation(self.store, self.commits).on_change)
         self.commits.listen(API_SERVICES, self._on_api_service)
         self.commits.listen("namespaces", self.furniture.on_namespace)
+        self.commits.listen("configmaps", self.trust.on_config_map)
         self.commits.listen(CRDS, self.definitions.on_change)
         self.commits.listen(EVERYTHING, self.definitions.on_any_change)
         self.commits.listen(EVERYTHING, self.quota.on_change)
@@ -184,6 +190,7 @@ class Core:
         self.definitions.start()
         self.quota.load()
         await self.furniture.place()
+        await self.trust.place()
         self.sweeper.start()
         if self.aggregator.services:
             self.availability.refresh_soon()
@@ -200,3 +207,9 @@ class Core:
         await self.definitions.close()
         await self.aggregator.close()
         await self.remote.close()
+
+
+def _told(parts: Parts) -> dict[str, str]:
+    """What servers behind APIServices get to know: whose client certificates count, and how to know this server."""
+    proxy = parts.front_proxy.told() if parts.front_proxy else {}
+    return {"client-ca-file": parts.authority.decode(), **proxy}

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,15 +25,25 @@ class Kubeconfig:
     url: str
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Where certificates are shown to others, and must be taken from their files anew."""
+
+    context: ssl.SSLContext
+    """To clients."""
+    renew_front_proxy: Callable[[], None]
+    """To servers behind APIServices."""
+
+
 class Freshness:
-    """Renews the serving certificate and the administrator's before they expire."""
+    """Renews the server's own certificates and the administrator's before they expire."""
 
     def __init__(
-        self, keyring: Keyring, hosts: Sequence[str], context: ssl.SSLContext, kubeconfig: Kubeconfig, clock: Clock
+        self, keyring: Keyring, hosts: Sequence[str], shown: Shown, kubeconfig: Kubeconfig, clock: Clock
     ) -> None:
         self._keyring = keyring
         self._hosts = hosts
-        self._context = context
+        self._shown = shown
         self._kubeconfig = kubeconfig
         self._clock = clock
         self._client: Pair | None = None
@@ -53,7 +63,9 @@ class Freshness:
         """Replace what is about to expire; connections that are open keep what they have."""
         now = self._clock.wall()
         await asyncio.to_thread(self._keyring.serve, self._hosts, now)
-        self._context.load_cert_chain(self._keyring.certificate, self._keyring.key)
+        self._shown.context.load_cert_chain(self._keyring.certificate, self._keyring.key)
+        await asyncio.to_thread(self._keyring.introduce, now)
+        self._shown.renew_front_proxy()
         if self._client is None or not self._client.is_fresh(now):
             self._client = self._keyring.client(ADMINISTRATOR, now)
             authority = self._keyring.authority.pem

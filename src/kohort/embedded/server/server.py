@@ -5,10 +5,11 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from kohort.embedded.auth.keyring import Keyring
+from kohort.embedded.auth.keyring import FRONT_PROXY, Keyring
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.server.core import Core, Parts
-from kohort.embedded.server.freshness import Freshness, Kubeconfig
+from kohort.embedded.server.freshness import Freshness, Kubeconfig, Shown
+from kohort.embedded.server.front_proxy import FrontProxy
 from kohort.embedded.server.listener import Listener, server_context
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import Store
@@ -40,6 +41,7 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         keyring = Keyring(folder / "keys", moment.wall())
         hosts = (*_LOCAL, *settings.names, *_bound_name(settings.host))
         keyring.serve(hosts, moment.wall())
+        keyring.introduce(moment.wall())
         store = await Store.open(None if settings.data is None else folder / "store.db")
         stack.push_async_callback(store.close)
         core = Core(_parts(settings, keyring, store, moment))
@@ -54,7 +56,9 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         url = f"https://{_reachable(settings.host)}:{port}"
         kubeconfig = settings.kubeconfig or folder / "kubeconfig"
         core.documents.address = url.removeprefix("https://")
-        freshness = Freshness(keyring, hosts, context, Kubeconfig(kubeconfig, url), moment)
+        freshness = Freshness(
+            keyring, hosts, Shown(context, core.aggregator.renew), Kubeconfig(kubeconfig, url), moment
+        )
         await freshness.start()
         stack.push_async_callback(freshness.stop)
         yield ApiServer(core, listener, keyring, url, kubeconfig)
@@ -66,6 +70,9 @@ def _parts(settings: Settings, keyring: Keyring, store: Store, clock: Clock) -> 
         clock=clock,
         signer=keyring.signer(),
         authority=keyring.authority.pem,
+        front_proxy=FrontProxy(
+            keyring.front_proxy_authority.pem, FRONT_PROXY, keyring.front_proxy_certificate, keyring.front_proxy_key
+        ),
         tokens={token: User(name, (MASTERS, AUTHENTICATED)) for token, name in settings.tokens.items()},
         logs=settings.logs,
         plugins=settings.plugins,

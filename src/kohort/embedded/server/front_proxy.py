@@ -1,0 +1,38 @@
+"""How servers behind APIServices know this one: by a certificate of an authority that signs for nobody else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+USER_HEADER: Final = "X-Remote-User"
+UID_HEADER: Final = "X-Remote-Uid"
+GROUP_HEADER: Final = "X-Remote-Group"
+EXTRA_PREFIX: Final = "X-Remote-Extra-"
+
+
+@dataclass(frozen=True, slots=True)
+class FrontProxy:
+    """What this server shows when it asks others on behalf of somebody."""
+
+    authority: bytes
+    name: str
+    """The common name of the certificate."""
+    certificate: Path
+    key: Path
+
+    def told(self) -> dict[str, str]:
+        """What others must know to believe it."""
+        return {
+            "requestheader-allowed-names": _listed((self.name,)),
+            "requestheader-client-ca-file": self.authority.decode(),
+            "requestheader-extra-headers-prefix": _listed((EXTRA_PREFIX,)),
+            "requestheader-group-headers": _listed((GROUP_HEADER,)),
+            "requestheader-username-headers": _listed((USER_HEADER,)),
+        }
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return msgspec.json.encode(texts).decode()

@@ -1,0 +1,107 @@
+"""The visibility API behind the embedded server: by aggregation, to those whom that server's RBAC lets (API-99…104)."""
+
+from typing import Any
+
+import msgspec
+
+from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
+from kohort.embedded.plane import ControlPlane
+from kohort.kube.transport import Request
+from manager.managers import LOCAL, NAMESPACE, a_manager, a_plane, admitted, create, eventually, fetch
+from web.engines import cluster_queue, flavor, local_queue, workload
+
+Object = dict[str, Any]
+ADMIN = User("admin", (MASTERS, AUTHENTICATED))
+ANN = User("ann", (AUTHENTICATED,))
+GROUP = "visibility.kueue.x-k8s.io"
+PENDING = f"/apis/{GROUP}/v1beta2/clusterqueues/q/pendingworkloads"
+RBAC = "rbac.authorization.k8s.io"
+WAIT = 10.0
+
+
+async def ask(plane: ControlPlane, user: User, path: str, body: Object | None = None) -> tuple[int, Object]:
+    """Status and body of an answer; a body creates."""
+    data = b"" if body is None else msgspec.json.encode(body)
+    request = Request("POST" if data else "GET", path, (), {"Content-Type": "application/json"}, data)
+    response = await plane.server.core.transport(user).send(request, WAIT)
+    return response.status, msgspec.json.decode(await response.read())
+
+
+def service() -> Object:
+    metadata = {"namespace": NAMESPACE, "name": "kueue-visibility-server"}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": [{"port": 443}]}}
+
+
+def endpoints(port: int) -> Object:
+    """What stands behind the service: a port of this machine."""
+    labels = {"kubernetes.io/service-name": "kueue-visibility-server"}
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"namespace": NAMESPACE, "name": "visibility", "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [LOCAL]}],
+        "ports": [{"port": port}],
+    }
+
+
+def api_service() -> Object:
+    spec = {"group": GROUP, "version": "v1beta2", "groupPriorityMinimum": 100, "versionPriority": 100}
+    behind = {"namespace": NAMESPACE, "name": "kueue-visibility-server"}
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"v1beta2.{GROUP}"},
+        "spec": {**spec, "service": behind, "insecureSkipTLSVerify": True},
+    }
+
+
+async def register(plane: ControlPlane, port: int) -> None:
+    for path, body in (
+        (f"/api/v1/namespaces/{NAMESPACE}/services", service()),
+        (f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices", endpoints(port)),
+        ("/apis/apiregistration.k8s.io/v1/apiservices", api_service()),
+    ):
+        status, said = await ask(plane, ADMIN, path, body)
+        assert status == 201, said
+
+
+async def let_ann_look(plane: ControlPlane) -> None:
+    rule = {"apiGroups": [GROUP], "resources": ["clusterqueues/pendingworkloads"], "verbs": ["get"]}
+    role = {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": "r"}, "rules": [rule]}
+    binding = {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "b"},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": "r"},
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": "ann"}],
+    }
+    for plural, body in (("clusterroles", role), ("clusterrolebindings", binding)):
+        assert (await ask(plane, ADMIN, f"/apis/{RBAC}/v1/{plural}", body))[0] == 201
+
+
+async def test_who_waits_is_told_to_those_who_may_ask() -> None:
+    """API-99…104: as the user that the embedded server says is asking."""
+    async with a_plane() as plane, a_manager(plane) as manager:
+        await register(plane, manager.addresses["visibility"].port)
+        client = plane.client("user")
+        await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
+        await create(client, workload("a", "lq", 9, "default"))
+        await admitted(client, "a")
+        await create(client, workload("b", "lq", 0, "default"), workload("c", "lq", 5, "default"))
+        _, body = await eventually(
+            lambda: ask(plane, ADMIN, PENDING), lambda found: len(found[1].get("items", ())) == 2
+        )
+        assert [each["metadata"]["name"] for each in body["items"]] == ["c", "b"]
+        assert (await ask(plane, ANN, PENDING))[0] == 403
+        await let_ann_look(plane)
+        assert (await ask(plane, ANN, PENDING))[0] == 200
+
+
+async def test_headers_are_believed_from_the_embedded_server_alone() -> None:
+    """API-104: nobody becomes an administrator by saying so."""
+    async with a_plane() as plane, a_manager(plane) as manager:
+        await register(plane, manager.addresses["visibility"].port)
+        url = f"https://{LOCAL}:{manager.addresses['visibility'].port}{PENDING}"
+        said = {"X-Remote-User": "admin", "X-Remote-Group": MASTERS}
+        assert (await fetch(url, **said))[0] == 401
