@@ -1,6 +1,8 @@
 """Pods on a simulated node: from their coming to their end, as the API sees them."""
 
-from embedded.nodes.worlds import PODS, World, container, pod
+from ipaddress import ip_address, ip_network
+
+from embedded.nodes.worlds import NODES, PODS, World, container, pod
 
 
 async def test_a_pod_runs_for_its_time_and_succeeds(world: World) -> None:
@@ -24,7 +26,9 @@ async def test_the_status_of_a_running_pod_says_what_a_kubelet_says(world: World
     }
     assert status["startTime"] == "2026-01-01T00:00:00Z"
     assert status["hostIP"] == "127.0.0.1"
-    assert status["podIP"] == "10.128.0.1"
+    block = (await world.cluster.get(f"{NODES}/one"))["spec"]["podCIDR"]
+    assert ip_address(status["podIP"]) in ip_network(block)
+    assert status["podIPs"] == [{"ip": status["podIP"]}]
     assert status["qosClass"] == "Burstable"
     (main,) = status["containerStatuses"]
     assert main["state"] == {"running": {"startedAt": "2026-01-01T00:00:00Z"}}

@@ -54,7 +54,7 @@ class NodeAgent:
         self._addresses = addresses or PodAddresses()
         names = tuple(node.name for node in registration.nodes)
         self._names = frozenset(names)
-        self.registrar = Registrar(client, registration)
+        self.registrar = Registrar(client, registration, self._addresses)
         bound = only(names, "spec.nodeName") if len(names) == 1 else Scope(fields="spec.nodeName!=")
         self._informer = Informer(client.of(SeenPods(ours=self._names)), bound)
         self._pods = client.of(Pod.resource)
@@ -159,7 +159,7 @@ class NodeAgent:
         return refusal(pod, requests, node, self._ledger.used(seen.node))
 
     def _start(self, seen: SeenPod, body: dict[str, Json], requests: Mapping[str, int]) -> PodWork:
-        work = self._hand_over(seen, body)
+        work = self._hand_over(seen, body, self._addresses.give(seen.node, _held(body)))
         work.requests, work.is_released = requests, False
         self._ledger.take(seen.node, requests)
         self._watch_deadline(work, seen)
@@ -171,17 +171,17 @@ class NodeAgent:
         if not has_run_out(body):
             seen.let_go()
             return None
-        work = self._hand_over(seen, body)
+        work = self._hand_over(seen, body, _held(body))
         work.is_past = True
         return work
 
-    def _hand_over(self, seen: SeenPod, body: dict[str, Json]) -> PodWork:
+    def _hand_over(self, seen: SeenPod, body: dict[str, Json], address: str) -> PodWork:
         """Give a pod to the runtime."""
         assert seen.shape is not None  # noqa: S101 - the caller has looked
         status: Mapping[str, Any] = body.get("status") or {}
         work = PodWork(seen, seen.shape, status, self._office)
         work.started = seen.started or self._clock.wall()
-        work.pod_ip = str(status.get("podIP") or "") or self._addresses.next()
+        work.pod_ip = address
         work.running = self._runtime.run(body, work)
         seen.let_go()
         self._works[seen.key] = work
@@ -308,6 +308,7 @@ class NodeAgent:
         if not work.is_released:
             work.is_released = True
             self._ledger.give_back(work.node, work.requests)
+            self._addresses.free(work.node, work.pod_ip)
 
     def _tell(self, pod: SeenPod | PodWork, note: Note) -> None:
         about = ObjectReference(
@@ -338,6 +339,11 @@ class NodeAgent:
             why = work.why_waiting(options.container)
             raise bad_request(f'container "{options.container}" in pod "{name}" is waiting to start: {why}')
         return work.running.logs(options)
+
+
+def _held(body: Mapping[str, Any]) -> str:
+    """The address that a pod has already."""
+    return str((body.get("status") or {}).get("podIP") or "")
 
 
 def _is_gone(error: StatusError) -> bool:

@@ -35,9 +35,11 @@ class Site:
     runtime: str = "simulated"
 
 
-def new_node(node: DeclaredNode, site: Site, now: datetime) -> dict[str, Json]:
-    """The node as it is created."""
-    spec: dict[str, Json] = {"taints": [to_json(taint) for taint in node.taints]} if node.taints else {}
+def new_node(node: DeclaredNode, site: Site, now: datetime, block: str = "") -> dict[str, Json]:
+    """The node as it is created, with the block of addresses that its pods get."""
+    spec: dict[str, Json] = block_of(block).get("spec", {})
+    if node.taints:
+        spec["taints"] = [to_json(taint) for taint in node.taints]
     if node.unschedulable:
         spec["unschedulable"] = True
     metadata = {"name": node.name, "labels": _labels(node), "annotations": dict(node.annotations)}
@@ -45,7 +47,12 @@ def new_node(node: DeclaredNode, site: Site, now: datetime) -> dict[str, Json]:
     return {"metadata": metadata, "spec": spec, "status": status}
 
 
-def known_node(node: DeclaredNode, site: Site, seen: SeenNode, now: datetime) -> tuple[Json, Json]:
+def block_of(block: str) -> dict[str, Json]:
+    """The part of a node that says which addresses its pods get; nothing where there is no block."""
+    return {"spec": {"podCIDR": block, "podCIDRs": [block]}} if block else {}
+
+
+def known_node(node: DeclaredNode, site: Site, seen: SeenNode, now: datetime) -> tuple[dict[str, Json], Json]:
     """Patches of metadata and status for a node that is there already: what others have put on it stays."""
     labels = {name: text for name, text in _labels(node).items() if seen.labels.get(name) != text}
     status = _status(node, site)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeVar
 
+from kohort.api.amounts import to_amount
 from kohort.api.core.nodes import Node
-from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.addresses import Blocks, PodAddresses, read_block
+from kohort.embedded.nodes.declared import PODS, DeclaredNode
 from kohort.embedded.nodes.leases import LeasePace, Leases
-from kohort.embedded.nodes.manifests import Site, healthy, known_node, leaving, new_node
+from kohort.embedded.nodes.manifests import Site, block_of, healthy, known_node, leaving, new_node
 from kohort.embedded.nodes.seen_nodes import SeenNode, SeenNodes
 from kohort.kube.client import Client
 from kohort.kube.clock import within
@@ -55,10 +57,13 @@ def only(names: Sequence[str], field_name: str) -> Scope:
 class Registrar:
     """Keeps the nodes of one agent in the API."""
 
-    def __init__(self, client: Client, registration: Registration) -> None:
+    def __init__(self, client: Client, registration: Registration, addresses: PodAddresses) -> None:
         self._client = client
         self._clock = client.clock
         self._registration = registration
+        self._addresses = addresses
+        self._claims: dict[str, str] = {}
+        """Blocks of addresses that nodes are to get, by node."""
         self._declared: Mapping[str, DeclaredNode] = {node.name: node for node in registration.nodes}
         names = tuple(self._declared)
         self._nodes = client.of(Node.resource)
@@ -78,10 +83,37 @@ class Registrar:
         self.site = site
         self._tasks = [asyncio.create_task(self._informer.run())]
         await self._informer.wait_live()
+        if self._addresses.needs_blocks:
+            await self._claim_blocks()
         await _all(self._register, self._declared.values())
         self._informer.subscribe(self._on_change)
         self._controller.start()
         self._tasks.append(asyncio.create_task(self._leases.run()))
+
+    async def _claim_blocks(self) -> None:
+        """A block of addresses for each node; one that it has already stays, whoever gave it."""
+        known = await self._known_blocks()
+        blocks = Blocks((known or {}).values())
+        for name, node in self._declared.items():
+            block = (known or {}).get(name, "")
+            if read_block(block) is not None:
+                self._addresses.settle(name, block)
+                continue
+            picked = blocks.pick(name, to_amount("pods", node.capacity.get("pods", PODS)))
+            self._addresses.settle(name, picked)
+            if known is not None and not block:
+                self._claims[name] = picked
+
+    async def _known_blocks(self) -> dict[str, str] | None:
+        """The blocks of all nodes by name; None for an agent that may not look at the nodes of others."""
+        try:
+            listed = await self._nodes.list()
+        except StatusError as error:
+            if error.code != 403:
+                raise
+            log.info("addresses of pods follow from the names of nodes alone: %s", error)
+            return None
+        return {each["metadata"]["name"]: str((each.get("spec") or {}).get("podCIDR") or "") for each in listed.items}
 
     async def stop(self) -> None:
         """Renew nothing any more, and leave the nodes as was asked for."""
@@ -106,14 +138,15 @@ class Registrar:
         await self._leases.create(seen)
 
     async def _create(self, node: DeclaredNode) -> SeenNode:
-        body = new_node(node, self.site, self._clock.wall())
+        body = new_node(node, self.site, self._clock.wall(), self._claims.get(node.name, ""))
         made = await self._nodes.create(body)
         return SeenNode(self._nodes.kind.identity(made).key, made["metadata"]["uid"], "")
 
     async def _take_over(self, node: DeclaredNode, seen: SeenNode) -> None:
-        metadata, status = known_node(node, self.site, seen, self._clock.wall())
-        if metadata:
-            await self._nodes.patch(seen.key, StrategicPatch(metadata))
+        rest, status = known_node(node, self.site, seen, self._clock.wall())
+        rest |= block_of(self._claims.get(node.name, ""))
+        if rest:
+            await self._nodes.patch(seen.key, StrategicPatch(rest))
         await self._nodes.patch(seen.key, StrategicPatch(status), subresource="status")
 
     def _on_change(self, _: SeenNode | None, new: SeenNode | None) -> None:

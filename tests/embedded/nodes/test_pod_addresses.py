@@ -1,0 +1,134 @@
+"""Addresses of pods: no two pods have the same, whichever agent they are with."""
+
+from ipaddress import ip_address, ip_network
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedded.nodes.worlds import NODES, World, node, pod, running_agent
+from embedded.server.clusters import ADMIN, Cluster, running_cluster
+from kohort.embedded.nodes.addresses import Blocks, HostAddress, PodAddresses
+from kohort.embedded.nodes.agent import NodeAgent
+from kohort.embedded.nodes.manifests import Site
+from kohort.embedded.nodes.registration import Registration
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.kube.errors import StatusError
+from kohort.kube.transport import Request, Response, Transport
+
+
+class Listless:
+    """A way to the server for somebody who may look at his own node only, as a kubelet."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+
+    async def send(self, request: Request, timeout: float) -> Response:
+        if request.path == NODES and request.method == "GET" and not dict(request.query).get("fieldSelector"):
+            raise StatusError(403, "Forbidden", "nodes is forbidden")
+        return await self._inner.send(request, timeout)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+names = st.text("abc-0123456789", min_size=1, max_size=8)
+sizes = st.integers(1, 5000)
+
+
+@given(st.lists(st.tuples(names, sizes), max_size=12))
+def test_blocks_have_room_and_never_overlap(wishes: list[tuple[str, int]]) -> None:
+    blocks = Blocks([])
+    picked = [ip_network(blocks.pick(*wish)) for wish in wishes]
+    assert all(block.num_addresses >= pods + 2 for block, (_, pods) in zip(picked, wishes, strict=True))
+    assert not any(one.overlaps(other) for one, other in combinations(picked, 2))
+
+
+@given(names, sizes, sizes)
+def test_a_block_that_another_node_has_is_not_picked(name: str, first: int, second: int) -> None:
+    taken = Blocks([]).pick(name, first)
+    blocks = Blocks([taken, "fd00::/64", "192.168.0.0/24", "10.0.0.0/16", "nonsense"])
+    assert not ip_network(blocks.pick(name, second)).overlaps(ip_network(taken))
+
+
+def test_when_all_blocks_are_taken_nodes_share() -> None:
+    assert Blocks(["10.128.0.0/9"]).pick("one", 110) == Blocks([]).pick("one", 110)
+
+
+@given(st.lists(st.booleans(), max_size=200))
+def test_no_two_pods_have_the_same_address_at_a_time(steps: list[bool]) -> None:
+    addresses = PodAddresses()
+    addresses.settle("one", "10.128.0.0/26")
+    held = [addresses.give("one", "10.128.0.2")]
+    for comes in steps:
+        if comes and len(held) < 62:
+            held.append(addresses.give("one", ""))
+        elif held:
+            addresses.free("one", held.pop(0))
+        assert len(set(held)) == len(held)
+        assert all(address not in ("10.128.0.0", "10.128.0.63") for address in held)
+
+
+def test_more_pods_than_addresses_share_them() -> None:
+    addresses = PodAddresses()
+    addresses.settle("one", "10.128.0.0/30")
+    assert [addresses.give("one", "") for _ in range(3)] == ["10.128.0.1", "10.128.0.2", "10.128.0.1"]
+
+
+async def address(world: World, name: str) -> str:
+    return str((await world.status(name))["podIP"])
+
+
+async def block(cluster: Cluster, name: str) -> str:
+    return str((await cluster.get(f"{NODES}/{name}"))["spec"]["podCIDR"])
+
+
+async def test_two_agents_give_different_addresses() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster, node("one")) as first, running_agent(cluster, node("two")) as second:
+            await first.run(pod("a", "one"))
+            await second.run(pod("b", "two"))
+            found = {await address(first, "a"), await address(first, "b")}
+        blocks = [ip_network(await block(cluster, name)) for name in ("one", "two")]
+    assert len(found) == 2
+    assert not blocks[0].overlaps(blocks[1])
+
+
+async def test_an_agent_that_comes_after_another_gives_no_address_that_a_pod_has() -> None:
+    async with running_cluster() as cluster:
+        async with running_agent(cluster) as first:
+            await first.run(pod("a"))
+            before = await block(cluster, "one")
+        async with running_agent(cluster) as second:
+            await second.after(0)
+            await second.run(pod("b"))
+            assert await address(second, "a") != await address(second, "b")
+        assert await block(cluster, "one") == before
+
+
+async def test_a_node_that_has_no_block_yet_gets_one() -> None:
+    async with running_cluster() as cluster:
+        await cluster.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}})
+        async with running_agent(cluster) as world:
+            await world.run(pod("a"))
+            assert ip_address(await address(world, "a")) in ip_network(await block(cluster, "one"))
+
+
+async def test_an_agent_that_may_not_see_other_nodes_goes_by_names_and_writes_no_block() -> None:
+    async with running_cluster() as cluster:
+        transport = Listless(cluster.core.transport(ADMIN))
+        async with running_agent(cluster, transport=transport) as world:
+            await world.run(pod("a"))
+            assert ip_address(await address(world, "a")) in ip_network(Blocks([]).pick("one", 10))
+            assert "podCIDR" not in (await cluster.get(f"{NODES}/one"))["spec"]
+
+
+async def test_pods_of_the_host_have_its_address_and_their_node_no_block() -> None:
+    async with running_cluster() as cluster, running_agent(cluster, node("other")) as world:
+        runtime = SimulatedRuntime(cluster.clock)
+        agent = NodeAgent(world.client, Registration((node("one"),)), runtime, HostAddress("127.0.0.9"))
+        await agent.start(Site())
+        await world.run(pod("a"))
+        assert await address(world, "a") == "127.0.0.9"
+        assert "podCIDR" not in (await cluster.get(f"{NODES}/one"))["spec"]
+        await agent.stop()
