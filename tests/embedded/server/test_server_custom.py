@@ -93,6 +93,13 @@ async def test_what_the_stored_version_does_not_know_is_not_stored(cluster: Clus
     assert (await cluster.get(f"{WIDGETS}/w"))["spec"] == {"size": 1}
 
 
+async def test_the_stored_version_adds_its_defaults(cluster: Cluster) -> None:
+    await cluster.create(widget_definition(without_color("v1", storage=False), version("v2")))
+    assert (await cluster.create(widget("w")))["spec"] == {"size": 1}
+    newer = await cluster.get("/apis/example.com/v2/namespaces/default/widgets/w")
+    assert newer["spec"] == {"size": 1, "color": "red"}
+
+
 async def test_a_rehearsal_shows_what_would_come_back_from_the_store(cluster: Cluster) -> None:
     await cluster.create(widget_definition(version("v1", storage=False), without_color("v2", storage=True)))
     assert (await cluster.create(widget("w"), dryRun="All"))["spec"] == {"size": 1}
@@ -103,12 +110,14 @@ async def test_a_rehearsal_shows_what_would_come_back_from_the_store(cluster: Cl
 
 async def test_a_write_through_a_version_that_knows_less_changes_nothing_that_it_sees(cluster: Cluster) -> None:
     await cluster.create(widget_definition(without_color("v1", storage=False), version("v2")))
-    made = await cluster.create(widget("w", api_version="example.com/v2"))
+    blue = widget("w", api_version="example.com/v2")
+    blue["spec"]["color"] = "blue"
+    made = await cluster.create(blue)
     seen = await cluster.get(f"{WIDGETS}/w")
     assert seen["spec"] == {"size": 1}
     again = (await cluster.update(seen)).body
     assert again["metadata"]["generation"] == made["metadata"]["generation"] == 1
-    assert cluster.core.store.list("widgets.example.com").entries[0].object["spec"] == {"size": 1}
+    assert cluster.core.store.list("widgets.example.com").entries[0].object["spec"] == {"size": 1, "color": "red"}
     assert (await cluster.update(again)).body["metadata"]["resourceVersion"] == again["metadata"]["resourceVersion"]
 
 

@@ -210,4 +210,47 @@ _OWN = Chapter(
     ),
 )
 
-CHAPTERS = (_KOHORT, _OWN)
+_SIZES = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: sizes.wire.example.com}
+spec:
+  group: wire.example.com
+  scope: Namespaced
+  names: {plural: sizes, singular: size, kind: Size}
+  versions:
+  - name: v1
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {
+      wide: {type: integer}, colour: {type: string, default: red}}}}}}
+  - name: v2
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {
+      wide: {type: integer}, high: {type: integer, default: 1}}}}}}
+"""
+_SIZE = "{apiVersion: wire.example.com/v1, kind: Size, metadata: {name: s}, spec: {wide: 1, colour: blue}}"
+_OLD, _NEW = "sizes.v1.wire.example.com", "sizes.v2.wire.example.com"
+
+_VERSIONS = Chapter(
+    "versions",
+    (
+        Step("create -f -", _SIZES),
+        Step("wait --for=condition=Established crd/sizes.wire.example.com --timeout=30s", patience=10),
+        Step(f"get {_OLD}", patience=20),
+        Step(f"get {_NEW}", patience=20),
+        Step("create -f - --dry-run=server -o yaml", _SIZE),
+        Step("create -f - -o yaml", _SIZE),
+        Step(f"get {_OLD} s -o yaml"),
+        Step(f"get {_NEW} s -o yaml"),
+        Step(f"""patch {_NEW} s --type=merge -p '{{"spec": {{"high": 3}}}}' -o yaml"""),
+        Step(f"""patch {_OLD} s --type=merge --dry-run=server -p '{{"spec": {{"colour": "red"}}}}' -o yaml"""),
+        Step(f"get {_OLD} s -o yaml", saves="seen"),
+        Step("replace -f - -o yaml", "<<seen>>"),
+        Step(f"get {_NEW} s -o yaml"),
+        Step("delete crd sizes.wire.example.com"),
+    ),
+)
+
+CHAPTERS = (_KOHORT, _OWN, _VERSIONS)

@@ -5,7 +5,7 @@ from kohort.embedded.crds.defaults import default_crd
 from kohort.embedded.crds.definitions import validate_crd
 from kohort.embedded.crds.establishing import establish, is_established
 from kohort.embedded.crds.objects import Prepared, Shaped, Verdict, prepare, shape, validate, validate_status
-from kohort.embedded.crds.pruning import prune
+from kohort.embedded.crds.pruning import prune, prune_and_default
 from kohort.embedded.crds.resources import resources_of
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "is_established",
     "prepare",
     "prune",
+    "prune_and_default",
     "resources_of",
     "shape",
     "validate",

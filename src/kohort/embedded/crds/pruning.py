@@ -1,9 +1,9 @@
-"""Custom objects after a conversion: what the schema of their new version does not know is dropped, and nothing added.
+"""Custom objects after a conversion: what the schema of their new version does not know is dropped.
 
-A converted object is as good as one that was read, and defaults belong to the version in which somebody wrote.
+Defaults are those of the version in which somebody wrote, and of the stored one: others add nothing to what they show.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -17,12 +17,21 @@ Object = Mapping[str, Any]
 
 def prune(crd: Object, obj: Object) -> dict[str, Json]:
     """The object without what its version of the definition does not know."""
+    return _shaped(crd, obj, _pruning)
+
+
+def prune_and_default(crd: Object, obj: Object) -> dict[str, Json]:
+    """The same, with the defaults of its version."""
+    return _shaped(crd, obj, _shaping)
+
+
+def _shaped(crd: Object, obj: Object, compiled: Callable[["_Entry"], Shape]) -> dict[str, Json]:
     name = str(obj["apiVersion"]).rpartition("/")[2]
     entry = next((each for each in crd["spec"]["versions"] if each["name"] == name), None)
     if entry is None:
         return dict(obj)
-    pruned: dict[str, Json] = _pruning(_Entry(entry))(dict(obj), START, [])
-    return pruned
+    made: dict[str, Json] = compiled(_Entry(entry))(dict(obj), START, [])
+    return made
 
 
 class _Entry:
@@ -42,8 +51,19 @@ class _Entry:
 
 @lru_cache(maxsize=512)
 def _pruning(entry: _Entry) -> Shape:
+    schema = _schema(entry)
+    return shape_of(_without_defaults(schema)) if schema else kept
+
+
+@lru_cache(maxsize=512)
+def _shaping(entry: _Entry) -> Shape:
+    schema = _schema(entry)
+    return shape_of(schema) if schema else kept
+
+
+def _schema(entry: _Entry) -> Object:
     schema = (entry.version.get("schema") or {}).get("openAPIV3Schema")
-    return shape_of(_without_defaults(with_heads(schema))) if schema else kept
+    return with_heads(schema) if schema else {}
 
 
 def _without_defaults(schema: Object) -> dict[str, Any]:

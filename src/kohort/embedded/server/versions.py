@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from kohort.api.codec import Json
-from kohort.embedded.crds import prune
+from kohort.embedded.crds import prune, prune_and_default
 from kohort.embedded.kinds.events import from_stored, to_stored
 from kohort.embedded.resources import Resource
 
@@ -118,15 +118,14 @@ class Versions:
         if not resource.storage_version:
             return found
         version = f"{resource.group}/{resource.storage_version}"
-        return self._pruned(resource, await self._to(resource, [found], version))[0]
+        (converted,) = await self._to(resource, [found], version)
+        definition = self._definition(resource.key)
+        return converted if definition is None else prune_and_default(definition, converted)
 
     async def _read(self, resource: Resource, objects: Sequence[Object]) -> list[Object]:
-        return self._pruned(resource, await self.converted(resource, objects))
-
-    def _pruned(self, resource: Resource, objects: list[Object]) -> list[Object]:
-        """Nothing gets into the store, or out of it, that its version does not know."""
+        converted = await self.converted(resource, objects)
         definition = self._definition(resource.key)
-        return objects if definition is None else [prune(definition, each) for each in objects]
+        return converted if definition is None else [prune(definition, each) for each in converted]
 
     async def _to(self, resource: Resource, objects: Sequence[Object], api_version: str) -> list[Object]:
         if resource.stored_as:
