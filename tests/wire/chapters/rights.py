@@ -114,4 +114,15 @@ _REVIEWS = Chapter(
     ),
 )
 
-CHAPTERS = (_TOKENS, _REVIEWS)
+_TRUST = Chapter(
+    "trust",
+    (
+        Step("get configmap extension-apiserver-authentication -n kube-system -o yaml"),
+        Step("get role extension-apiserver-authentication-reader -n kube-system -o yaml"),
+        Step("get rolebinding system::extension-apiserver-authentication-reader -n kube-system -o yaml"),
+        Step("delete configmap extension-apiserver-authentication -n kube-system"),
+        Step("get configmap extension-apiserver-authentication -n kube-system", patience=20),
+    ),
+)
+
+CHAPTERS = (_TOKENS, _REVIEWS, _TRUST)
