@@ -22,7 +22,6 @@ from kohort.kube.client import Client
 from kohort.kube.config import Access, Choice, find_access
 from kohort.kube.errors import KubeError
 from kohort.kube.http import HttpTransport
-from kohort.kube.loops import loop_factory
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks
 from kohort.manager.logs import LogFormat, set_up_logs
@@ -163,8 +162,7 @@ def manager(
     give_memory_back()
     try:
         wish = Wish(find_access(Choice(kubeconfig, context)), settings, options)
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_run(wish))
+        asyncio.run(_run(wish))
     except KubeError as error:
         raise ApiError(str(error)) from None
 

@@ -32,7 +32,6 @@ from kohort.embedded.server.server import ApiServer
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
 from kohort.kube.errors import KubeError
-from kohort.kube.loops import loop_factory
 
 EXAMPLES = """\b
 Examples:
@@ -158,8 +157,7 @@ def up(
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
     give_memory_back()
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_run(wish))
+        asyncio.run(_run(wish))
     except (CertificateFileError, KubeError, RuntimeSetupError, StoreError) as error:
         raise ApiError(str(error)) from None
 

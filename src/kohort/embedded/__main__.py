@@ -15,7 +15,6 @@ from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
 from kohort.kube.client import Client
-from kohort.kube.loops import loop_factory
 
 CONTROLLERS = User("system:kube-controller-manager", (MASTERS, AUTHENTICATED))
 
@@ -56,8 +55,7 @@ def main(arguments: list[str]) -> int:
     settings = _settings(arguments)
     give_memory_back()
     try:
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(serve(settings))
+        asyncio.run(serve(settings))
     except (ApiError, CertificateFileError, StoreError) as error:
         problem = str(error)
     except OSError as error:
