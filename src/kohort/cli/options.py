@@ -1,0 +1,195 @@
+"""What commands that talk to a cluster have in common: their options, their way to the server, their one-line errors.
+
+A command gets one value for each family of options, and no more imported than it uses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kohort.api.errors import ApiError
+from kohort.terminal.screen import Screen, screen_of
+from kohort.terminal.style import PLAIN
+
+if TYPE_CHECKING:
+    from kohort.api.codec import Json
+    from kohort.kube.client import Client
+    from kohort.kube.config import Access
+    from kohort.kube.errors import KubeError, StatusError
+
+R = TypeVar("R")
+Command = Callable[..., R]
+
+KUEUE_GROUP = "kueue.x-k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster and namespace the command line asks for."""
+
+    kubeconfig: Path | None = None
+    context: str = ""
+    namespace: str = ""
+
+    def access(self) -> Access:
+        """The way there, with the namespace to use; raises an ApiError that says what to do."""
+        from kohort.kube.config import Choice, find_access
+        from kohort.kube.errors import ConfigError
+
+        try:
+            found = find_access(Choice(self.kubeconfig, self.context))
+        except ConfigError as error:
+            hint = "; or start a cluster on this machine with `kohort up`" if "no kubeconfig" in str(error) else ""
+            raise ApiError(f"{error}{hint}") from None
+        return replace(found, namespace=self.namespace) if self.namespace else found
+
+
+def _no_color(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
+    if value:
+        context.color = False
+
+
+def cluster_options(command: Command[R]) -> Command[R]:
+    """--kubeconfig, --context, -n and --no-color, as the parameter `where`."""
+
+    @wraps(command)
+    def called(*args: Any, kubeconfig: Path | None, context: str, namespace: str, **rest: Any) -> R:
+        return command(*args, where=Where(kubeconfig, context, namespace), **rest)
+
+    options = (
+        click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace; the context's by default."),
+        click.option(
+            "--kubeconfig", type=click.Path(path_type=Path), metavar="FILE", help="Which API server; as for kubectl."
+        ),
+        click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+        click.option("--no-color", is_flag=True, expose_value=False, callback=_no_color, help="No colours."),
+    )
+    decorated: Command[R] = called
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated
+
+
+def all_namespaces_option(command: Command[R]) -> Command[R]:
+    """-A, as the parameter `all_namespaces`."""
+    return click.option("-A", "--all-namespaces", is_flag=True, help="Every namespace.")(command)
+
+
+def watch_option(command: Command[R]) -> Command[R]:
+    """-w, as the parameter `watch`."""
+    return click.option("-w", "--watch", is_flag=True, help="Show changes as they happen, until Ctrl-C.")(command)
+
+
+class Output(StrEnum):
+    """A form of output other than the usual one."""
+
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+DATA = (Output.JSON, Output.YAML)
+
+
+def output_option(*forms: Output) -> Callable[[Command[R]], Command[R]]:
+    """-o with these forms, as the parameter `output`, which is an Output or None."""
+
+    def chosen(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Output | None:
+        return None if value is None else Output(value)
+
+    return click.option(
+        "-o", "--output", type=click.Choice([each.value for each in forms]), callback=chosen, help="Another form."
+    )
+
+
+def data_text(value: Json, output: Output) -> str:
+    """A value for machines: JSON or YAML, keys in the order given."""
+    if output is Output.JSON:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    from kohort.cli.crds import to_yaml
+
+    return to_yaml([value]).removeprefix("---\n").rstrip("\n")
+
+
+def screen() -> Screen:
+    """Where standard output goes, as the environment and --no-color say."""
+    found = screen_of(sys.stdout, os.environ)
+    context = click.get_current_context(silent=True)
+    return replace(found, style=PLAIN) if context is not None and context.color is False else found
+
+
+def running(work: Coroutine[Any, Any, R]) -> R:
+    """Run a command's work to its end."""
+    import asyncio
+
+    return asyncio.run(work)
+
+
+@asynccontextmanager
+async def connected(access: Access) -> AsyncIterator[Client]:
+    """A client of that server; what goes wrong with it becomes an ApiError of one line."""
+    from kohort.kube.client import Client
+    from kohort.kube.http import HttpTransport
+    from kohort.kube.retries import RetryPolicy
+
+    client = Client(HttpTransport(access), retries=RetryPolicy(attempts=2))
+    try:
+        with told(access):
+            yield client
+    finally:
+        await client.close()
+
+
+@contextmanager
+def told(access: Access) -> Iterator[None]:
+    """Failures of the server as one line with the remedy."""
+    from kohort.kube.errors import KubeError
+
+    try:
+        yield
+    except KubeError as error:
+        raise ApiError(_line(error, access)) from None
+
+
+def _line(error: KubeError, access: Access) -> str:
+    from kohort.kube.errors import ConfigError, StatusError, UnreachableError
+
+    if isinstance(error, StatusError):
+        return _refusal(error, access)
+    if isinstance(error, ConfigError):
+        return str(error)
+    origin = f" ({access.origin})" if access.origin and isinstance(error, UnreachableError) else ""
+    return f"{error}{origin}"
+
+
+def _refusal(error: StatusError, access: Access) -> str:
+    if error.code == 401:
+        return f"{access.server} does not know you: check the credentials of {access.origin}"
+    if is_not_installed(error):
+        return not_installed(access)
+    if error.code == 403:
+        return f"{access.server} does not let you: {error}"
+    return f"{access.server}: {error}"
+
+
+def is_not_installed(error: StatusError) -> bool:
+    """Whether the server does not know Kueue's kinds: a 404 that is about no object."""
+    return error.is_not_found and not error.details.get("name")
+
+
+def not_installed(access: Access) -> str:
+    """What to say of a cluster without Kueue's kinds."""
+    remedy = "`kohort install | kubectl apply --server-side -f -` there, or `kohort up` for a cluster on this machine"
+    return f"Kohort is not installed on {access.server}: {remedy}"

@@ -1,0 +1,49 @@
+"""Signs beyond letters, each with a stand-in of ASCII for terminals that know no other."""
+
+from dataclasses import dataclass
+from typing import TextIO
+
+
+@dataclass(frozen=True, slots=True)
+class Glyphs:
+    """One set of signs."""
+
+    full: str
+    half: str
+    empty: str
+    mark: str
+    ellipsis: str
+    tick: str
+    cross: str
+    dot: str
+    arrow: str
+    minus: str
+    branch: str
+    last: str
+    trunk: str
+
+    def plain(self, text: str) -> str:
+        """The text with nothing in it that these signs' encoding lacks."""
+        return text if self is UNICODE else "".join(map(_plain, text))
+
+
+UNICODE = Glyphs("█", "▓", "░", "│", "…", "✓", "✗", "·", "→", "−", "├─ ", "└─ ", "│  ")
+ASCII = Glyphs("#", "+", ".", "|", "...", "ok", "no", "-", "->", "-", "|- ", "`- ", "|  ")
+
+_STAND_INS = {
+    getattr(UNICODE, name).strip(): getattr(ASCII, name).strip()
+    for name in ("ellipsis", "tick", "cross", "dot", "arrow", "minus", "full", "half", "empty", "mark")
+}
+
+
+def _plain(character: str) -> str:
+    return character if character.isascii() else _STAND_INS.get(character, "?")
+
+
+def glyphs_of(stream: TextIO) -> Glyphs:
+    """All signs where the stream can carry them."""
+    try:
+        (UNICODE.full + UNICODE.tick + UNICODE.branch).encode(getattr(stream, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return UNICODE

@@ -1,0 +1,35 @@
+"""What is known of the place that output goes to: its width, its colours, its signs."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TextIO
+
+from kohort.terminal.glyphs import ASCII, Glyphs, glyphs_of
+from kohort.terminal.style import PLAIN, Style, is_terminal, style_of
+
+UNKNOWN_SIZE = (80, 24)
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A place for output."""
+
+    width: int | None = None
+    """Columns; None where lines may have any length, as in a file."""
+    height: int | None = None
+    style: Style = PLAIN
+    glyphs: Glyphs = ASCII
+
+    def width_or(self, usual: int) -> int:
+        """The width, for what needs one."""
+        return usual if self.width is None else self.width
+
+
+def screen_of(stream: TextIO, environment: Mapping[str, str]) -> Screen:
+    """The screen behind a stream, as it is now."""
+    style, glyphs = style_of(stream, environment), glyphs_of(stream)
+    if not is_terminal(stream):
+        return Screen(None, None, style, glyphs)
+    size = shutil.get_terminal_size(UNKNOWN_SIZE)
+    return Screen(size.columns, size.lines, style, glyphs)

@@ -1,0 +1,19 @@
+"""A mistyped name leads to the one that was meant."""
+
+from kohort.terminal.nearest import instead, nearest
+
+
+def test_the_name_that_was_meant_is_found() -> None:
+    assert nearest("team-a-quue", ["team-a-queue", "team-b", "default"]) == "team-a-queue"
+    assert nearest("Default", ["default"]) == "default"
+
+
+def test_nothing_is_guessed_from_nothing_alike() -> None:
+    assert nearest("zzz", ["team-a"]) == ""
+
+
+def test_what_to_say_instead() -> None:
+    assert instead("deafult", ["default"]) == "did you mean default?"
+    assert instead("zzz", ["b", "a"]) == "there is a, b"
+    assert instead("zzz", []) == "there is none"
+    assert instead("zzz", [f"q{i}" for i in range(10)]).endswith("q7 and 2 more")
