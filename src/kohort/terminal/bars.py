@@ -41,7 +41,7 @@ def widths(amounts: Sequence[float], scale: float, width: int) -> list[int]:
     """How many of `width` cells each amount takes: rounded at its end, at least one for anything, never beyond."""
     if scale <= 0 or width <= 0:
         return [0] * len(amounts)
-    ends = [min(width, round(end * width / scale)) for end in accumulate(max(amount, 0) for amount in amounts)]
+    ends = [round(min(end / scale, 1.0) * width) for end in accumulate(max(amount, 0) for amount in amounts)]
     cells = [end - start for start, end in zip([0, *ends], ends, strict=False)]
     for index, amount in enumerate(amounts):
         if amount > 0 and not cells[index]:
