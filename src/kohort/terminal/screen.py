@@ -1,5 +1,6 @@
 """What is known of the place that output goes to: its width, its colours, its signs."""
 
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,5 +32,15 @@ def screen_of(stream: TextIO, environment: Mapping[str, str]) -> Screen:
     style, glyphs = style_of(stream, environment), glyphs_of(stream)
     if not is_terminal(stream):
         return Screen(None, None, style, glyphs)
-    size = shutil.get_terminal_size(UNKNOWN_SIZE)
-    return Screen(size.columns, size.lines, style, glyphs)
+    width, height = _size(stream)
+    return Screen(width, height, style, glyphs)
+
+
+def _size(stream: TextIO) -> tuple[int, int]:
+    """What the terminal itself says, which follows it; else the environment, else what is usual."""
+    try:
+        size = os.get_terminal_size(stream.fileno())
+    except (OSError, ValueError):
+        size = os.terminal_size((0, 0))
+    usual = shutil.get_terminal_size(UNKNOWN_SIZE)
+    return size.columns or usual.columns, size.lines or usual.lines

@@ -1,0 +1,130 @@
+"""A live view draws what is new, follows the terminal, ends by a key, and leaves the terminal as it was."""
+
+import asyncio
+import fcntl
+import io
+import os
+import pty
+import signal
+import struct
+import termios
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from kohort.terminal.live import Live, Place, fitting, live
+from kohort.terminal.screen import Screen
+
+ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
+
+
+@dataclass
+class Terminal:
+    """A terminal of which the test holds the far end."""
+
+    far: int
+    place: Place
+
+    def resize(self, columns: int, lines: int) -> None:
+        fcntl.ioctl(self.far, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def press(self, keys: bytes) -> None:
+        os.write(self.far, keys)
+
+    def modes(self) -> list[object]:
+        return termios.tcgetattr(self.place.keys)
+
+    async def shown(self, text: str) -> str:
+        """All that was drawn until this text came."""
+        seen = ""
+        async with asyncio.timeout(5):
+            while text not in seen:
+                seen += (await asyncio.to_thread(os.read, self.far, 65536)).decode()
+        return seen
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    far, near = pty.openpty()
+    with (
+        open(near, "r+b", buffering=0) as both,
+        io.TextIOWrapper(both, encoding="utf-8", write_through=True) as stream,
+    ):
+        made = Terminal(far, Place(stream, stream, {"TERM": "xterm"}, pause=0.0))
+        made.resize(40, 10)
+        yield made
+    os.close(far)
+
+
+def of_size(screen: Screen) -> list[str]:
+    return [f"{screen.width} by {screen.height}"]
+
+
+async def test_a_picture_is_drawn_on_the_alternate_screen_and_the_terminal_restored(terminal: Terminal) -> None:
+    before = terminal.modes()
+    async with live(asyncio.Event(), terminal.place) as view:
+        view.show(of_size)
+        assert ENTER in await terminal.shown("40 by 10")
+        assert terminal.modes() != before
+    await terminal.shown(LEAVE)
+    assert terminal.modes() == before
+
+
+async def test_the_terminal_is_restored_after_a_failure_too(terminal: Terminal) -> None:
+    before = terminal.modes()
+    with pytest.raises(ZeroDivisionError):
+        async with live(asyncio.Event(), terminal.place):
+            raise ZeroDivisionError
+    await terminal.shown(LEAVE)
+    assert terminal.modes() == before
+
+
+async def test_a_resized_terminal_gets_a_picture_of_its_size(terminal: Terminal) -> None:
+    async with live(asyncio.Event(), terminal.place) as view:
+        view.show(of_size)
+        await terminal.shown("40 by 10")
+        terminal.resize(60, 20)
+        os.kill(os.getpid(), signal.SIGWINCH)
+        await terminal.shown("60 by 20")
+
+
+async def test_q_ends_the_view(terminal: Terminal) -> None:
+    ended = asyncio.Event()
+    async with live(ended, terminal.place):
+        terminal.press(b"xq")
+        async with asyncio.timeout(5):
+            await ended.wait()
+
+
+async def test_other_keys_do_not(terminal: Terminal) -> None:
+    ended = asyncio.Event()
+    async with live(ended, terminal.place) as view:
+        terminal.press(b"x")
+        view.show(of_size)
+        await terminal.shown("40 by 10")
+        assert not ended.is_set()
+
+
+async def test_pictures_that_follow_each_other_fast_are_drawn_once(terminal: Terminal) -> None:
+    async with live(asyncio.Event(), terminal.place) as view:
+        for number in range(5):
+            view.show(lambda _screen, number=number: [f"picture {number}"])  # type: ignore[misc]
+        assert "picture 3" not in await terminal.shown("picture 4")
+
+
+def appended(view: Live, *pictures: list[str]) -> None:
+    for picture in pictures:
+        view.show(lambda _screen, lines=picture: lines)  # type: ignore[misc]
+
+
+async def test_in_a_file_only_new_lines_are_added() -> None:
+    out = io.StringIO()
+    async with live(asyncio.Event(), Place(out, io.StringIO(), {})) as view:
+        appended(view, ["NAME", "a 1"], ["NAME", "a 1", "b 1"], ["NAME", "a 2", "b 1"])
+    assert out.getvalue() == "NAME\na 1\nb 1\na 2\n"
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    assert fitting(["a", "b", "c", "d"], Screen(80, 3)) == ["a", "b", "... 2 more lines"]
+    assert fitting(["a", "b", "c"], Screen(80, 3)) == ["a", "b", "c"]
