@@ -1,0 +1,203 @@
+"""Who runs a cluster, or ran it last.
+
+A lock that the kernel takes back, however the process ends, says whether it runs: no process id can be mistaken for
+another's after a crash or a reboot. The record beside it only says what is to be said about the run.
+"""
+
+import fcntl
+import os
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from shlex import quote
+from typing import Final
+
+import msgspec
+
+from kohort import __version__
+from kohort.api.errors import ApiError
+from kohort.embedded.auth.files import write_private
+from kohort.local.places import DEFAULT_NAME, Place, known_places, place_of
+
+_OWNER_ONLY: Final = 0o600
+_GLANCE_SECONDS: Final = 0.5
+"""For so long a lock may be held by somebody who only looks whether it is."""
+_PAUSE_SECONDS: Final = 0.02
+
+
+class State(StrEnum):
+    """How a cluster fares."""
+
+    STARTING = "Starting"
+    RUNNING = "Running"
+    STOPPED = "Stopped"
+    CRASHED = "Crashed"
+    """Its process is gone without having said goodbye: killed, or the machine went down."""
+    UNUSED = "Unused"
+
+
+class Pods(StrEnum):
+    """What becomes of running pods when the cluster stops."""
+
+    LEFT = "left"
+    ENDED = "ended"
+    SIMULATED = "simulated"
+    """There is nothing to run on: their time goes by whether anybody looks or not."""
+
+
+class Ended(msgspec.Struct, frozen=True, rename="camel"):
+    """A run that ended as it was asked to."""
+
+    at: datetime
+    running_pods: int = 0
+    """How many pods ran then."""
+
+
+class Run(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+    """One run of a cluster."""
+
+    pid: int
+    since: datetime
+    context: str = ""
+    url: str = ""
+    """Empty until it answers."""
+    kubeconfig: str = ""
+    nodes: int = 0
+    runtime: str = ""
+    pods: Pods = Pods.LEFT
+    queues: bool = True
+    """Whether the manager runs in it."""
+    version: str = __version__
+    ended: Ended | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a cluster fares, and its last run as far as it is known."""
+
+    state: State
+    run: Run | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a process has it."""
+        return self.state in (State.STARTING, State.RUNNING)
+
+
+class RunsAlreadyError(ApiError):
+    """Somebody else has the cluster."""
+
+
+class Claim:
+    """The right to run a cluster, from `take` to `release` or to the end of the process."""
+
+    def __init__(self, place: Place, descriptor: int) -> None:
+        self.place = place
+        self._descriptor = descriptor
+
+    @classmethod
+    def take(cls, place: Place) -> "Claim":
+        """Have the cluster for this process; raises RunsAlreadyError with who has it, or a line about the folder."""
+        try:
+            place.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
+        except OSError as error:
+            raise ApiError(
+                f"{place.folder}: can't keep a cluster there ({error.strerror}): "
+                "allow it, or choose another folder with --data or KOHORT_DATA"
+            ) from None
+        if not _locked(descriptor):
+            os.close(descriptor)
+            raise RunsAlreadyError(_who(place, last_run(place)))
+        claim = cls(place, descriptor)
+        claim.write(Run(pid=os.getpid(), since=now(), context=place.context))
+        return claim
+
+    def write(self, run: Run) -> None:
+        """Say what there is to say about the run."""
+        write_private(self.place.record, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
+
+    def release(self) -> None:
+        """Let somebody else have it; the lock's file stays, so that two never lock different files."""
+        os.close(self._descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    """Lock it, unless somebody holds it for longer than a glance takes."""
+    deadline = time.monotonic() + _GLANCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return True
+
+
+def _who(place: Place, run: Run | None) -> str:
+    remedy = f"`{stop_command(place)}` stops it"
+    if run is None or run.ended is not None:
+        return f"cluster {place.name} is being started by another process: {remedy}"
+    where = f" at {run.url}" if run.url else ", still starting"
+    since = run.since.astimezone().isoformat(sep=" ", timespec="seconds")
+    return f"cluster {place.name} runs already{where}, process {run.pid}, since {since}: {remedy}"
+
+
+def stop_command(place: Place) -> str:
+    """What a person types to stop a cluster."""
+    if place.folder != place_of(place.name).folder:
+        return f"kohort down --data {quote(str(place.folder))}"
+    return "kohort down" if place.name == DEFAULT_NAME else f"kohort down --name {place.name}"
+
+
+def is_claimed(place: Place) -> bool:
+    """Whether a process has the cluster now."""
+    try:
+        descriptor = os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def last_run(place: Place) -> Run | None:
+    """What the record says; None where there is none that can be read."""
+    try:
+        return msgspec.json.decode(place.record.read_bytes(), type=Run)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def standing(place: Place) -> Standing:
+    """How a cluster fares now."""
+    claimed, run = is_claimed(place), last_run(place)
+    if claimed:
+        is_ready = run is not None and run.ended is None and run.url
+        return Standing(State.RUNNING if is_ready else State.STARTING, run)
+    if run is None:
+        return Standing(State.STOPPED if place.is_used else State.UNUSED)
+    return Standing(State.STOPPED if run.ended is not None else State.CRASHED, run)
+
+
+def running_kubeconfigs() -> dict[str, Path]:
+    """The kubeconfigs of the clusters that answer now, by the clusters' names."""
+    found = {place: standing(place) for place in known_places()}
+    return {
+        place.name: Path(each.run.kubeconfig or place.kubeconfig)
+        for place, each in found.items()
+        if each.state is State.RUNNING and each.run is not None
+    }
+
+
+def now() -> datetime:
+    """The time of day, as records have it."""
+    return datetime.now(UTC).replace(microsecond=0)

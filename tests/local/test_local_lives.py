@@ -1,0 +1,164 @@
+"""Which clusters there are on this machine, and who runs them: also after crashes, and beside old data."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kohort.api.errors import ApiError
+from kohort.local.lives import Claim, Ended, Run, RunsAlreadyError, State, last_run, now, standing, stop_command
+from kohort.local.places import Place, data_root, known_places, kubeconfig_of_running, place_of
+
+CLAIM = """
+import sys
+from pathlib import Path
+from kohort.local.lives import Claim, Run, now
+from kohort.local.places import Place
+import os
+claim = Claim.take(Place(sys.argv[1], Path(sys.argv[2])))
+claim.write(Run(pid=os.getpid(), since=now(), url="https://127.0.0.1:1", kubeconfig="/k"))
+print("has it", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KOHORT_DATA", str(tmp_path))
+    return tmp_path
+
+
+@contextmanager
+def somebody_has(place: Place) -> Iterator[subprocess.Popen[str]]:
+    """Another process that runs the cluster."""
+    command = [sys.executable, "-c", CLAIM, place.name, str(place.folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "has it\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def test_where_things_are_kept() -> None:
+    assert data_root({"XDG_DATA_HOME": "/home/anna/data"}) == Path("/home/anna/data/kohort")
+    assert data_root({"XDG_DATA_HOME": "/home/anna/data", "KOHORT_DATA": "/srv/kohort"}) == Path("/srv/kohort")
+
+
+def test_the_default_cluster_is_where_it_was_before_there_were_names(root: Path) -> None:
+    (root / "store.db").touch()
+    assert place_of("kohort") == Place("kohort", root)
+    assert [each.name for each in known_places()] == ["kohort"]
+    assert standing(place_of("kohort")).state is State.STOPPED
+
+
+def test_others_live_beside_it_with_a_context_each(root: Path) -> None:
+    place = place_of("lab")
+    assert (place.folder, place.context) == (root / "clusters" / "lab", "kohort-lab")
+    assert place_of("kohort").context == "kohort"
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "UP", "x" * 41])
+def test_a_name_that_is_none_is_refused(name: str, root: Path) -> None:
+    with pytest.raises(ApiError, match=f'cluster name "{name}"'):
+        place_of(name)
+
+
+def test_a_cluster_that_was_never_started_is_unused(root: Path) -> None:
+    assert standing(place_of("lab")).state is State.UNUSED
+    assert known_places() == []
+
+
+def test_a_second_start_is_told_who_runs(root: Path) -> None:
+    place = place_of("lab")
+    with somebody_has(place) as other:
+        with pytest.raises(RunsAlreadyError) as refused:
+            Claim.take(place)
+        told = str(refused.value)
+        assert told.startswith(f"cluster lab runs already at https://127.0.0.1:1, process {other.pid}, since 2")
+        assert told.endswith("`kohort down --name lab` stops it")
+
+
+def test_a_cluster_whose_process_was_killed_has_crashed_and_can_be_started(root: Path) -> None:
+    place = place_of("lab")
+    with somebody_has(place) as other:
+        assert standing(place).state is State.RUNNING
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        assert standing(place).state is State.CRASHED
+    Claim.take(place).release()
+
+
+def test_a_process_that_got_the_number_of_a_dead_one_is_not_mistaken_for_it(root: Path) -> None:
+    """As after a reboot: the record names a process that is alive, and somebody else."""
+    place = place_of("lab")
+    claim = Claim.take(place)
+    claim.write(Run(pid=os.getppid(), since=now(), url="https://127.0.0.1:1"))
+    claim.release()
+    assert standing(place).state is State.CRASHED
+
+
+def test_a_start_is_not_taken_for_the_run_before(root: Path) -> None:
+    place = place_of("lab")
+    first = Claim.take(place)
+    first.write(Run(pid=1, since=now(), url="https://127.0.0.1:1"))
+    first.release()
+    second = Claim.take(place)
+    found = standing(place)
+    second.release()
+    assert (found.state, found.run and found.run.pid) == (State.STARTING, os.getpid())
+
+
+def test_a_run_that_ended_well_says_what_it_left(root: Path) -> None:
+    place = place_of("lab")
+    claim = Claim.take(place)
+    claim.write(Run(pid=1, since=now(), ended=Ended(now(), running_pods=3)))
+    claim.release()
+    found = standing(place)
+    assert found.state is State.STOPPED
+    assert found.run is not None
+    assert found.run.ended is not None
+    assert found.run.ended.running_pods == 3
+
+
+def test_a_record_that_makes_no_sense_is_as_good_as_none(root: Path) -> None:
+    place = place_of("kohort")
+    place.record.write_text("{nonsense")
+    assert last_run(place) is None
+    assert standing(place).state is State.STOPPED
+
+
+def test_looking_does_not_keep_anybody_from_starting(root: Path) -> None:
+    place = place_of("lab")
+    Claim.take(place).release()
+    assert not standing(place).is_alive
+    Claim.take(place).release()
+
+
+def test_a_folder_that_can_not_be_written_is_told_in_one_line(root: Path) -> None:
+    (root / "file").touch()
+    with pytest.raises(ApiError, match=r"can't keep a cluster there \(Not a directory\): allow it, or choose another"):
+        Claim.take(Place("lab", root / "file" / "lab"))
+
+
+def test_how_to_stop_it_is_said_as_a_person_types_it(root: Path) -> None:
+    assert stop_command(place_of("kohort")) == "kohort down"
+    assert stop_command(place_of("lab")) == "kohort down --name lab"
+    assert stop_command(place_of("kohort", root / "my data")) == f"kohort down --data '{root}/my data'"
+
+
+def test_the_kubeconfig_of_what_runs_is_the_default_clusters_or_the_only_one(root: Path) -> None:
+    assert kubeconfig_of_running() is None
+    with somebody_has(place_of("a")):
+        assert kubeconfig_of_running() == Path("/k")
+        with somebody_has(place_of("b")):
+            assert kubeconfig_of_running() is None
+            with somebody_has(place_of("kohort")):
+                assert kubeconfig_of_running() == Path("/k")
