@@ -1,0 +1,120 @@
+"""One look at a cluster: its objects by kind, and an engine of our own that knows them and answers as a manager would.
+
+`take(client, extra, home)` reads, concurrently, every kind that decisions depend on (`DECIDING`) and those in `extra`.
+`snapshot.of(ClusterQueue)` then maps keys to objects; `snapshot.engine` explains, judges and sums; `snapshot.unseen`
+lists what one may not see.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Final, TypeVar, get_args, overload
+
+from kohort.api.codec import Json
+from kohort.api.core.namespaces import Namespace
+from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
+from kohort.api.meta import ObjectMeta
+from kohort.api.resource import Resource
+from kohort.engine.engine import Engine
+from kohort.engine.events import Object, Put
+from kohort.engine.settings import Settings
+from kohort.insight.reading import Asked, Read, Unseen, read_kinds, resource_asked
+from kohort.insight.rules import read_settings
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.kinds import ObjectKey, Unreadable
+
+T = TypeVar("T")
+
+DECIDING: Final[tuple[type[Any], ...]] = (Workload, *(kind for kind in get_args(Object) if kind is not Workload))
+"""What decisions depend on: all that an engine takes; the longest list first, so that the others go beside it."""
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A cluster as it was at one moment."""
+
+    taken: datetime
+    found: Mapping[Asked, Read]
+    settings: Settings = field(default_factory=Settings)
+    """By which the cluster's manager decides, as far as known."""
+    settings_unseen: Unseen | None = None
+
+    @overload
+    def of(self, kind: type[T]) -> Mapping[ObjectKey, T]: ...
+    @overload
+    def of(self, kind: Resource) -> Mapping[ObjectKey, dict[str, Json]]: ...
+    def of(self, kind: Asked) -> Mapping[ObjectKey, Any]:
+        """Objects by (namespace, name) of a kind that was asked for; cluster-scoped ones have no namespace."""
+        return self.found[kind].objects
+
+    def sees(self, kind: Asked) -> bool:
+        """Whether all objects of a kind are here."""
+        return self.found[kind].unseen is None
+
+    @property
+    def unseen(self) -> tuple[Unseen, ...]:
+        """What could not be looked at, and why."""
+        kinds = (read.unseen for read in self.found.values())
+        return tuple(each for each in (*kinds, self.settings_unseen) if each is not None)
+
+    @property
+    def unreadable(self) -> tuple[tuple[str, Unreadable], ...]:
+        """Kinds and objects that do not have the shape of their kind; nothing else here knows of them."""
+        return tuple((resource_asked(kind).kind, bad) for kind, read in self.found.items() for bad in read.unreadable)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """An engine that knows all this and has decided nothing; made when first asked for."""
+        engine = Engine(self.settings)
+        for kind in reversed(DECIDING):
+            for each in self.found[kind].objects.values():
+                engine.apply(Put(each), self.taken)
+        engine.forest.refresh()
+        return engine
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether the engine knows enough for its answers to count: without ClusterQueues it knows of no quota."""
+        return self.sees(ClusterQueue) and self.sees(Workload)
+
+
+async def take(client: Client, extra: Iterable[Asked] = (), home: str = "") -> Snapshot:
+    """Look at everything that decisions depend on, and at some kinds more.
+
+    `home` is the namespace to make do with where one may not look everywhere. Raises a StatusError that `is_not_found`
+    where the server does not know Kueue's kinds.
+    """
+    settings = asyncio.create_task(read_settings(client))
+    try:
+        found = await read_kinds(client, (*DECIDING, *extra), home)
+        rules, unseen = await settings
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None
+    finally:
+        settings.cancel()
+    _require_kueue(found)
+    found[Namespace] = await _with_home(client, found[Namespace], home)
+    return Snapshot(client.clock.wall(), found, rules, unseen)
+
+
+def _require_kueue(found: Mapping[Asked, Read]) -> None:
+    unseen = found[Workload].unseen
+    if unseen is not None and unseen.code == 404:
+        raise StatusError(404, "NotFound", unseen.why)
+
+
+async def _with_home(client: Client, read: Read, home: str) -> Read:
+    """Namespaces with the one that is asked about, whose existence is known even to those who may not list any."""
+    if read.unseen is None or not home:
+        return read
+    try:
+        found = await client.of(Namespace).get(("", home))
+    except StatusError as error:
+        if error.code != 403:
+            raise
+        found = Namespace(metadata=ObjectMeta(name=home, labels={NAME_LABEL: home}))
+    return Read({ObjectKey("", home): found}, Unseen("Namespace", read.unseen.why, seen_in=home), read.unreadable)

@@ -1,0 +1,60 @@
+"""Clusters to look at: an API server in memory with queues on it, and whoever looks."""
+
+from typing import Any
+
+from controllers.houses import House
+from embedded.server.clusters import ADMIN, Cluster, Object
+from kohort.embedded.auth.users import AUTHENTICATED, User
+from kohort.kube.client import Client
+
+RBAC = "rbac.authorization.k8s.io/v1"
+
+
+def client_of(cluster: Cluster, user: User = ADMIN) -> Client:
+    """A client of the cluster, in the name of somebody."""
+    return Client(cluster.core.transport(user), cluster.clock)
+
+
+def somebody(name: str = "ann") -> User:
+    """A user without rights of her own."""
+    return User(name, (AUTHENTICATED,))
+
+
+async def let(cluster: Cluster, user: User, *resources: str, namespace: str = "") -> None:
+    """Give a user the right to read some resources, everywhere or in a namespace."""
+    groups = ["", "kueue.x-k8s.io", "batch", "node.k8s.io"]
+    rules = [{"apiGroups": groups, "resources": list(resources), "verbs": ["get", "list", "watch"]}]
+    name = f"{user.name}-{namespace or 'everywhere'}"
+    place = {"namespace": namespace} if namespace else {}
+    kind = "Role" if namespace else "ClusterRole"
+    await cluster.create({"apiVersion": RBAC, "kind": kind, "metadata": {"name": name, **place}, "rules": rules})
+    await cluster.create(
+        {
+            "apiVersion": RBAC,
+            "kind": f"{kind}Binding",
+            "metadata": {"name": name, **place},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user.name}],
+        }
+    )
+
+
+def namespace(name: str, **labels: str) -> Object:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+
+
+def in_namespace(found: Object, name: str) -> Object:
+    """The same object in another namespace."""
+    return {**found, "metadata": {**found["metadata"], "namespace": name}}
+
+
+async def admitted(house: House, *names: str) -> None:
+    """Wait until these Workloads are admitted."""
+    for name in names:
+        await house.until(lambda found: condition(found, "Admitted") == "True", "Workload", name)
+
+
+def condition(found: Object, type_: str) -> str:
+    """The status of a condition; empty where there is none."""
+    conditions: list[dict[str, Any]] = found.get("status", {}).get("conditions", [])
+    return next((str(each["status"]) for each in conditions if each["type"] == type_), "")

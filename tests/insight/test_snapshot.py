@@ -1,0 +1,106 @@
+"""One look at a cluster knows what its manager knows, as far as one's rights reach, and says where they end."""
+
+import pytest
+
+from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
+from embedded.server.clusters import running_cluster
+from insight.looking import admitted, client_of, in_namespace, let, namespace, somebody
+from kohort.api.core.namespaces import Namespace
+from kohort.api.core.nodes import Node
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.api.resource import Resource
+from kohort.engine.explain import State
+from kohort.engine.records import Key
+from kohort.insight.snapshot import DECIDING, take
+from kohort.kube.errors import StatusError
+
+JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
+
+
+def test_all_that_an_engine_takes_is_read_workloads_first() -> None:
+    assert DECIDING[0] is Workload
+    assert len(DECIDING) == len(set(DECIDING)) > 5
+
+
+async def test_the_engine_explains_as_the_manager_decided() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"))
+        await home.create(workload("first", "lq", "2"))
+        await admitted(home, "first")
+        await home.create(workload("second", "lq", "1"))
+        await home.later(3)
+        found = await take(client_of(home.cluster))
+    assert found.unseen == ()
+    assert found.engine.explain(Key("default", "first"), found.taken).state is State.ADMITTED
+    second = found.engine.explain(Key("default", "second"), found.taken)
+    assert second.evaluation is not None
+    assert "insufficient unused quota for cpu in flavor f, 1 more needed" in second.message
+
+
+async def test_objects_are_found_by_kind_and_key() -> None:
+    async with kueue_cluster() as cluster:
+        for each in (flavor(), cluster_queue("cq"), local_queue("lq", "cq")):
+            await cluster.create(each)
+        found = await take(client_of(cluster), [Node, JOBS])
+    assert found.of(ClusterQueue)["", "cq"].metadata.name == "cq"  # type: ignore[index]
+    assert found.of(LocalQueue)["default", "lq"].spec.cluster_queue == "cq"  # type: ignore[index]
+    assert found.of(Node) == {}
+    assert found.of(JOBS) == {}
+
+
+async def test_a_cluster_without_kueues_kinds_is_told_apart_from_an_empty_one() -> None:
+    async with running_cluster() as cluster:
+        with pytest.raises(StatusError) as raised:
+            await take(client_of(cluster))
+    assert raised.value.is_not_found
+    assert not raised.value.details.get("name")
+
+
+async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told() -> None:
+    ann = somebody()
+    async with kueue_cluster() as cluster:
+        await let(cluster, ann, "workloads", "localqueues", namespace="default")
+        await cluster.create(namespace("other"))
+        for each in (flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("mine", "lq")):
+            await cluster.create(each)
+        await cluster.create(in_namespace(workload("theirs", "lq"), "other"))
+        found = await take(client_of(cluster, ann), home="default")
+    assert list(found.of(Workload)) == [("default", "mine")]
+    assert list(found.of(Namespace)) == [("", "default")]
+    assert not found.can_judge
+    seen = {each.kind: each.seen_in for each in found.unseen}
+    assert seen["Workload"] == "default"
+    assert seen["ClusterQueue"] == ""
+    assert seen["Configuration"] == ""
+
+
+async def test_the_managers_configuration_counts() -> None:
+    text = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfairSharing:\n  preemptionStrategies: [LessThanOrEqualToFinalShare]\n"
+    async with kueue_cluster() as cluster:
+        await cluster.create(namespace("kueue-system"))
+        await cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+                "data": {"controller_manager_config.yaml": text},
+            }
+        )
+        found = await take(client_of(cluster))
+    assert found.settings.fair is not None
+    assert found.unseen == ()
+
+
+async def test_a_configuration_that_cannot_be_read_is_told_and_the_defaults_hold() -> None:
+    async with kueue_cluster() as cluster:
+        await cluster.create(namespace("kueue-system"))
+        await cluster.create(
+            {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "kueue-manager-config", "namespace": "kueue-system"},
+                "data": {"controller_manager_config.yaml": "kind: [what"},
+            }
+        )
+        found = await take(client_of(cluster))
+    assert [each.kind for each in found.unseen] == ["Configuration"]
