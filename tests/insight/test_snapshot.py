@@ -14,6 +14,7 @@ from kohort.engine.records import Key
 from kohort.insight.snapshot import DECIDING, take
 from kohort.kube.errors import StatusError
 
+CONFIGURATION = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
 
 
@@ -75,7 +76,7 @@ async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told()
 
 
 async def test_the_managers_configuration_counts() -> None:
-    text = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nfairSharing:\n  preemptionStrategies: [LessThanOrEqualToFinalShare]\n"
+    text = f"{CONFIGURATION}fairSharing: {{preemptionStrategies: [LessThanOrEqualToFinalShare]}}"
     async with kueue_cluster() as cluster:
         await cluster.create(namespace("kueue-system"))
         await cluster.create(

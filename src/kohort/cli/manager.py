@@ -15,13 +15,13 @@ from kohort.api.config.loading import Loaded, load_configuration
 from kohort.api.config.parsing import Surroundings
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
+from kohort.cli.options import PATIENT, connected
 from kohort.cli.stopping import stop_asked
 from kohort.controllers.world import ManagerSettings
 from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.kube.client import Client
 from kohort.kube.config import Access, Choice, find_access
 from kohort.kube.errors import KubeError
-from kohort.kube.http import HttpTransport
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks
 from kohort.manager.logs import LogFormat, set_up_logs
@@ -185,20 +185,10 @@ def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: Man
 
 async def _run(wish: Wish) -> None:
     stopped = stop_asked()
-    client = Client(HttpTransport(wish.access))
-    try:
-        await _look(client, wish.access)
-        await _manage(wish, client, stopped)
-    finally:
-        await client.close()
-
-
-async def _look(client: Client, access: Access) -> None:
-    """See that the server answers us, before more is tried."""
-    try:
+    async with connected(wish.access, PATIENT) as client:
+        # See that the server answers us, before more is tried.
         await client.get_json("/version")
-    except KubeError as error:
-        raise ApiError(f"{access.server}: {error}") from None
+        await _manage(wish, client, stopped)
 
 
 async def _manage(wish: Wish, client: Client, stopped: asyncio.Event) -> None:

@@ -10,6 +10,7 @@ import click
 
 from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
+from kohort.cli.options import PATIENT, connected
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.cli.stopping import stop_asked
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
@@ -23,8 +24,7 @@ from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.runtimes.settings import AtStop
 from kohort.kube.client import Client
 from kohort.kube.config import Access, Choice, find_access
-from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.http import HttpTransport
+from kohort.kube.errors import KubeError
 
 EXAMPLES = """\b
 Examples:
@@ -151,20 +151,10 @@ def _logs(access: Access, client_ca: Path | None, address: str, port: int) -> Pl
 
 async def _run(wish: Wish) -> None:
     stopped = stop_asked()
-    client = Client(HttpTransport(wish.access))
-    try:
-        await _look(client, wish.access)
-        await _serve(wish, client, stopped)
-    finally:
-        await client.close()
-
-
-async def _look(client: Client, access: Access) -> None:
-    """See that the server lets us; an informer would wait for ever for one that says no."""
-    try:
+    async with connected(wish.access, PATIENT) as client:
+        # See that the server lets us: an informer would wait for ever for one that says no.
         await client.of(Node).page(limit=1)
-    except StatusError as error:
-        raise ApiError(f"{access.server}: {error}") from None
+        await _serve(wish, client, stopped)
 
 
 async def _serve(wish: Wish, client: Client, stopped: asyncio.Event) -> None:

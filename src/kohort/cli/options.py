@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 Command = Callable[..., R]
 
-KUEUE_GROUP = "kueue.x-k8s.io"
-
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -47,12 +45,23 @@ class Where:
         from kohort.kube.config import Choice, find_access
         from kohort.kube.errors import ConfigError
 
+        file = self.kubeconfig or _local_kubeconfig()
         try:
-            found = find_access(Choice(self.kubeconfig, self.context))
+            found = find_access(Choice(file, self.context))
         except ConfigError as error:
             hint = "; or start a cluster on this machine with `kohort up`" if "no kubeconfig" in str(error) else ""
             raise ApiError(f"{error}{hint}") from None
         return replace(found, namespace=self.namespace) if self.namespace else found
+
+
+def _local_kubeconfig() -> Path | None:
+    """The cluster that runs on this machine, where nothing leads to any other."""
+    in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ
+    if os.environ.get("KUBECONFIG") or in_cluster or (Path.home() / ".kube" / "config").exists():
+        return None
+    from kohort.local.places import kubeconfig_of_running
+
+    return kubeconfig_of_running()
 
 
 def _no_color(context: click.Context, _parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
@@ -137,14 +146,18 @@ def running(work: Coroutine[Any, Any, R]) -> R:
     return asyncio.run(work)
 
 
+PATIENT = 5
+"""Attempts of what runs for long; a person at a terminal wants to know sooner."""
+
+
 @asynccontextmanager
-async def connected(access: Access) -> AsyncIterator[Client]:
+async def connected(access: Access, attempts: int = 2) -> AsyncIterator[Client]:
     """A client of that server; what goes wrong with it becomes an ApiError of one line."""
     from kohort.kube.client import Client
     from kohort.kube.http import HttpTransport
     from kohort.kube.retries import RetryPolicy
 
-    client = Client(HttpTransport(access), retries=RetryPolicy(attempts=2))
+    client = Client(HttpTransport(access), retries=RetryPolicy(attempts=attempts))
     try:
         with told(access):
             yield client
