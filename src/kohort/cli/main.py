@@ -26,6 +26,8 @@ class LazyCommand:
     target: str
     """`module:attribute`."""
     summary: str
+    section: str = "Administration"
+    """Under which heading `kohort --help` lists it."""
 
     def load(self) -> click.Command:
         """Import the command."""
@@ -38,10 +40,16 @@ COMMANDS = {
     "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
     "install": LazyCommand("kohort.cli.install:install", "Print what a cluster needs to run Kohort; or a Helm chart."),
     "manager": LazyCommand("kohort.cli.manager:manager", "Run queues on a Kubernetes API server."),
-    "node": LazyCommand("kohort.cli.node:node", "Attach nodes to an API server; simulated ones by the thousand."),
-    "up": LazyCommand("kohort.cli.up:up", "Run a control plane on this machine, with pods that run."),
-    "validate": LazyCommand("kohort.cli.validate:validate", "Check manifests offline."),
+    "node": LazyCommand(
+        "kohort.cli.node:node", "Attach nodes to an API server; simulated ones by the thousand.", "Clusters"
+    ),
+    "up": LazyCommand("kohort.cli.up:up", "Run a control plane on this machine, with pods that run.", "Clusters"),
+    "validate": LazyCommand("kohort.cli.validate:validate", "Check manifests offline.", "Jobs"),
 }
+
+
+SECTIONS = ("Jobs", "Queues", "Clusters", "Administration")
+"""In the order of `kohort --help`: what everybody needs daily comes first."""
 
 
 class LazyGroup(click.Group):
@@ -56,10 +64,31 @@ class LazyGroup(click.Group):
         found = COMMANDS.get(cmd_name)
         return found.load() if found else None
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command meant; a name that is none gets the one most like it."""
+        name = args[0] if args else ""
+        if not name.startswith("-") and name not in COMMANDS:
+            from kohort.terminal.nearest import nearest
+
+            meant = nearest(name, COMMANDS)
+            hint = f" Did you mean {meant!r}?" if meant else ""
+            ctx.fail(f"No such command {name!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands from their summaries."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name].summary) for name in self.list_commands(ctx)])
+        """The list of commands from their summaries, by what they are for."""
+        widest = max(map(len, COMMANDS))
+        for section in SECTIONS:
+            rows = [(name, COMMANDS[name].summary) for name in self.list_commands(ctx) if _is_in(name, section)]
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl([(name.ljust(widest), summary) for name, summary in rows])
+
+
+def _is_in(name: str, section: str) -> bool:
+    return COMMANDS[name].section == section
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
