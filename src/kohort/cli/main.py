@@ -37,12 +37,19 @@ class LazyCommand:
 
 
 COMMANDS = {
+    "cancel": LazyCommand("kohort.cli.cancel:cancel", "Delete jobs, with their pods.", "Jobs"),
     "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
+    "events": LazyCommand("kohort.cli.events:events", "Show what happened to a job, or what Kohort did.", "Jobs"),
+    "hold": LazyCommand("kohort.cli.hold:hold", "Hold jobs back, or whole queues.", "Jobs"),
     "install": LazyCommand("kohort.cli.install:install", "Print what a cluster needs to run Kohort; or a Helm chart."),
+    "logs": LazyCommand("kohort.cli.logs:logs", "Print what the pods of a job write.", "Jobs"),
     "manager": LazyCommand("kohort.cli.manager:manager", "Run queues on a Kubernetes API server."),
+    "move": LazyCommand("kohort.cli.move:move", "Move jobs that wait to another queue.", "Jobs"),
     "node": LazyCommand(
         "kohort.cli.node:node", "Attach nodes to an API server; simulated ones by the thousand.", "Clusters"
     ),
+    "resume": LazyCommand("kohort.cli.resume:resume", "Let go what was held.", "Jobs"),
+    "submit": LazyCommand("kohort.cli.submit:submit", "Queue a command as a Job.", "Jobs"),
     "up": LazyCommand("kohort.cli.up:up", "Run a control plane on this machine, with pods that run.", "Clusters"),
     "validate": LazyCommand("kohort.cli.validate:validate", "Check manifests offline.", "Jobs"),
 }

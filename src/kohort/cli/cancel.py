@@ -1,0 +1,124 @@
+"""`kohort cancel`: deletes jobs with their pods; names are taken at their word, a whole queue is asked about."""
+
+from dataclasses import dataclass
+
+import click
+
+from kohort.api.core.batch import Job
+from kohort.api.core.pods import Pod
+from kohort.cli.completing import complete_queues, complete_workloads
+from kohort.cli.options import Output, Where, cluster_options, connected, output_option, running
+from kohort.cli.targets import LOCAL_QUEUE, Finder, Owned, Target, TargetError, owner_of, references
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.keys import QUEUE_NAME_LABEL
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.options import Deletion, Scope
+
+EXAMPLES = """\b
+Examples:
+  kohort cancel train-x7k2p
+  kohort cancel job/a workload/job-b-1f2e3
+  kohort cancel --all -q team-a          # every Job of a queue that has not finished; asks first
+  kohort cancel --all -q team-a --yes
+To stop a job and keep it, use `kohort hold`.
+"""
+_BATCH = BatchJob()
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    dry_run: bool
+    output: Output | None
+
+    @property
+    def deletion(self) -> Deletion:
+        return Deletion("Background", dry_run=self.dry_run)
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("names", nargs=-1, metavar="[JOB|WORKLOAD]…", shell_complete=complete_workloads)
+@click.option("--all", "is_all", is_flag=True, help="All Jobs that have not finished.")
+@click.option(
+    "-q", "--queue", default="", metavar="NAME", shell_complete=complete_queues, help="With --all: of this queue."
+)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@output_option(Output.NAME)
+@cluster_options
+def cancel(
+    *, names: tuple[str, ...], where: Where, is_all: bool, queue: str, yes: bool, dry_run: bool, output: Output | None
+) -> None:
+    """Delete jobs, with their pods and Workloads."""
+    if bool(names) == is_all:
+        raise click.UsageError("give names, or --all" if not names else "give names or --all, not both")
+    if queue and not is_all:
+        raise click.UsageError("-q goes with --all: names are enough by themselves")
+    how = _How(dry_run, output)
+    running(_cancel_all(where, queue, how, yes or dry_run) if is_all else _cancel(where, names, how))
+
+
+async def _cancel(where: Where, names: tuple[str, ...], how: _How) -> None:
+    access = where.access()
+    async with connected(access) as client:
+        finder = Finder(client, access.namespace)
+        targets = [await finder.find(reference) for reference in references(names)]
+        for target in targets:
+            _refuse_part_of_another(target)
+        for target in targets:
+            for member in target.members:
+                await _delete(client, member, how)
+
+
+def _refuse_part_of_another(target: Target) -> None:
+    """A pod that a Job made comes again when it is deleted: the Job is what is meant."""
+    owner = owner_of(target.job.obj) if target.job.resource == Pod.resource else ""
+    if owner:
+        raise TargetError(f"{target.job} belongs to {owner}: name that, or `kubectl delete pod {target.job.name}`")
+
+
+async def _cancel_all(where: Where, queue: str, how: _How, sure: bool) -> None:  # noqa: FBT001
+    access = where.access()
+    async with connected(access) as client:
+        finder = Finder(client, access.namespace)
+        if queue:
+            await finder.expect(LOCAL_QUEUE, queue)
+        found = await _unfinished(client, access.namespace, queue)
+        place = f"queue {queue}" if queue else f"namespace {access.namespace}"
+        if not found:
+            click.echo(f"no unfinished Jobs in {place}", err=True)
+            return
+        if not sure:
+            click.confirm(f"Delete {len(found)} Jobs of {place} ({_some(found)})?", abort=True, err=True)
+        for each in found:
+            await _delete(client, each, how)
+
+
+async def _unfinished(client: Client, namespace: str, queue: str) -> list[Owned]:
+    """Jobs that are queued and have not finished; those that know no queue are none of ours."""
+    selector = f"{QUEUE_NAME_LABEL}={queue}" if queue else QUEUE_NAME_LABEL
+    jobs = (await client.of(Job.resource).list(Scope(namespace, labels=selector))).items
+    return [Owned(Job.resource, each) for each in jobs if _BATCH.finished(each) is None]
+
+
+async def _delete(client: Client, member: Owned, how: _How) -> None:
+    try:
+        await client.of(member.resource).delete(member.key, how.deletion)
+    except StatusError as error:
+        if not error.is_not_found:
+            raise
+        click.echo(f"{member} is gone already", err=True)
+        return
+    suffix = " (dry run)" if how.dry_run else ""
+    click.echo(str(member) if how.output is Output.NAME else f"{member} deleted{_remark(member)}{suffix}")
+
+
+def _remark(member: Owned) -> str:
+    if member.resource != Job.resource or _BATCH.finished(member.obj) is None:
+        return ""
+    return " (it had finished)"
+
+
+def _some(found: list[Owned]) -> str:
+    names = [each.name for each in found[:3]]
+    return ", ".join(names if len(found) <= len(names) else [*names, "…"])

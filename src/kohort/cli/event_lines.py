@@ -1,0 +1,125 @@
+"""Events as lines: which ones concern a job, when they happened last, and how they show. Pure."""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from kohort.api.core.batch import Job
+from kohort.api.core.events import Event
+from kohort.api.core.pods import Pod
+from kohort.api.times import format_time, parse_time
+from kohort.cli.targets import Target
+from kohort.terminal.ages import age
+from kohort.terminal.style import Role, Text
+from kohort.terminal.tables import Column, Row, numbers
+
+KUEUE_GROUP: Final = "kueue.x-k8s.io/"
+NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
+Concerns = Callable[[Event], bool]
+
+
+def ours(event: Event) -> bool:
+    """Whether Kohort, or Kueue in its place, tells of it: by who reports it, or by what it is about."""
+    return "kueue" in reporter(event) or event.regarding.api_version.startswith(KUEUE_GROUP)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The events of a job, of its Workloads and of its pods, those of pods that are gone included."""
+
+    names: frozenset[tuple[str, str]]
+    """Kind and name."""
+    pods: re.Pattern[str] | None
+
+    @classmethod
+    def target(cls, target: Target) -> "About":
+        """Of what a name stands for."""
+        objects = {(member.resource.kind, member.name) for member in target.members}
+        workloads = {("Workload", each.metadata.name) for each in target.workloads}
+        is_job = target.job.resource == Job.resource
+        pods = re.compile(rf"{re.escape(target.job.name)}-([0-9]+-)?[a-z0-9]{{5}}") if is_job else None
+        return cls(frozenset(objects | workloads), pods)
+
+    def __call__(self, event: Event) -> bool:
+        """Whether an event concerns it."""
+        about = event.regarding
+        if (about.kind, about.name) in self.names:
+            return True
+        return about.kind == Pod.resource.kind and self.pods is not None and self.pods.fullmatch(about.name) is not None
+
+
+def reporter(event: Event) -> str:
+    """Who tells of it, in either form."""
+    return event.reporting_controller or event.deprecated_source.component
+
+
+def last_seen(event: Event) -> datetime:
+    """When it happened last, in either form."""
+    if event.series is not None and event.series.last_observed_time:
+        return parse_time(event.series.last_observed_time)
+    if event.event_time:
+        return parse_time(event.event_time)
+    return event.deprecated_last_timestamp or event.metadata.creation_timestamp or NEVER
+
+
+def times(event: Event) -> int:
+    """How often it happened."""
+    return max(1, event.series.count if event.series is not None else event.deprecated_count)
+
+
+def in_order(events: Iterable[Event]) -> list[Event]:
+    """The oldest first."""
+    return sorted(events, key=lambda event: (last_seen(event), event.metadata.resource_version))
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns are shown."""
+
+    has_namespace: bool = False
+    is_wide: bool = False
+
+    def columns(self) -> list[Column]:
+        """The columns; what is said gives way first."""
+        found = [
+            Column("LAST SEEN"),
+            Column("TYPE"),
+            Column("REASON"),
+            Column("OBJECT", least=20),
+            Column("MESSAGE", least=20),
+        ]
+        if self.is_wide:
+            found[4:4] = [numbers("COUNT"), Column("FROM")]
+        return [Column("NAMESPACE"), *found] if self.has_namespace else found
+
+    def row(self, event: Event, now: datetime) -> Row:
+        """The cells of an event."""
+        about = event.regarding
+        role = Role.WARN if event.type == "Warning" else Role.PLAIN
+        cells: list[str | Text] = [
+            age(last_seen(event), now),
+            Text(event.type, role),
+            Text(event.reason, role),
+            f"{about.kind.lower()}/{about.name}",
+            " ".join(event.note.split()),
+        ]
+        if self.is_wide:
+            cells[4:4] = [str(times(event)), reporter(event)]
+        return [about.namespace, *cells] if self.has_namespace else cells
+
+
+def record(event: Event) -> dict[str, object]:
+    """An event for machines."""
+    about = event.regarding
+    return {
+        "lastSeen": format_time(last_seen(event)),
+        "type": event.type,
+        "reason": event.reason,
+        "object": {"kind": about.kind, "namespace": about.namespace, "name": about.name},
+        "message": event.note,
+        "count": times(event),
+        "from": reporter(event),
+    }

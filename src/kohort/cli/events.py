@@ -1,0 +1,102 @@
+"""`kohort events`: what happened to a job, its Workload and its pods, in one order; or all that Kohort tells of."""
+
+import asyncio
+
+import click
+
+from kohort.api.core.events import Event
+from kohort.cli.completing import complete_workloads
+from kohort.cli.event_lines import About, Concerns, Layout, in_order, ours, record
+from kohort.cli.options import (
+    DATA,
+    Output,
+    Where,
+    all_namespaces_option,
+    cluster_options,
+    connected,
+    data_text,
+    output_option,
+    running,
+    screen,
+    watch_option,
+)
+from kohort.cli.targets import Finder, references
+from kohort.kube.client import Client
+from kohort.kube.informer import Informers
+from kohort.kube.options import Scope
+from kohort.terminal.tables import table
+
+EXAMPLES = """\b
+Examples:
+  kohort events                      # what Kohort did in this namespace
+  kohort events train-x7k2p          # a Job, its Workload and its pods, in one order
+  kohort events -A -w
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("name", required=False, metavar="[JOB|WORKLOAD]", shell_complete=complete_workloads)
+@all_namespaces_option
+@watch_option
+@output_option(Output.WIDE, Output.JSON, Output.YAML)
+@cluster_options
+def events(*, name: str | None, where: Where, all_namespaces: bool, watch: bool, output: Output | None) -> None:
+    """Show what happened, the newest last."""
+    if name and all_namespaces:
+        raise click.UsageError("a name is of one namespace: leave -A out")
+    if watch and output in DATA:
+        raise click.UsageError("-w prints lines: leave -o out, or take -o wide")
+    running(_events(where, name, Layout(all_namespaces, output is Output.WIDE), output, watch))
+
+
+async def _events(where: Where, name: str | None, layout: Layout, output: Output | None, watch: bool) -> None:  # noqa: FBT001
+    access = where.access()
+    async with connected(access) as client:
+        scope = Scope("" if layout.has_namespace else access.namespace)
+        concerns: Concerns = ours
+        if name:
+            concerns = About.target(await Finder(client, access.namespace).find(references([name])[0]))
+        if watch:
+            await _watch(client, scope, concerns, layout)
+            return
+        found = in_order(filter(concerns, (await client.of(Event).list(scope)).items))
+    _print(found, layout, output, client)
+
+
+def _print(found: list[Event], layout: Layout, output: Output | None, client: Client) -> None:
+    if output in DATA:
+        click.echo(data_text([record(event) for event in found], output))
+    elif not found:
+        click.echo("no events: they are kept for about an hour", err=True)
+    else:
+        now = client.clock.wall()
+        for line in table(layout.columns(), [layout.row(event, now) for event in found], screen()):
+            click.echo(line)
+
+
+async def _watch(client: Client, scope: Scope, concerns: Concerns, layout: Layout) -> None:
+    """First what there is, then each event as it comes, until Ctrl-C."""
+    informers = Informers(client)
+    fresh: asyncio.Queue[Event] = asyncio.Queue()
+    follower = informers.of(Event, scope)
+    informers.start()
+    try:
+        await follower.wait_live()
+        follower.subscribe(lambda _old, new: fresh.put_nowait(new) if new is not None and concerns(new) else None)
+        is_first = True
+        while True:
+            batch = [await fresh.get()] if not is_first else []
+            while not fresh.empty():
+                batch.append(fresh.get_nowait())
+            _append(in_order(batch), layout, client, is_first)
+            is_first = False
+    finally:
+        await informers.stop()
+
+
+def _append(batch: list[Event], layout: Layout, client: Client, is_first: bool) -> None:  # noqa: FBT001
+    """Lines below those that are there; the header stands above the first only."""
+    now = client.clock.wall()
+    lines = table(layout.columns(), [layout.row(event, now) for event in batch], screen())
+    for line in lines if is_first else lines[1:]:
+        click.echo(line)

@@ -1,0 +1,264 @@
+"""Logs of all pods of a job, as they come, each line under the name of its pod; pods that start later join in.
+
+Bytes go through as they are. A stream that breaks off is taken up again after the last line that came, by the time
+stamps that the server puts before each line.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from math import ceil
+from typing import Any, Final, NamedTuple
+
+from kohort.api.core.pods import ContainerStatus, Pod
+from kohort.api.errors import ApiError
+from kohort.api.times import parse_time
+from kohort.kube.client import Client
+from kohort.kube.errors import KubeError, StatusError, TransportError
+from kohort.kube.informer import Informers
+from kohort.kube.options import LogOptions, Scope
+from kohort.terminal.style import Role, Style
+
+MOST_STREAMS: Final = 100
+"""Pods that are followed at a time; each holds a connection."""
+LONGEST_LINE: Final = 2**20
+"""Bytes after which a line that does not end is printed as far as it is."""
+ATTEMPTS: Final = 5
+"""How often a stream that breaks off is opened anew before it is given up."""
+DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
+INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
+COLOURS: Final = (Role.ACCENT, Role.SECOND, Role.THIRD, Role.GOOD, Role.WARN)
+
+Write = Callable[[bytes], None]
+Warn = Callable[[str], None]
+
+
+class LogError(ApiError):
+    """Logs that can't be shown; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogChoice:
+    """Which part of which logs."""
+
+    container: str = ""
+    tail: int | None = None
+    since_seconds: int | None = None
+
+    def options(self, container: str) -> LogOptions:
+        """For one container."""
+        return LogOptions(container, tail_lines=self.tail, since_seconds=self.since_seconds)
+
+
+class Source(NamedTuple):
+    """One life of one container."""
+
+    pod: str
+    uid: str
+    container: str
+    life: int
+
+
+@dataclass(slots=True)
+class Prefixes:
+    """What stands before the lines of each pod: nothing where there is only one."""
+
+    style: Style
+    job: str = ""
+    """Name that the pods' names begin with, which nobody needs to read on each line."""
+    is_shown: bool = True
+    _given: dict[str, bytes] = field(default_factory=dict)
+
+    def of(self, pod: Pod) -> bytes:
+        """The prefix of a pod; pods that come after each other differ in colour."""
+        if not self.is_shown:
+            return b""
+        name = pod.metadata.name
+        if name not in self._given:
+            role = COLOURS[len(self._given) % len(COLOURS)]
+            self._given[name] = f"{self.style.paint(f'[{self._short(pod)}]', role)} ".encode()
+        return self._given[name]
+
+    def _short(self, pod: Pod) -> str:
+        index = pod.metadata.labels.get(INDEX_LABEL)
+        return index if index is not None else pod.metadata.name.removeprefix(f"{self.job}-")
+
+
+class LogStreams:
+    """The logs of the pods that a scope selects."""
+
+    def __init__(
+        self, client: Client, scope: Scope, choice: LogChoice, prefixes: Prefixes, write: Write, warn: Warn
+    ) -> None:
+        self._client = client
+        self._pods = client.of(Pod)
+        self._scope = scope
+        self._choice = choice
+        self._prefixes = prefixes
+        self._write = write
+        self._warn = warn
+        self._seen: set[Source] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(MOST_STREAMS)
+        self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Fails when nobody reads our output any more."""
+
+    async def print_once(self) -> int:
+        """What all pods have written so far, pod by pod; how many there were."""
+        pods = _by_age((await self._pods.list(self._scope)).items)
+        for pod in pods:
+            source = self._source(pod)
+            if source is not None:
+                await self._print(pod, source)
+        return len(pods)
+
+    async def follow(self, end: Awaitable[object]) -> None:
+        """Print what pods write as they do, also those that come later, until `end` and all is printed."""
+        informers = Informers(self._client)
+        informers.of(Pod, self._scope).subscribe(lambda _old, new: self._consider(new))
+        informers.start()
+        try:
+            await self._unless_broken(end)
+            # What ended together with the job may not have come by the watch yet.
+            for pod in _by_age((await self._pods.list(self._scope)).items):
+                self._consider(pod)
+            while self._tasks:
+                await self._unless_broken(asyncio.wait(self._tasks))
+        finally:
+            await informers.stop()
+            await self._stop()
+
+    async def _unless_broken(self, work: Awaitable[object]) -> None:
+        doing: asyncio.Future[Any] = asyncio.ensure_future(work)
+        await asyncio.wait((doing, self._broken), return_when=asyncio.FIRST_COMPLETED)
+        if self._broken.done():
+            doing.cancel()
+            self._broken.result()
+        await doing
+
+    async def _stop(self) -> None:
+        self._broken.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _consider(self, pod: Pod | None) -> None:
+        """Start with a container that has begun, once per life."""
+        try:
+            source = self._source(pod) if pod is not None else None
+        except LogError as error:
+            self._warn(str(error))
+            return
+        if pod is None or source is None or source in self._seen:
+            return
+        self._seen.add(source)
+        if len(self._tasks) == MOST_STREAMS:
+            self._warn(
+                f"more than {MOST_STREAMS} pods run: further ones are shown when others end; --index chooses one"
+            )
+        task = asyncio.create_task(self._stream(source, self._prefixes.of(pod)))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not self._broken.done():
+            self._broken.set_exception(error)
+
+    def _source(self, pod: Pod) -> Source | None:
+        """The container to read, if it has begun; raises LogError where the pod has none of that name."""
+        name = self._choice.container or usual_container(pod)
+        names = [each.name for each in (*pod.spec.init_containers, *pod.spec.containers)]
+        if name not in names:
+            raise LogError(f"pod {pod.metadata.name} has no container {name!r}: there is {', '.join(names)}")
+        statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+        status = next((each for each in statuses if each.name == name), None)
+        if status is None or not _has_begun(status):
+            return None
+        return Source(pod.metadata.name, pod.metadata.uid, name, status.restart_count)
+
+    async def _print(self, pod: Pod, source: Source) -> None:
+        try:
+            body = await self._pods.log((self._scope.namespace, source.pod), self._choice.options(source.container))
+        except StatusError as error:
+            self._complain(source, error)
+            return
+        prefix = self._prefixes.of(pod)
+        for line in body.splitlines(keepends=True):
+            self._write(prefix + line if line.endswith(b"\n") else prefix + line + b"\n")
+
+    async def _stream(self, source: Source, prefix: bytes) -> None:
+        async with self._room:
+            try:
+                async for line in self._lines(source):
+                    self._write(prefix + line)
+            except KubeError as error:
+                self._complain(source, error)
+
+    async def _lines(self, source: Source) -> AsyncIterator[bytes]:
+        """Lines without their time stamps; a stream that broke off goes on behind the last line."""
+        choice, last, failures = self._choice, None, 0
+        known: datetime | None = None
+        while True:
+            try:
+                async for line in self._once(source, choice):
+                    stamp, text = _parted(line)
+                    if known is None or stamp is None or stamp > known:
+                        last, failures = stamp or last, 0
+                        yield text
+            except TransportError:
+                failures += 1
+                if failures >= ATTEMPTS:
+                    raise
+                await self._client.clock.sleep(failures)
+                known, choice = last, replace(choice, tail=None, since_seconds=self._since(last, choice))
+            else:
+                return
+
+    def _since(self, last: datetime | None, choice: LogChoice) -> int | None:
+        if last is None:
+            return choice.since_seconds
+        return max(1, ceil((self._client.clock.wall() - last).total_seconds()) + 1)
+
+    async def _once(self, source: Source, choice: LogChoice) -> AsyncIterator[bytes]:
+        options = replace(choice.options(source.container), timestamps=True)
+        rest = b""
+        async for chunk in self._pods.follow_log((self._scope.namespace, source.pod), options):
+            *lines, rest = (rest + chunk).split(b"\n")
+            for line in lines:
+                yield line + b"\n"
+            if len(rest) > LONGEST_LINE:
+                yield rest + b"\n"
+                rest = b""
+        if rest:
+            yield rest + b"\n"
+
+    def _complain(self, source: Source, error: KubeError) -> None:
+        # A pod that is gone takes its log with it, which is how evictions go.
+        if not (isinstance(error, StatusError) and error.is_not_found):
+            self._warn(f"log of pod {source.pod}: {error}")
+
+
+def usual_container(pod: Pod) -> str:
+    """The container that is meant when none is named, as kubectl chooses it."""
+    first = pod.spec.containers[0].name if pod.spec.containers else ""
+    return pod.metadata.annotations.get(DEFAULT_CONTAINER, first)
+
+
+def _has_begun(status: ContainerStatus) -> bool:
+    return status.state.running is not None or status.state.terminated is not None
+
+
+def _parted(line: bytes) -> tuple[datetime | None, bytes]:
+    """Time stamp and text of a line; None where the server put none."""
+    stamp, space, text = line.partition(b" ")
+    try:
+        return (parse_time(stamp.decode("ascii")), text) if space else (None, line)
+    except (ApiError, UnicodeDecodeError):
+        return None, line
+
+
+def _by_age(pods: Iterable[Pod]) -> list[Pod]:
+    return sorted(pods, key=lambda pod: (pod.metadata.creation_timestamp, pod.metadata.name))

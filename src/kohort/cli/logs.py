@@ -1,0 +1,140 @@
+"""`kohort logs`: what all pods of a job write; following goes on through evictions and restarts."""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass, replace
+
+import click
+
+from kohort.api.core.batch import Job
+from kohort.api.core.pods import Pod
+from kohort.cli.completing import complete_pods
+from kohort.cli.job_making import seconds_of
+from kohort.cli.log_streams import INDEX_LABEL, LogChoice, LogError, LogStreams, Prefixes
+from kohort.cli.options import Where, cluster_options, connected, running, screen
+from kohort.cli.targets import Finder, Target, references
+from kohort.cli.telling import note, write_raw
+from kohort.cli.waiting import waiting
+from kohort.jobs.frameworks.job import BatchJob, pod_count
+from kohort.jobs.keys import POD_GROUP_NAME
+from kohort.jobs.objects import labels
+from kohort.kube.client import Client
+from kohort.kube.informer import Informers
+from kohort.kube.options import Scope
+
+EXAMPLES = """\b
+Examples:
+  kohort logs train-x7k2p                  # all its pods, each line under the name of its pod
+  kohort logs -f train-x7k2p --index 0     # follow one index, also after an eviction
+  kohort logs deployment/web --tail 20 --since 10m
+"""
+_BATCH = BatchJob()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    name: str
+    is_following: bool
+    index: int | None
+    choice: LogChoice
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("name", metavar="JOB|WORKLOAD|POD", shell_complete=complete_pods)
+@click.option("-f", "--follow", "is_following", is_flag=True, help="Print what comes, until the job has ended.")
+@click.option("--tail", type=click.IntRange(0), metavar="N", help="Only the last lines of each pod.")
+@click.option("--since", default="", metavar="TIME", help="Only what is newer, such as 10m.")
+@click.option("--index", type=click.IntRange(0), metavar="N", help="Only this pod of an indexed Job.")
+@click.option("-c", "--container", default="", metavar="NAME", help="Container; the first one by default.")
+@cluster_options
+def logs(
+    *,
+    name: str,
+    where: Where,
+    is_following: bool,
+    tail: int | None,
+    since: str,
+    index: int | None,
+    container: str,
+) -> None:
+    """Print what the pods of a job have written."""
+    choice = LogChoice(container, tail, seconds_of(since, "--since") if since else None)
+    running(_logs(where, _Wish(name, is_following, index, choice)))
+
+
+async def _logs(where: Where, wish: _Wish) -> None:
+    access = where.access()
+    async with connected(access) as client:
+        target = await Finder(client, access.namespace).find(references([wish.name])[0])
+        scope = _indexed(pods_of(target), wish.index)
+        prefixes = Prefixes(screen().style, target.job.name, is_shown=_are_many(target) and wish.index is None)
+        streams = LogStreams(client, scope, wish.choice, prefixes, write_raw, note)
+        if wish.is_following:
+            await _follow(client, target, scope, streams)
+        elif not await streams.print_once():
+            note(_nothing(target))
+
+
+def pods_of(target: Target) -> Scope:
+    """The pods of a job: by the label or selector that its kind gives them; raises LogError."""
+    found = target.job
+    if found.resource == Job.resource:
+        return Scope(target.namespace, labels=_BATCH.pod_selector(found.obj))
+    if found.resource == Pod.resource:
+        group = labels(found.obj).get(POD_GROUP_NAME) if len(target.members) > 1 else None
+        if group:
+            return Scope(target.namespace, labels=f"{POD_GROUP_NAME}={group}")
+        return Scope(target.namespace, fields=f"metadata.name={found.name}")
+    matched = ((found.obj.get("spec") or {}).get("selector") or {}).get("matchLabels")
+    if not matched:
+        raise LogError(f"{found} does not say which pods are its own: name a pod, a Job or its Workload")
+    return Scope(target.namespace, labels=",".join(f"{key}={value}" for key, value in matched.items()))
+
+
+def _indexed(scope: Scope, index: int | None) -> Scope:
+    if index is None:
+        return scope
+    return replace(scope, labels=",".join(filter(None, (scope.labels, f"{INDEX_LABEL}={index}"))))
+
+
+def _are_many(target: Target) -> bool:
+    found = target.job
+    if found.resource == Job.resource:
+        return pod_count(found.obj) > 1
+    return found.resource != Pod.resource or len(target.members) > 1
+
+
+async def _follow(client: Client, target: Target, scope: Scope, streams: LogStreams) -> None:
+    if target.job.resource != Job.resource:
+        await streams.follow(_all_ended(client, scope) if target.job.resource == Pod.resource else _never())
+        return
+    if target.workload is not None and not (await client.of(Pod).page(scope, limit=1)).items:
+        note(_nothing(target))
+    async with waiting(client, target.job.obj, lambda _stage: None) as waiter:
+        await streams.follow(waiter.wait())
+
+
+async def _all_ended(client: Client, scope: Scope) -> None:
+    """Return when none of the pods will write any more."""
+    informers = Informers(client)
+    pods = informers.of(Pod, scope)
+    changed = asyncio.Event()
+    pods.subscribe(lambda _old, _new: changed.set())
+    informers.start()
+    try:
+        await pods.wait_live()
+        while any(pod.status.phase not in ("Succeeded", "Failed") for pod in pods.cache):
+            changed.clear()
+            await changed.wait()
+    finally:
+        await informers.stop()
+
+
+def _never() -> Awaitable[None]:
+    return asyncio.get_running_loop().create_future()
+
+
+def _nothing(target: Target) -> str:
+    if target.job.resource == Job.resource and _BATCH.is_suspended(target.job.obj):
+        return f"{target.job} has no pods: it waits; `kohort explain {target.job.name}` says for what"
+    return f"{target.job} has no pods"

@@ -1,0 +1,74 @@
+"""`kohort move`: jobs that wait go to another queue, by the label that put them into theirs."""
+
+import click
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.cli.completing import complete_queues, complete_workloads
+from kohort.cli.options import Where, cluster_options, connected, running
+from kohort.cli.targets import LOCAL_QUEUE, WORKLOAD, Finder, Target, TargetError, references
+from kohort.engine.lifecycle.states import is_finished, is_reserved
+from kohort.jobs.keys import QUEUE_NAME_LABEL
+from kohort.jobs.objects import queue_name
+from kohort.kube.client import Client
+from kohort.kube.patches import MergePatch
+
+EXAMPLES = """\b
+Examples:
+  kohort move train-x7k2p --to team-b
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("names", nargs=-1, required=True, metavar="JOB…", shell_complete=complete_workloads)
+@click.option(
+    "--to", "queue", required=True, metavar="QUEUE", shell_complete=complete_queues, help="LocalQueue to wait in."
+)
+@cluster_options
+def move(*, names: tuple[str, ...], where: Where, queue: str) -> None:
+    """Move jobs that wait to another LocalQueue of their namespace."""
+    running(_move(where, names, queue))
+
+
+async def _move(where: Where, names: tuple[str, ...], queue: str) -> None:
+    access = where.access()
+    async with connected(access) as client:
+        finder = Finder(client, access.namespace)
+        await finder.expect(LOCAL_QUEUE, queue)
+        targets = [await finder.find(each) for each in references(names)]
+        for target in targets:
+            _refuse_admitted(target, queue)
+        for target in targets:
+            click.echo(await _moved(client, target, queue))
+
+
+def _refuse_admitted(target: Target, queue: str) -> None:
+    """A job that has quota can't change its queue (JOB-72, API-51); one that has finished need not."""
+    workload, name = target.workload, target.job.name
+    if workload is None:
+        return
+    if is_finished(workload):
+        raise TargetError(f"{target.job} has finished: submit it anew with --queue {queue}")
+    if is_reserved(workload):
+        by = workload.status.admission.cluster_queue if workload.status.admission else "its queue"
+        raise TargetError(
+            f"{target.job} has quota of {by} and can't move while it has: `kohort hold {name}` stops it,"
+            f" then `kohort move {name} --to {queue}` and `kohort resume {name}`"
+        )
+
+
+async def _moved(client: Client, target: Target, queue: str) -> str:
+    before = _queue_of(target)
+    if before == queue:
+        return f"{target.job} is in {queue} already"
+    for member in target.members:
+        metadata = {"labels": {QUEUE_NAME_LABEL: queue}, "resourceVersion": member.obj["metadata"]["resourceVersion"]}
+        change = {"spec": {"queueName": queue}} if member.resource == WORKLOAD else {"metadata": metadata}
+        await client.of(member.resource).patch(member.key, MergePatch(change))
+    return f"{target.job} moved from {before} to {queue}" if before else f"{target.job} queued in {queue}"
+
+
+def _queue_of(target: Target) -> str:
+    workload: Workload | None = target.workload
+    if target.job.resource == WORKLOAD:
+        return (workload.spec.queue_name or "") if workload else ""
+    return queue_name(target.job.obj)

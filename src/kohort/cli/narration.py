@@ -1,0 +1,150 @@
+"""What a job is doing, in one line: pure, from the Job and its Workload as they are now.
+
+Whoever waits prints a line whenever it differs from the last one.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from kohort.api.conditions import find
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.engine.lifecycle import states
+from kohort.engine.lifecycle.finishing import DEACTIVATED_BY_KOHORT
+from kohort.jobs.frameworks.job import BatchJob, pod_count
+from kohort.terminal.style import Role
+
+Object = dict[str, Any]
+
+
+class Phase(Enum):
+    """How far a job has come."""
+
+    UNSEEN = "unseen"
+    QUEUED = "queued"
+    RESERVED = "reserved"
+    ADMITTED = "admitted"
+    RUNNING = "running"
+    EVICTED = "evicted"
+    HELD = "held"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    GONE = "gone"
+
+
+ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.GONE})
+ROLES: Final = {
+    Phase.UNSEEN: Role.DIM,
+    Phase.ADMITTED: Role.ACCENT,
+    Phase.RUNNING: Role.ACCENT,
+    Phase.EVICTED: Role.WARN,
+    Phase.HELD: Role.WARN,
+    Phase.SUCCEEDED: Role.GOOD,
+    Phase.FAILED: Role.BAD,
+    Phase.GONE: Role.BAD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a job is doing."""
+
+    phase: Phase
+    text: str
+
+    @property
+    def is_end(self) -> bool:
+        """Whether nothing will follow."""
+        return self.phase in ENDED
+
+    @property
+    def role(self) -> Role:
+        """How a line about it shows."""
+        return ROLES.get(self.phase, Role.PLAIN)
+
+
+_BATCH: Final = BatchJob()
+
+
+def stage(job: Object | None, workload: Workload | None, position: int | None) -> Stage:
+    """What the job is doing; `position` counts those that wait in its LocalQueue from 0, None where unknown."""
+    if job is None:
+        return Stage(Phase.GONE, "deleted before it finished")
+    finish = _BATCH.finished(job)
+    if finish is not None:
+        return _finished(job, finish.message, Phase.SUCCEEDED if finish.success else Phase.FAILED)
+    if workload is None:
+        return Stage(Phase.UNSEEN, "waits to be queued")
+    return _queued(job, workload, position)
+
+
+def _queued(job: Object, workload: Workload, position: int | None) -> Stage:
+    if states.is_evicted(workload) and states.is_reserved(workload):
+        return _evicted(workload)
+    if workload.spec.active is False:
+        return _held(job, workload)
+    if states.is_admitted(workload):
+        return _started(job, workload)
+    if states.is_reserved(workload):
+        return _reserved(workload)
+    return _waiting(workload, position)
+
+
+def _finished(job: Object, message: str, phase: Phase) -> Stage:
+    if phase is Phase.SUCCEEDED:
+        return Stage(phase, f"succeeded: {_pods(int((job.get('status') or {}).get('succeeded') or 0))}")
+    return Stage(phase, f"failed: {message}" if message else "failed")
+
+
+def _evicted(workload: Workload) -> Stage:
+    condition = find(workload.status.conditions, states.EVICTED)
+    why = f"{condition.reason}: {condition.message}" if condition else "for no stated reason"
+    return Stage(Phase.EVICTED, f"evicted because {why}")
+
+
+def _held(job: Object, workload: Workload) -> Stage:
+    name = job["metadata"]["name"]
+    condition = find(workload.status.conditions, states.EVICTED)
+    if condition is not None and condition.reason.startswith(DEACTIVATED_BY_KOHORT):
+        cause = condition.reason.removeprefix(DEACTIVATED_BY_KOHORT)
+        return Stage(Phase.FAILED, f"given up: {cause} (`kohort resume {name}` queues it again)")
+    return Stage(Phase.HELD, f"on hold: `kohort resume {name}` queues it again")
+
+
+def _started(job: Object, workload: Workload) -> Stage:
+    wanted, status = pod_count(job), job.get("status") or {}
+    ready = int(status.get("ready") or 0)
+    if ready and ready + int(status.get("succeeded") or 0) >= wanted:
+        return Stage(Phase.RUNNING, f"running: {_pods(wanted)}")
+    if ready:
+        return Stage(Phase.RUNNING, f"running: the first of {_pods(wanted)}")
+    return Stage(Phase.ADMITTED, f"admitted by ClusterQueue {_cluster_queue(workload)}{_flavors(workload)}")
+
+
+def _reserved(workload: Workload) -> Stage:
+    waiting = [check.name for check in workload.status.admission_checks if check.state != "Ready"]
+    for_what = f"; waits for {', '.join(waiting)}" if waiting else ""
+    return Stage(Phase.RESERVED, f"quota reserved in ClusterQueue {_cluster_queue(workload)}{for_what}")
+
+
+def _waiting(workload: Workload, position: int | None) -> Stage:
+    place = "" if position is None else f" at position {position + 1}"
+    condition = find(workload.status.conditions, states.QUOTA_RESERVED)
+    why = f": {condition.message}" if condition is not None and condition.message else ""
+    return Stage(Phase.QUEUED, f"queued in {workload.spec.queue_name}{place}{why}")
+
+
+def _cluster_queue(workload: Workload) -> str:
+    return workload.status.admission.cluster_queue if workload.status.admission else "?"
+
+
+def _flavors(workload: Workload) -> str:
+    admission = workload.status.admission
+    if admission is None:
+        return ""
+    found = {flavor for each in admission.pod_set_assignments for flavor in each.flavors.values()}
+    return f" on {', '.join(sorted(found))}" if found else ""
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"

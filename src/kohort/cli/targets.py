@@ -1,0 +1,247 @@
+"""From a name on the command line to what it stands for: a job with its Workloads, whatever the name was of.
+
+A bare name is looked for among Jobs, then Workloads, then the other kinds that Kohort queues; `kind/name` and
+`kind name…` say which. A Workload leads to the jobs that own it.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kohort.api.core.apps import Deployment, ReplicaSet, StatefulSet
+from kohort.api.core.batch import CronJob, Job
+from kohort.api.core.pods import Pod
+from kohort.api.errors import ApiError
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.api.resource import Resource
+from kohort.jobs.keys import JOB_UID_LABEL, POD_GROUP_NAME
+from kohort.jobs.objects import labels, uid
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.mapping import ResourceMapping
+from kohort.kube.options import Scope
+from kohort.terminal.nearest import instead
+
+Object = dict[str, Any]
+
+LOCAL_QUEUE: Final = LocalQueue.info.resource
+CLUSTER_QUEUE: Final = ClusterQueue.info.resource
+WORKLOAD: Final = Workload.info.resource
+QUEUED: Final = (Job.resource, WORKLOAD, Deployment.resource, StatefulSet.resource, Pod.resource)
+"""Where a bare name is looked for, in this order."""
+KINDS: Final = {
+    "job": Job.resource,
+    "jobs": Job.resource,
+    "workload": WORKLOAD,
+    "workloads": WORKLOAD,
+    "kwl": WORKLOAD,
+    "wl": WORKLOAD,
+    "pod": Pod.resource,
+    "pods": Pod.resource,
+    "po": Pod.resource,
+    "deployment": Deployment.resource,
+    "deploy": Deployment.resource,
+    "statefulset": StatefulSet.resource,
+    "sts": StatefulSet.resource,
+    "replicaset": ReplicaSet.resource,
+    "rs": ReplicaSet.resource,
+    "cronjob": CronJob.resource,
+    "cj": CronJob.resource,
+    "queue": LOCAL_QUEUE,
+    "localqueue": LOCAL_QUEUE,
+    "lq": LOCAL_QUEUE,
+    "clusterqueue": CLUSTER_QUEUE,
+    "cq": CLUSTER_QUEUE,
+}
+
+
+class TargetError(ApiError):
+    """A name that stands for nothing here; says what is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name, and the kind where one was given."""
+
+    name: str
+    resource: Resource | None = None
+
+    def __str__(self) -> str:
+        return f"{self.resource.kind} {self.name}" if self.resource else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """One object."""
+
+    resource: Resource
+    obj: Object
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self.obj["metadata"]["name"])
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Its place."""
+        return str(self.obj["metadata"].get("namespace", "")), self.name
+
+    def __str__(self) -> str:
+        return shown(self.resource, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a name stands for."""
+
+    members: tuple[Owned, ...]
+    """The job; several objects for a group of pods, the Workload itself where nobody owns it."""
+    workloads: tuple[Workload, ...]
+    """Its Workloads, the newest last."""
+
+    @property
+    def job(self) -> Owned:
+        """The first of its objects."""
+        return self.members[0]
+
+    @property
+    def workload(self) -> Workload | None:
+        """The Workload that counts: the newest."""
+        return self.workloads[-1] if self.workloads else None
+
+    @property
+    def namespace(self) -> str:
+        """Where it is."""
+        return self.job.key[0]
+
+
+def shown(resource: Resource, name: str) -> str:
+    """An object as kubectl names it: `job.batch/train`."""
+    kind = resource.kind.lower()
+    return f"{kind}.{resource.group}/{name}" if resource.group else f"{kind}/{name}"
+
+
+def references(words: Sequence[str]) -> list[Reference]:
+    """What words say: `train`, `job/train`, or a kind and then names; raises TargetError."""
+    if len(words) > 1 and "/" not in words[0] and words[0].lower() in KINDS:
+        resource = KINDS[words[0].lower()]
+        return [Reference(word, resource) for word in words[1:]]
+    return [_reference(word) for word in words]
+
+
+def _reference(word: str) -> Reference:
+    kind, slash, name = word.partition("/")
+    if not slash:
+        return Reference(word)
+    resource = KINDS.get(kind.lower().partition(".")[0])
+    if resource is None or not name:
+        raise TargetError(f"{word!r}: no kind {kind!r}: {instead(kind, _singular_kinds())}")
+    return Reference(name, resource)
+
+
+def _singular_kinds() -> set[str]:
+    return {resource.kind.lower() for resource in KINDS.values()}
+
+
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """Finds things of one namespace."""
+
+    client: Client
+    namespace: str
+
+    async def find(self, reference: Reference) -> Target:
+        """The job that the name stands for; raises TargetError."""
+        if reference.resource in (LOCAL_QUEUE, CLUSTER_QUEUE):
+            raise TargetError(f"{reference} is a queue, not a job: name a Job or its Workload")
+        for resource in (reference.resource,) if reference.resource else QUEUED:
+            found = await self.object(resource, reference.name)
+            if found is not None:
+                return await self._target(Owned(resource, found))
+        raise TargetError(await self._unknown(reference))
+
+    async def object(self, resource: Resource, name: str) -> Object | None:
+        """An object, None where there is none of that name."""
+        namespace = self.namespace if resource.namespaced else ""
+        try:
+            return await self.client.of(resource).get((namespace, name))
+        except StatusError as error:
+            if error.is_not_found and error.details.get("name"):
+                return None
+            raise
+
+    async def names(self, resource: Resource) -> list[str]:
+        """All names of a kind."""
+        scope = Scope(self.namespace if resource.namespaced else "")
+        return [str(each["metadata"]["name"]) for each in (await self.client.of(resource).list(scope)).items]
+
+    async def expect(self, resource: Resource, name: str) -> Object:
+        """An object that must be there; raises TargetError with the name that was probably meant."""
+        found = await self.object(resource, name)
+        if found is None:
+            raise TargetError(self._missing(Reference(name, resource), await self.names(resource)))
+        return found
+
+    async def workloads_of(self, job: Owned) -> tuple[Workload, ...]:
+        """The Workloads of a job, the newest last: by the label that they carry, else by their owners."""
+        workloads = self.client.of(Workload)
+        marked = await workloads.list(Scope(self.namespace, labels=f"{JOB_UID_LABEL}={uid(job.obj)}"))
+        found: Iterable[Workload] = marked.items
+        if not marked.items:
+            listed = await workloads.list(Scope(self.namespace))
+            found = (each for each in listed.items if _owns(job, each))
+        return tuple(sorted(found, key=_by_birth))
+
+    async def _target(self, found: Owned) -> Target:
+        if found.resource == WORKLOAD:
+            return await self._of_workload(found)
+        group = labels(found.obj).get(POD_GROUP_NAME)
+        if found.resource == Pod.resource and group:
+            return await self._of_group(group, found)
+        return Target((found,), await self.workloads_of(found))
+
+    async def _of_workload(self, found: Owned) -> Target:
+        workload = await self.client.of(Workload).get(found.key)
+        mapping = ResourceMapping(self.client)
+        members = list[Owned]()
+        for owner in workload.metadata.owner_references:
+            resource = await mapping.resource(owner.api_version, owner.kind)
+            obj = await self.object(resource, owner.name)
+            if obj is not None:
+                members.append(Owned(resource, obj))
+        return Target(tuple(members) or (found,), (workload,))
+
+    async def _of_group(self, group: str, pod: Owned) -> Target:
+        """A group of pods: its Workload has the group's name."""
+        scope = Scope(self.namespace, labels=f"{POD_GROUP_NAME}={group}")
+        pods = (await self.client.of(Pod.resource).list(scope)).items
+        members = tuple(Owned(Pod.resource, each) for each in pods) or (pod,)
+        workload = await self.object(WORKLOAD, group)
+        found = () if workload is None else (await self.client.of(Workload).get((self.namespace, group)),)
+        return Target(members, found)
+
+    async def _unknown(self, reference: Reference) -> str:
+        resources = (reference.resource,) if reference.resource else (Job.resource, WORKLOAD)
+        return self._missing(reference, [name for each in resources for name in await self.names(each)])
+
+    def _missing(self, reference: Reference, known: Sequence[str]) -> str:
+        kind = reference.resource.kind if reference.resource else "Job or Workload"
+        is_namespaced = reference.resource is None or reference.resource.namespaced
+        place = f" in namespace {self.namespace}" if is_namespaced else ""
+        hint = instead(reference.name, known)
+        return f"no {kind} {reference.name!r}{place}: {hint}"
+
+
+def owner_of(pod: Object) -> str:
+    """`Job train` for a pod that a Job made; empty for one that nobody did."""
+    owners = pod["metadata"].get("ownerReferences") or ()
+    return next((f"{each['kind']} {each['name']}" for each in owners if each.get("controller")), "")
+
+
+def _owns(job: Owned, workload: Workload) -> bool:
+    return any(owner.uid == uid(job.obj) for owner in workload.metadata.owner_references)
+
+
+def _by_birth(workload: Workload) -> tuple[Any, str]:
+    return workload.metadata.creation_timestamp, workload.metadata.name

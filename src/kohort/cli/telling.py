@@ -1,0 +1,42 @@
+"""What commands say beside their output: on standard error, so that what they were asked for can be piped."""
+
+import os
+import sys
+from datetime import timedelta
+from time import monotonic
+
+import click
+
+from kohort.cli.narration import Stage
+from kohort.terminal.ages import duration
+from kohort.terminal.screen import screen_of
+from kohort.terminal.style import Role, Style
+
+
+def note(text: str) -> None:
+    """A line that may matter to the user."""
+    click.echo(_style().paint(text, Role.WARN), err=True)
+
+
+class Diary:
+    """Tells the stages of a job, each with the time since the start."""
+
+    def __init__(self) -> None:
+        self._start = monotonic()
+
+    def tell(self, stage: Stage) -> None:
+        """One line."""
+        passed = duration(timedelta(seconds=monotonic() - self._start))
+        style = _style()
+        click.echo(f"{style.paint(f'{passed:>6}', Role.DIM)}  {style.paint(stage.text, stage.role)}", err=True)
+
+
+def _style() -> Style:
+    context = click.get_current_context(silent=True)
+    no_colour = context is not None and context.color is False
+    return Style() if no_colour else screen_of(sys.stderr, os.environ).style
+
+
+def write_raw(data: bytes) -> None:
+    """Bytes of a log, to standard output as they are."""
+    click.echo(data, nl=False)

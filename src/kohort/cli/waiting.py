@@ -1,0 +1,146 @@
+"""Waiting for a job to end, with a line for each change of its state.
+
+Every change that a watch brings is told, also those that the next one undoes; only positions are asked for, now and
+then, while the job waits.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from kohort.api.core.batch import Job
+from kohort.api.core.pods import Pod
+from kohort.api.errors import ApiError
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.cli.narration import Phase, Stage, stage
+from kohort.jobs.keys import JOB_UID_LABEL
+from kohort.kube.client import Client
+from kohort.kube.errors import KubeError
+from kohort.kube.informer import Informer, Informers
+from kohort.kube.options import Scope
+
+Object = dict[str, Any]
+
+POSITION_SECONDS: Final = 5.0
+"""How often a waiting job's position is asked for."""
+UNSEEN_SECONDS: Final = 10.0
+"""How long a job may go unnoticed before that is told."""
+FAILED: Final = 1
+"""Exit code of a job that failed without one of its own."""
+
+Tell = Callable[[Stage], None]
+
+
+class Waiter:
+    """Follows one Job and its Workload."""
+
+    def __init__(self, client: Client, job: Object, informers: Informers, tell: Tell) -> None:
+        metadata = job["metadata"]
+        self.namespace, self.name = metadata["namespace"], metadata["name"]
+        self._client = client
+        self._tell = tell
+        self._position: int | None = None
+        self._last: Stage | None = None
+        self._changed = asyncio.Event()
+        self._jobs = informers.of(Job.resource, Scope(self.namespace, fields=f"metadata.name={self.name}"))
+        marked = f"{JOB_UID_LABEL}={metadata['uid']}"
+        self._workloads: Informer[Workload] = informers.of(Workload, Scope(self.namespace, labels=marked))
+
+    async def wait(self) -> Stage:
+        """Tell every change until the job has ended; how it did."""
+        await self._jobs.wait_live()
+        await self._workloads.wait_live()
+        self._jobs.subscribe(self._look)
+        self._workloads.subscribe(self._look)
+        while True:
+            now = self._stage()
+            if now.phase is Phase.QUEUED:
+                self._position = await self._asked_position()
+                now = self._stage()
+            self._say(now)
+            if now.is_end:
+                return now
+            await self._pause(now)
+
+    def _look(self, _old: object, _new: object) -> None:
+        """Tell what a change made of the job, unless a position belongs to it, which takes a question."""
+        now = self._stage()
+        if now.phase is not Phase.QUEUED:
+            self._position = None
+            self._say(now)
+        self._changed.set()
+
+    def _say(self, now: Stage) -> None:
+        if now == self._last or (self._last is not None and self._last.is_end):
+            return
+        if now.phase is not Phase.UNSEEN:
+            self._tell(now)
+        self._last = now
+
+    def _stage(self) -> Stage:
+        job = next(iter(self._jobs.cache), None)
+        workloads = sorted(self._workloads.cache, key=lambda each: (each.metadata.creation_timestamp, _name(each)))
+        return stage(job, workloads[-1] if workloads else None, self._position)
+
+    async def _pause(self, now: Stage) -> None:
+        """Until something changes; a waiting job's position does so unseen."""
+        seconds = {Phase.QUEUED: POSITION_SECONDS, Phase.UNSEEN: UNSEEN_SECONDS}.get(now.phase)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            if now.phase is Phase.UNSEEN:
+                self._tell(Stage(Phase.UNSEEN, "nobody has queued it yet: does Kohort run here? `kohort doctor` looks"))
+        self._changed.clear()
+
+    async def _asked_position(self) -> int | None:
+        """The position in the LocalQueue, from the visibility API; None where that is not served."""
+        workload = next(iter(self._workloads.cache), None)
+        if workload is None or not workload.spec.queue_name:
+            return None
+        return await position_of(self._client, self.namespace, workload.spec.queue_name, _name(workload))
+
+
+async def position_of(client: Client, namespace: str, queue: str, workload: str) -> int | None:
+    """The place of a Workload in its LocalQueue, counted from 0; None where nobody says (API-99)."""
+    path = f"/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
+    try:
+        summary = await client.get_json(path)
+    except (KubeError, ApiError):
+        return None
+    places = {each["metadata"]["name"]: each.get("positionInLocalQueue") for each in summary.get("items") or ()}
+    return places.get(workload)
+
+
+@asynccontextmanager
+async def waiting(client: Client, job: Object, tell: Tell) -> AsyncIterator[Waiter]:
+    """A waiter whose watches are open for as long as the block lasts."""
+    informers = Informers(client)
+    waiter = Waiter(client, job, informers, tell)
+    informers.start()
+    try:
+        yield waiter
+    finally:
+        await informers.stop()
+
+
+async def exit_code(client: Client, job: Object, end: Stage) -> int:
+    """0 for a job that succeeded, else the exit code of a container that failed, as far as one is known."""
+    if end.phase is Phase.SUCCEEDED:
+        return 0
+    metadata = job["metadata"]
+    pods = await client.of(Pod).list(
+        Scope(metadata["namespace"], labels=f"batch.kubernetes.io/job-name={metadata['name']}")
+    )
+    codes = [
+        status.state.terminated.exit_code
+        for pod in pods.items
+        for status in pod.status.container_statuses
+        if status.state.terminated is not None
+    ]
+    return next((code for code in codes if 0 < code < 256), FAILED)
+
+
+def _name(workload: Workload) -> str:
+    return workload.metadata.name
