@@ -8,11 +8,15 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
 
 from kohort import __version__
 from kohort.api.errors import ApiError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 BROKEN_PIPE = 1
 ERROR = 2
@@ -38,7 +42,9 @@ class LazyCommand:
 
 COMMANDS = {
     "cancel": LazyCommand("kohort.cli.cancel:cancel", "Delete jobs, with their pods.", "Jobs"),
+    "completion": LazyCommand("kohort.cli.completion:completion", "Print what a shell needs to complete commands."),
     "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
+    "down": LazyCommand("kohort.cli.down:down", "Stop a cluster of this machine.", "Clusters"),
     "events": LazyCommand("kohort.cli.events:events", "Show what happened to a job, or what Kohort did.", "Jobs"),
     "hold": LazyCommand("kohort.cli.hold:hold", "Hold jobs back, or whole queues.", "Jobs"),
     "install": LazyCommand("kohort.cli.install:install", "Print what a cluster needs to run Kohort; or a Helm chart."),
@@ -49,8 +55,9 @@ COMMANDS = {
         "kohort.cli.node:node", "Attach nodes to an API server; simulated ones by the thousand.", "Clusters"
     ),
     "resume": LazyCommand("kohort.cli.resume:resume", "Let go what was held.", "Jobs"),
+    "status": LazyCommand("kohort.cli.status:status", "Show the clusters of this machine.", "Clusters"),
     "submit": LazyCommand("kohort.cli.submit:submit", "Queue a command as a Job.", "Jobs"),
-    "up": LazyCommand("kohort.cli.up:up", "Run a control plane on this machine, with pods that run.", "Clusters"),
+    "up": LazyCommand("kohort.cli.up:up", "Run a cluster with queues on this machine.", "Clusters"),
     "validate": LazyCommand("kohort.cli.validate:validate", "Check manifests offline.", "Jobs"),
 }
 
@@ -84,6 +91,15 @@ class LazyGroup(click.Group):
             ctx.fail(f"No such command {name!r}.{hint}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """Commands by their summaries: a shell that completes would wait for all to be imported."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [CompletionItem(name, help=COMMANDS[name].summary) for name in names]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands from their summaries, by what they are for."""
         widest = max(map(len, COMMANDS))
@@ -106,12 +122,13 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and leave the process with its exit code."""
-    sys.exit(_exit_code(arguments))
+    sys.exit(exit_code(cli, arguments, "kohort"))
 
 
-def _exit_code(arguments: Sequence[str] | None) -> int | str | None:
+def exit_code(program: click.Command, arguments: Sequence[str] | None, name: str) -> int | str | None:
+    """Run a program under the name that its help shows; every failure is one line and the code that is returned."""
     try:
-        code = _run(arguments)
+        code = _run(program, arguments, name)
         # Output that waits in a buffer would otherwise fail after the last chance to handle it.
         sys.stdout.flush()
     except BrokenPipeError:
@@ -123,14 +140,14 @@ def _exit_code(arguments: Sequence[str] | None) -> int | str | None:
         error.show()
         return error.exit_code
     except (ApiError, OSError) as error:
-        click.echo(f"kohort: error: {_one_line(error)}", err=True)
+        click.echo(f"{name}: error: {_one_line(error)}", err=True)
         return ERROR
     return code
 
 
-def _run(arguments: Sequence[str] | None) -> int | str | None:
+def _run(program: click.Command, arguments: Sequence[str] | None, name: str) -> int | str | None:
     try:
-        code = cli.main(arguments, prog_name="kohort", standalone_mode=False)
+        code = program.main(arguments, prog_name=name, standalone_mode=False)
     except SystemExit as left:
         return left.code
     return code if isinstance(code, int) else 0

@@ -1,41 +1,35 @@
-"""`kohort up`: a control plane on this machine, in the foreground until Ctrl-C; stock kubectl works against it."""
+"""`kohort up`: a cluster with queues on this machine, in the foreground until Ctrl-C or in the background until `down`.
 
-import asyncio
-import logging
+What takes long to import comes in once it is clear that there will be a cluster.
+"""
+
 import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import sys
+from dataclasses import dataclass, field
 from pathlib import Path
-from shlex import quote
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
-from kohort.cli.runtimes import RuntimeChoice, RuntimeName
-from kohort.cli.stopping import stop_asked
-from kohort.embedded.auth.certificates import CertificateFileError
-from kohort.embedded.memory import give_memory_back, settle_in
-from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
-from kohort.embedded.nodes.files import read_nodes
-from kohort.embedded.nodes.leases import PATIENT
-from kohort.embedded.nodes.machine import this_machine
-from kohort.embedded.nodes.registration import Leaving, Registration
-from kohort.embedded.nodes.running import AgentSettings
-from kohort.embedded.nodes.simulated.plans import Defaults
-from kohort.embedded.plane import Crew, control_plane
-from kohort.embedded.runtimes.errors import RuntimeSetupError
-from kohort.embedded.runtimes.settings import AtStop
-from kohort.embedded.server.server import ApiServer
-from kohort.embedded.server.settings import Settings
-from kohort.embedded.store import StoreError
-from kohort.kube.errors import KubeError
+from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME
+from kohort.local.lives import Claim, Pods, RunsAlreadyError, stop_command
+from kohort.local.places import DEFAULT_NAME as DEFAULT_CLUSTER
+from kohort.local.places import Place, place_of
+from kohort.local.progress import Progress, Quiet, Ready, Relayed, Ticks, step
+from kohort.terminal.screen import screen_of
+from kohort.terminal.style import is_terminal
+
+if TYPE_CHECKING:
+    from kohort.local.running import Cluster, Front, Wish
+
+RUNTIMES = ("process", "simulated", "podman", "docker")
 
 EXAMPLES = """\b
 Examples:
-  kohort up                                   # jobs run as processes of this machine
+  kohort up --starter                         # a cluster of this machine, with a queue to begin with
+  kohort up -d --name lab                     # another one, in the background; kohort down --name lab stops it
   kohort up --ephemeral --runtime simulated   # try things out; nothing is kept and nothing runs
   kohort up --nodes 640 --node-capacity cpu=96,memory=256Gi,nvidia.com/gpu=8 \\
       --node-labels 'cloud.provider.com/topology-block=b{block:0..3},cloud.provider.com/topology-rack=b{block}-r{0..15}'
@@ -45,42 +39,74 @@ Then, in another terminal: export KUBECONFIG=… as it prints, and kubectl get n
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
-    """Nodes in place of this machine."""
-
-    wanted: str
-    """A number, or a file of Node manifests."""
-    capacity: str
-    labels: str
-    name: str
-    taints: str
-
-    def nodes(self) -> tuple[DeclaredNode, ...]:
-        """The nodes; raises an ApiError that says what is wrong with them."""
-        if self.wanted.isascii() and self.wanted.isdigit():
-            return Fleet(int(self.wanted), self.capacity, self.labels, self.name, self.taints).nodes()
-        return read_nodes(self.wanted)
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Asked:
     """What the command line asks for."""
 
-    settings: Settings
-    declared: Declared | None
-    runtime: RuntimeName
-    simulated: Defaults
+    place: Place | None
+    context: str
+    host: str
+    port: int
+    kubeconfig: Path | None
+    is_shared: bool
+    config: Path | None
+    has_manager: bool
+    has_starter: bool
+    nodes: str | None
+    node_options: tuple[str, str, str, str]
+    """Capacity, labels, name, taints."""
+    runtime: str
+    seconds: tuple[float, float]
+    """Of the start and the run of simulated pods."""
     host_paths: tuple[str, ...]
-    at_stop: AtStop
+    pods: Pods
+
+    def wish(self) -> "Wish":
+        """The same in the terms of those who carry it out."""
+        from kohort.cli.runtimes import RuntimeName
+        from kohort.cli.up_crew import CrewWish, Declared
+        from kohort.embedded.nodes.simulated.plans import Defaults
+        from kohort.local.kubeconfigs import usual_kubeconfig
+        from kohort.local.ports import Wanted
+        from kohort.local.running import QueueWish, Wish
+
+        declared = None if self.nodes is None else Declared(self.nodes, *self.node_options)
+        crew = CrewWish(declared, RuntimeName(self.runtime), Defaults(*self.seconds), self.host_paths, self.pods)
+        return Wish(
+            place=self.place,
+            wanted=Wanted(self.host, self.port),
+            crew=crew.make,
+            runtime=self.runtime,
+            pods=self.pods,
+            queues=QueueWish(self.config, self.has_starter) if self.has_manager else None,
+            kubeconfig=self.kubeconfig,
+            shared=usual_kubeconfig() if self.is_shared else None,
+            context=self.context,
+        )
 
 
 @click.command(epilog=EXAMPLES)
+@click.option("--name", default=DEFAULT_CLUSTER, show_default=True, help="Which cluster; each has its own data.")
+@click.option("-d", "--detach", is_flag=True, help="Run in the background; `kohort down` stops it.")
+@click.option("--starter", is_flag=True, help="Make a queue to begin with, as large as the nodes, if there is none.")
 @click.option(
-    "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Where everything is kept."
+    "--merge-kubeconfig", is_flag=True, help="Add its context to the kubeconfig that kubectl uses; others stay."
+)
+@click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Kueue's Configuration for the queues.")
+@click.option("--no-manager", is_flag=True, help="Without queues: leave them to a `kohort manager`, or to nobody.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where everything is kept, if not where the name says.",
 )
 @click.option("--ephemeral", is_flag=True, help="Keep nothing: all is gone when it stops, pods included.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; a free one by default.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Port to listen on; a free one by default, and the same one at the next start.",
+)
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path),
@@ -100,7 +126,7 @@ class Wish:
 @click.option("--node-taints", default="", metavar="KEY=VALUE:EFFECT,…", help="Taints of N nodes.")
 @click.option(
     "--runtime",
-    type=click.Choice([each.value for each in RuntimeName]),
+    type=click.Choice(RUNTIMES),
     help="What runs the pods: process on this machine, simulated on --nodes, unless said otherwise.",
 )
 @click.option(
@@ -117,6 +143,12 @@ class Wish:
 )
 def up(
     *,
+    name: str,
+    detach: bool,
+    starter: bool,
+    merge_kubeconfig: bool,
+    config: Path | None,
+    no_manager: bool,
     data: Path | None,
     ephemeral: bool,
     host: str,
@@ -133,91 +165,146 @@ def up(
     host_paths: tuple[str, ...],
     end_pods: bool,
 ) -> None:
-    """Run a Kubernetes-compatible control plane on this machine, until Ctrl-C.
+    """Run a Kubernetes cluster with queues on this machine.
 
-    One process has the API server, its controllers, the pod scheduler and a node that runs pods as local processes.
-    Everything is kept in DIR (by default $KOHORT_DATA, or kohort in the user's data directory), and is there again at
-    the next start.
+    One process has the API server, its controllers, the pod scheduler, Kohort, and a node that runs pods as local
+    processes. Everything is kept in the user's data directory (or $KOHORT_DATA), and is there again at the next start;
+    pods run on meanwhile. In a terminal it shows what is going on, until Ctrl-C.
     """
-    if ephemeral and data is not None:
-        raise click.UsageError("give --data or --ephemeral, not both")
-    if nodes is None:
-        _refuse_lonely(click.get_current_context())
-    folder = None if ephemeral else (data or default_data())
-    declared = None if nodes is None else Declared(nodes, node_capacity, node_labels, node_name, node_taints)
-    usual = RuntimeName.PROCESS if declared is None else RuntimeName.SIMULATED
-    wish = Wish(
-        Settings(data=folder, host=host, port=port, kubeconfig=kubeconfig),
-        declared,
-        RuntimeName(runtime) if runtime else usual,
-        Defaults(start_seconds, run_seconds),
-        host_paths,
-        AtStop.END if ephemeral or end_pods else AtStop.LEAVE,
+    _refuse_contradictions(click.get_current_context())
+    chosen = runtime or ("process" if nodes is None else "simulated")
+    place = place_of(name, data)
+    asked = Asked(
+        place=None if ephemeral else place,
+        context=place.context,
+        host=host,
+        port=port,
+        kubeconfig=kubeconfig,
+        is_shared=merge_kubeconfig,
+        config=config,
+        has_manager=not no_manager,
+        has_starter=starter,
+        nodes=nodes,
+        node_options=(node_capacity, node_labels, node_name, node_taints),
+        runtime=chosen,
+        seconds=(start_seconds, run_seconds),
+        host_paths=host_paths,
+        pods=_pods(chosen, ends=ephemeral or end_pods),
     )
-    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
-    give_memory_back()
     try:
-        asyncio.run(_run(wish))
-    except (CertificateFileError, KubeError, RuntimeSetupError, StoreError) as error:
-        raise ApiError(str(error)) from None
+        _in_background(asked, place) if detach else _in_foreground(asked)
+    except ApiError as error:
+        if getattr(error, "exit_code", 2) != RunsAlreadyError.exit_code:
+            raise
+        click.echo(f"kohort: {error}", err=True)
+        raise SystemExit(RunsAlreadyError.exit_code) from None
 
 
-def _refuse_lonely(context: click.Context) -> None:
-    """Refuse what is said about nodes that nobody asked for: it would count for nothing."""
-    for name in ("node_capacity", "node_labels", "node_name", "node_taints"):
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} is for the nodes of --nodes: say how many there are")
-
-
-def default_data() -> Path:
-    """Where things are kept when nobody says where."""
-    if own := os.environ.get("KOHORT_DATA"):
-        return Path(own)
-    shared = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-    return Path(shared) / "kohort"
-
-
-async def _run(wish: Wish) -> None:
-    stopped = stop_asked()
-    nodes = wish.declared.nodes() if wish.declared else (await this_machine(),)
-    with _scratch(wish.settings) as scratch:
-        choice = RuntimeChoice(wish.runtime, scratch, nodes[0].offered, wish.simulated, wish.host_paths, wish.at_stop)
-        # Nodes stay for the next start, which takes them over with the pods that are still on them.
-        registration = Registration(nodes, PATIENT, Leaving.KEEP)
-        crew = Crew(registration, choice.make, AgentSettings(wish.runtime, addresses=choice.addresses()))
-        async with control_plane(wish.settings, crew) as plane:
-            settle_in()
-            for line in _greeting(wish, nodes, plane.server):
-                click.echo(line)
-            await stopped.wait()
-            click.echo("stopping")
-
-
-@contextmanager
-def _scratch(settings: Settings) -> Iterator[Path]:
-    """Where pods have their files: beside the store, or in a folder that goes with everything else."""
-    if settings.data is not None:
-        yield settings.data / "runtime"
+def _refuse_contradictions(context: click.Context) -> None:
+    given = {name for name in context.params if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    for one, other in _CONTRADICTIONS:
+        if {one, other} <= given:
+            raise click.UsageError(f"give {_option(other)} or {_option(one)}, not both")
+    if "nodes" in given:
         return
-    with tempfile.TemporaryDirectory(prefix="kohort-pods-") as folder:
-        yield Path(folder)
+    for name in ("node_capacity", "node_labels", "node_name", "node_taints"):
+        if name in given:
+            raise click.UsageError(f"{_option(name)} is for the nodes of --nodes: say how many there are")
 
 
-def _greeting(wish: Wish, nodes: Sequence[DeclaredNode], server: ApiServer) -> Iterator[str]:
-    yield f"{server.url} is ready; in another terminal:"
-    yield f"  export KUBECONFIG={quote(str(Path(server.kubeconfig).absolute()))}"
-    yield "  kubectl get nodes"
-    what = f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes, each"
-    yield f"{what}: {_offer(nodes[0].offered)}; runtime {wish.runtime}"
-    yield f"Ctrl-C stops; {_FAREWELLS[wish.at_stop]}" if wish.runtime in _REAL else "Ctrl-C stops"
+_CONTRADICTIONS = (
+    ("ephemeral", "data"),
+    ("ephemeral", "detach"),
+    ("no_manager", "config"),
+    ("no_manager", "starter"),
+)
 
 
-def _offer(offered: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {amount}" for name, amount in sorted(offered.items()) if name != "ephemeral-storage")
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
-_REAL = (RuntimeName.PROCESS, RuntimeName.PODMAN, RuntimeName.DOCKER)
-_FAREWELLS: Mapping[AtStop, str] = {
-    AtStop.LEAVE: "pods run on, and the next start finds them (--end-pods ends them)",
-    AtStop.END: "pods are ended then",
-}
+def _pods(runtime: str, *, ends: bool) -> Pods:
+    if runtime == "simulated":
+        return Pods.SIMULATED
+    return Pods.ENDED if ends else Pods.LEFT
+
+
+def _progress() -> Progress:
+    return Ticks(sys.stdout, screen_of(sys.stdout, os.environ)) if is_terminal(sys.stdout) else Quiet()
+
+
+@dataclass
+class _Launch:
+    """A start on its way: what was asked for, and who is told."""
+
+    asked: Asked
+    progress: Progress
+    claim: Claim | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.claim = Claim.take(self.asked.place) if self.asked.place is not None else None
+
+    def run(self, front: "Front", echo: Any) -> int:
+        """Load everything, and run to the end."""
+        with step(self.progress, "loading"):
+            from kohort.embedded.memory import give_memory_back
+            from kohort.local.logs import set_up_logs
+            from kohort.local.running import Service
+
+            wish = self.asked.wish()
+        place = self.asked.place
+        set_up_logs(place.log if place is not None else None, echo)
+        give_memory_back()
+        return Service(wish, self.claim, self.progress, front).run()
+
+
+def _in_background(asked: Asked, place: Place) -> None:
+    from kohort.local.background import detach
+
+    def work(relay: Relayed) -> None:
+        async def front(cluster: "Cluster", stopped: Any) -> None:
+            relay.tell(_ready(asked, cluster))
+            relay.close()
+            await stopped.wait()
+
+        _Launch(asked, relay).run(front, None)
+
+    ready = detach(work, place.log.with_suffix(".out"), _progress())
+    _greet(ready, f"`{stop_command(place)}` stops it")
+
+
+def _in_foreground(asked: Asked) -> None:
+    from kohort.local.front import foreground
+    from kohort.local.stopping import left_over
+
+    launch = _Launch(asked, _progress())
+
+    def greet(cluster: "Cluster") -> None:
+        _greet(_ready(asked, cluster), "Ctrl-C stops")
+
+    front, echo = foreground(greet)
+    running = launch.run(front, echo)
+    click.echo(f"stopped; {left_over(asked.pods, running)}")
+
+
+def _ready(asked: Asked, cluster: "Cluster") -> Ready:
+    from kohort.local.words import FAREWELLS, nodes_in_words
+
+    return Ready(
+        url=cluster.url,
+        kubeconfig=str(cluster.published.own.absolute()),
+        context=asked.context,
+        nodes=nodes_in_words(cluster.nodes, asked.runtime),
+        farewell=FAREWELLS[asked.pods],
+        starter=cluster.starter,
+        shared=str(cluster.published.shared or ""),
+        warnings=cluster.warnings,
+    )
+
+
+def _greet(ready: Ready, stop: str) -> None:
+    from kohort.local.words import greeting
+
+    for line in greeting(ready, stop):
+        click.echo(line)

@@ -89,6 +89,8 @@ class Standing:
 class RunsAlreadyError(ApiError):
     """Somebody else has the cluster."""
 
+    exit_code = 1
+
 
 class Claim:
     """The right to run a cluster, from `take` to `release` or to the end of the process."""

@@ -1,0 +1,69 @@
+"""`kohort down`: stops a cluster of this machine, and says what became of its pods."""
+
+from pathlib import Path
+
+import click
+
+from kohort.local.lives import Run, State, standing
+from kohort.local.places import DEFAULT_NAME, Place, known_places, place_of
+from kohort.local.stopping import How, Outcome, pods_in_words, stop
+from kohort.terminal.nearest import instead
+
+EXAMPLES = """\b
+Examples:
+  kohort down               # the cluster that `kohort up` started
+  kohort down --name lab
+  kohort down --all
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("--name", help=f"Which cluster; {DEFAULT_NAME} by default.")
+@click.option("--all", "everything", is_flag=True, help="All clusters of this user's data directory.")
+@click.option(
+    "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="The cluster that is kept there."
+)
+def down(*, name: str | None, everything: bool, data: Path | None) -> None:
+    """Stop a cluster that runs on this machine.
+
+    It is asked to stop and gets 40 seconds; then it is killed. Nothing that it has answered for is lost in either case.
+    Its data stays, and unless it was started with --end-pods its pods run on until the next `kohort up`.
+    """
+    if everything and (data is not None or name is not None):
+        raise click.UsageError("give --all, or say which one")
+    places = (
+        [place for place in known_places() if standing(place).is_alive]
+        if everything
+        else [_one(name or DEFAULT_NAME, data)]
+    )
+    outcomes = [stop(place, _waiting) for place in places]
+    for outcome in outcomes:
+        click.echo(in_words(outcome))
+    if not outcomes:
+        click.echo("no cluster runs")
+    if not all(outcome.is_well for outcome in outcomes):
+        raise SystemExit(1)
+
+
+def _one(name: str, data: Path | None) -> Place:
+    place = place_of(name, data)
+    if standing(place).state is State.UNUSED:
+        others = [each.name for each in known_places()]
+        hint = f"; {instead(name, others)}" if others and data is None else ""
+        raise click.ClickException(f"no cluster {name} is kept in {place.folder}{hint}")
+    return place
+
+
+def _waiting(run: Run) -> None:
+    click.echo(f"stopping process {run.pid}", err=True)
+
+
+def in_words(outcome: Outcome) -> str:
+    """One line on what became of a cluster."""
+    name = outcome.place.name
+    if outcome.how is How.IDLE:
+        return f"{name} does not run"
+    if outcome.how is How.STOPPED:
+        return f"{name} is stopped; {pods_in_words(outcome)}"
+    pods = pods_in_words(outcome)
+    return f"{name}: {outcome.how.value}{f'; {pods}' if pods else ''}"

@@ -1,0 +1,62 @@
+"""The nodes of `kohort up`, and what runs their pods, as its command line asks for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kohort.cli.runtimes import RuntimeChoice, RuntimeName
+from kohort.embedded.nodes.declared import DeclaredNode, Fleet
+from kohort.embedded.nodes.files import read_nodes
+from kohort.embedded.nodes.leases import PATIENT
+from kohort.embedded.nodes.machine import this_machine
+from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.nodes.simulated.plans import Defaults
+from kohort.embedded.plane import Crew
+from kohort.embedded.runtimes.settings import AtStop
+from kohort.local.lives import Pods
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Nodes in place of this machine."""
+
+    wanted: str
+    """A number, or a file of Node manifests."""
+    capacity: str
+    labels: str
+    name: str
+    taints: str
+
+    def nodes(self) -> tuple[DeclaredNode, ...]:
+        """The nodes; raises an ApiError that says what is wrong with them."""
+        if self.wanted.isascii() and self.wanted.isdigit():
+            return Fleet(int(self.wanted), self.capacity, self.labels, self.name, self.taints).nodes()
+        return read_nodes(self.wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class CrewWish:
+    """What the command line asks for."""
+
+    declared: Declared | None
+    runtime: RuntimeName
+    simulated: Defaults
+    host_paths: tuple[str, ...]
+    pods: Pods
+
+    async def make(self, scratch: Path) -> Crew:
+        """The crew, with a folder for what its pods have; raises an ApiError."""
+        nodes = self.declared.nodes() if self.declared else (await this_machine(),)
+        at_stop = _AT_STOP[self.pods]
+        choice = RuntimeChoice(self.runtime, scratch, nodes[0].offered, self.simulated, self.host_paths, at_stop)
+        # Nodes stay for the next start, which takes them over with the pods that are still on them.
+        registration = Registration(nodes, PATIENT, Leaving.KEEP)
+        return Crew(registration, choice.make, AgentSettings(self.runtime, addresses=choice.addresses()))
+
+
+_AT_STOP: Mapping[Pods, AtStop] = {
+    Pods.LEFT: AtStop.LEAVE,
+    Pods.ENDED: AtStop.END,
+    Pods.SIMULATED: AtStop.LEAVE,
+}

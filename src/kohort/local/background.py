@@ -1,0 +1,111 @@
+"""A cluster without a terminal: a process of its own session, whose start is told to the one that asked for it."""
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, NoReturn
+
+import msgspec
+
+from kohort.api.errors import ApiError
+from kohort.local.progress import Claimed, Problem, Progress, Ready, Relayed, pass_on
+
+Work = Callable[[Relayed], None]
+"""Runs the cluster to its end, telling of its start on the way; raises an ApiError."""
+
+ERROR = 2
+
+
+class StartFailedError(ApiError):
+    """The cluster did not start; with the exit code that the one that asked for it leaves with."""
+
+    def __init__(self, why: str, exit_code: int = ERROR) -> None:
+        self.exit_code = exit_code
+        super().__init__(why)
+
+
+def detach(work: Work, output: Path, progress: Progress) -> Ready:
+    """Run the work in the background; returns when it is ready, raises StartFailedError when it will not be."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        _second_life(work, writing, output)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as told:
+        return _awaited(told, output, progress)
+
+
+def _awaited(told: BinaryIO, output: Path, progress: Progress) -> Ready:
+    pid = 0
+    try:
+        for line in told:
+            message = pass_on(line, progress)
+            match message:
+                case Claimed():
+                    pid = message.pid
+                case Ready():
+                    return message
+                case Problem():
+                    raise StartFailedError(message.why, message.exit_code)
+    except KeyboardInterrupt:
+        if pid:
+            os.kill(pid, signal.SIGTERM)
+        raise
+    except msgspec.DecodeError:
+        pass
+    raise StartFailedError(f"the cluster's process ended before it was ready: see {output.parent}")
+
+
+def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
+    """Leave the terminal and its session for good, then work."""
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    relay, code = Relayed(writing), 0
+    try:
+        _let_go_of_terminal(output)
+        relay.tell(Claimed(os.getpid()))
+        work(relay)
+    except BaseException as error:
+        code = _failure(error, relay)
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)
+
+
+def _failure(error: BaseException, relay: Relayed) -> int:
+    """Tell of it in one line, and the log all of it where nobody foresaw it."""
+    if isinstance(error, ApiError):
+        code = getattr(error, "exit_code", ERROR)
+        relay.tell(Problem(" ".join(str(error).split()), code))
+        return code
+    import traceback
+
+    traceback.print_exception(error)
+    relay.tell(Problem(f"{type(error).__name__}: {' '.join(str(error).split())}", ERROR))
+    return ERROR
+
+
+def _let_go_of_terminal(output: Path) -> None:
+    """Nothing to read, and everything that somebody prints goes to a file, which begins anew with each start."""
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        written = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise ApiError(
+            f"{output.parent}: can't keep a cluster there ({error.strerror}): "
+            "allow it, or choose another folder with --data or KOHORT_DATA"
+        ) from None
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(written, 1)
+    os.dup2(written, 2)
+    os.close(nothing)
+    os.close(written)

@@ -1,0 +1,173 @@
+"""The manager inside a cluster of one process: its Configuration made for that, its definitions, its visibility API.
+
+It is a client like any other. The API server calls its webhooks over TLS on this machine, as it would anywhere.
+"""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from kohort.api.codec import Json, encode
+from kohort.api.config.common import Webhook
+from kohort.api.config.loading import Loaded, load_configuration
+from kohort.api.config.parsing import Surroundings, parse_configuration
+from kohort.api.config.v1beta2 import Configuration, VisibilityServer
+from kohort.api.crds import WebhookService, definitions
+from kohort.api.resource import Resource
+from kohort.controllers.world import ManagerSettings
+from kohort.install.manifests import api_services
+from kohort.install.options import Options, usual_document
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.patches import MergePatch
+from kohort.local.ports import LOCAL
+from kohort.manager.definitions import WhenMissing, missing_definitions
+from kohort.manager.frameworks import all_frameworks, known_frameworks
+from kohort.manager.options import ManagerOptions
+from kohort.manager.running import managing
+from kohort.manager.state import Manager
+from kohort.webhooks.configurations import CONFIGURATIONS
+from kohort.webhooks.running import VISIBILITY_SERVICE
+from kohort.webhooks.targets import API_SERVICES, DEFINITIONS
+
+USER: Final = "kohort"
+"""As whom the manager is known to the API server."""
+_NOWHERE: Final = "0"
+_LOOK_AGAIN: Final = 0.02
+"""Seconds until the webhooks' registration, which takes a few writes, is looked at again."""
+_SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
+_SLICES: Final = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """How the manager of a cluster is to run."""
+
+    loaded: Loaded
+    webhook_port: int
+
+    @property
+    def settings(self) -> ManagerSettings:
+        """What it is told to do."""
+        configuration = local_configuration(self.loaded.config, self.webhook_port)
+        return ManagerSettings(configuration, self.loaded.gates, configuration.namespace, USER)
+
+    @property
+    def options(self) -> ManagerOptions:
+        """How it is reached."""
+        url = f"https://{LOCAL}:{self.webhook_port}"
+        return ManagerOptions(webhook_url=url, when_missing=WhenMissing.INSTALL, identity=USER)
+
+
+def load(file: Path | None) -> Loaded:
+    """Kueue's Configuration from a file, or what `kohort install` would have; raises an ApiError with every problem."""
+    surroundings = Surroundings(frameworks=known_frameworks(all_frameworks()))
+    if file is not None:
+        return load_configuration(file, surroundings)
+    usual = parse_configuration(usual_document(), surroundings)
+    assert usual.config is not None  # noqa: S101 - the usual one is a valid one
+    return Loaded(usual.config, usual.gates, usual.warnings)
+
+
+def local_configuration(given: Configuration, webhook_port: int) -> Configuration:
+    """The same with its servers on this machine only, and without what is there for several replicas.
+
+    An address that is not Kueue's usual one was chosen by somebody, and stays.
+    """
+    change, usual = msgspec.structs.replace, Configuration()
+    metrics, health, connection = given.metrics, given.health, given.client_connection
+    if metrics.bind_address == usual.metrics.bind_address:
+        metrics = change(metrics, bind_address=f"{LOCAL}:0")
+    if health.health_probe_bind_address == usual.health.health_probe_bind_address:
+        health = change(health, health_probe_bind_address=_NOWHERE)
+    if connection == usual.client_connection:
+        connection = change(connection, qps=-1.0)
+    return change(
+        given,
+        webhook=Webhook(host=LOCAL, port=webhook_port),
+        visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=0),
+        metrics=metrics,
+        health=health,
+        client_connection=connection,
+        leader_election=change(given.leader_election, leader_elect=False),
+    )
+
+
+@asynccontextmanager
+async def queueing(client: Client, queues: Queues) -> AsyncIterator[Manager]:
+    """A manager at work for as long as the block lasts: warm, and its webhooks and visibility API registered."""
+    settings = queues.settings
+    async with managing(client, settings, queues.options) as manager:
+        await _register_visibility(client, settings.namespace, manager)
+        await manager.at_work.wait()
+        while not await _are_called(client, queues.options.webhook_url):
+            await client.clock.sleep(_LOOK_AGAIN)
+        yield manager
+
+
+async def _are_called(client: Client, url: str) -> bool:
+    """Whether the API server asks our webhooks: a job that came before would pass by its queue."""
+    for resource in CONFIGURATIONS.values():
+        webhooks = [each for found in (await client.of(resource).list()).items for each in found.get("webhooks", ())]
+        places = [each["clientConfig"] for each in webhooks]
+        if not any(each.get("url", "").startswith(f"{url}/") and each.get("caBundle") for each in places):
+            return False
+    return True
+
+
+async def _register_visibility(client: Client, namespace: str, manager: Manager) -> None:
+    """Let the API server pass on who asks for the order of queues."""
+    address = manager.addresses.get("visibility")
+    if address is None:
+        return
+    metadata = {"namespace": namespace, "name": VISIBILITY_SERVICE}
+    labels = {"kubernetes.io/service-name": VISIBILITY_SERVICE}
+    behind: Json = {
+        "metadata": {**metadata, "labels": labels},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": [LOCAL]}],
+        "ports": [{"port": address.port}],
+    }
+    await _place(client, _SERVICES, {"metadata": metadata, "spec": {"ports": [{"port": 443}]}})
+    await _place(client, _SLICES, behind)
+    for each in api_services(Options(namespace=namespace)):
+        # The manager's certificate names where its webhooks are; this connection does not leave the machine.
+        await _place(client, API_SERVICES, {**each, "spec": {**each["spec"], "insecureSkipTLSVerify": True}})
+
+
+async def _place(client: Client, resource: Resource, wanted: dict[str, Any]) -> None:
+    """Have an object as it should be; what others added to it stays."""
+    objects = client.of(resource)
+    try:
+        await objects.create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})
+    except StatusError as error:
+        if not error.is_already_exists:
+            raise
+        metadata = wanted["metadata"]
+        await objects.patch((metadata.get("namespace", ""), metadata["name"]), MergePatch(wanted))
+
+
+async def renew_definitions(client: Client, namespace: str, file: Path | None) -> None:
+    """Bring definitions that an earlier Kohort left up to date; `file` remembers which are there."""
+    wanted = definitions(WebhookService(namespace))
+    digest = hashlib.sha256(encode(wanted)).hexdigest()
+    if file is None or (file.exists() and file.read_text().strip() == digest):
+        return
+    if not await missing_definitions(client):
+        for each in wanted:
+            # How objects are converted is the manager's to say: it knows where its webhooks are.
+            spec = {name: value for name, value in each["spec"].items() if name != "conversion"}
+            patch = MergePatch({"metadata": {"annotations": each["metadata"].get("annotations", {})}, "spec": spec})
+            await client.of(DEFINITIONS).patch(("", each["metadata"]["name"]), patch)
+    file.write_text(digest + "\n")
+
+
+async def has_webhooks(client: Client) -> bool:
+    """Whether the server asks webhooks of a manager that ran here before."""
+    listed = [await client.of(resource).list() for resource in CONFIGURATIONS.values()]
+    return any(each["metadata"]["name"].startswith("kueue-") for found in listed for each in found.items)

@@ -1,0 +1,251 @@
+"""A whole cluster in one process: control plane, nodes, queues, and what people need to find it."""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kohort.api.core.pods import Pod
+from kohort.api.errors import ApiError
+from kohort.embedded.auth.certificates import CertificateFileError
+from kohort.embedded.memory import settle_in
+from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.plane import ControlPlane, Crew, control_plane
+from kohort.embedded.runtimes.errors import RuntimeSetupError
+from kohort.embedded.server.settings import Settings
+from kohort.embedded.store import StoreError
+from kohort.kube.errors import KubeError
+from kohort.local.kubeconfigs import Published
+from kohort.local.lives import Claim, Ended, Pods, Run, now
+from kohort.local.places import Place
+from kohort.local.ports import Ports, Wanted, choose_ports
+from kohort.local.progress import Progress, step
+from kohort.local.queueing import USER, Queues, has_webhooks, load, queueing, renew_definitions
+from kohort.local.starter import place_starter
+from kohort.manager.state import Manager
+
+STOP_SECONDS: Final = 30.0
+"""How long everything may take to end."""
+_KEEPING_OUT: Final = ("NoSchedule", "NoExecute")
+
+
+@dataclass(frozen=True, slots=True)
+class QueueWish:
+    """What is wanted of the queues of a cluster."""
+
+    config: Path | None = None
+    """Kueue's Configuration."""
+    has_starter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is wanted of a cluster."""
+
+    place: Place | None
+    """None for one that keeps nothing."""
+    wanted: Wanted
+    crew: Callable[[Path], Awaitable[Crew]]
+    """Its nodes, with a folder for what their pods have."""
+    runtime: str
+    pods: Pods
+    queues: QueueWish | None = QueueWish()
+    """None leaves them to a manager elsewhere."""
+    kubeconfig: Path | None = None
+    """Where to write it, if not to the cluster's own place."""
+    shared: Path | None = None
+    """A kubeconfig of many contexts that is to have it too."""
+    context: str = "kohort"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster at work."""
+
+    plane: ControlPlane
+    nodes: tuple[DeclaredNode, ...]
+    published: Published
+    manager: Manager | None = None
+    starter: tuple[str, ...] | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def url(self) -> str:
+        """Where its API is."""
+        return self.plane.server.url
+
+
+Front = Callable[[Cluster, asyncio.Event], Awaitable[None]]
+"""What people see of a cluster, until the event is set."""
+
+
+@asynccontextmanager
+async def living(wish: Wish, progress: Progress) -> AsyncIterator[Cluster]:
+    """A cluster for as long as the block lasts; raises an ApiError of one line where it can't start."""
+    with one_line_errors(), _folder(wish.place) as folder:
+        loaded = load(wish.queues.config) if wish.queues else None
+        ports = choose_ports(wish.wanted, folder / "ports.json" if wish.place else None)
+        published = _published(wish, folder)
+        async with AsyncExitStack() as stack:
+            with step(progress, "control plane"):
+                crew = await wish.crew(folder / "runtime")
+                plane = await stack.enter_async_context(control_plane(_settings(wish, ports, published), crew))
+                await asyncio.to_thread(published.write)
+            stack.callback(asyncio.create_task(published.follow()).cancel)
+            cluster = Cluster(plane, crew.registration.nodes, published)
+            if loaded is None or wish.queues is None:
+                warnings = await _left_alone(plane, published)
+                yield replace(cluster, warnings=warnings)
+                return
+            queues = Queues(loaded, ports.webhooks)
+            with step(progress, "queues"):
+                client = plane.client(USER)
+                remembered = folder / "definitions" if wish.place else None
+                await renew_definitions(client, queues.settings.namespace, remembered)
+                manager = await stack.enter_async_context(queueing(client, queues))
+            starter = await _starter(wish.queues, cluster, progress)
+            yield replace(cluster, manager=manager, starter=starter, warnings=tuple(loaded.warnings))
+
+
+async def _starter(wish: QueueWish, cluster: Cluster, progress: Progress) -> tuple[str, ...] | None:
+    if not wish.has_starter:
+        return None
+    with step(progress, "starter queue"):
+        made = await place_starter(cluster.plane.client(USER), [each.offered for each in open_nodes(cluster.nodes)])
+        return tuple(made)
+
+
+def open_nodes(nodes: tuple[DeclaredNode, ...]) -> list[DeclaredNode]:
+    """Those on which any pod may run; all of them, where each keeps somebody out."""
+    free = [each for each in nodes if not each.unschedulable and not _keeps_out(each)]
+    return free or list(nodes)
+
+
+def _keeps_out(node: DeclaredNode) -> bool:
+    return any(taint.effect in _KEEPING_OUT for taint in node.taints)
+
+
+async def _left_alone(plane: ControlPlane, published: Published) -> tuple[str, ...]:
+    """What to know of a cluster without a manager that had one before."""
+    if not await has_webhooks(plane.client(USER)):
+        return ()
+    manager = f"kohort manager --kubeconfig {published.own} --webhook-url https://127.0.0.1:9443"
+    return (f"queues were in use here, and jobs are refused until a manager runs again: `{manager}`",)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Whatever keeps a cluster from starting, as an ApiError."""
+    try:
+        yield
+    except (CertificateFileError, KubeError, RuntimeSetupError, StoreError) as error:
+        raise ApiError(str(error)) from None
+
+
+@contextmanager
+def _folder(place: Place | None) -> Iterator[Path]:
+    """Where the cluster's things are: its place, or a folder that goes with everything else."""
+    if place is not None:
+        yield place.folder
+        return
+    with tempfile.TemporaryDirectory(prefix="kohort-") as folder:
+        yield Path(folder)
+
+
+def _published(wish: Wish, folder: Path) -> Published:
+    own = wish.kubeconfig or folder / "kubeconfig"
+    return Published(folder / "keys" / "admin.kubeconfig", wish.context, own, wish.shared)
+
+
+def _settings(wish: Wish, ports: Ports, published: Published) -> Settings:
+    data = wish.place.folder if wish.place else None
+    return Settings(data=data, host=wish.wanted.host, port=ports.api, kubeconfig=published.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A cluster that is to run until somebody stops it."""
+
+    wish: Wish
+    claim: Claim | None
+    """The right to it; None for one that nobody else can have."""
+    progress: Progress
+    front: Front
+
+    def run(self) -> int:
+        """Run it to its end; gives how many pods ran then. Raises an ApiError of one line."""
+        return asyncio.run(self._run())
+
+    async def _run(self) -> int:
+        stopped, ready = stop_asked(), asyncio.Event()
+        work = asyncio.create_task(self._work(stopped, ready))
+        stop = asyncio.create_task(stopped.wait())
+        await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if not work.done():
+            if not ready.is_set():
+                work.cancel()
+            await asyncio.wait({work}, timeout=STOP_SECONDS)
+        if not work.done():
+            raise ApiError(f"could not stop within {STOP_SECONDS:.0f} s: what was under way is left to the next start")
+        return 0 if work.cancelled() else work.result()
+
+    async def _work(self, stopped: asyncio.Event, ready: asyncio.Event) -> int:
+        wish, running = self.wish, 0
+        run = Run(pid=os.getpid(), since=now(), context=wish.context, runtime=wish.runtime, pods=wish.pods)
+        try:
+            async with living(wish, self.progress) as cluster:
+                ready.set()
+                run = _told(run, cluster)
+                self._write(run)
+                settle_in()
+                await self.front(cluster, stopped)
+                running = await _running_pods(cluster.plane, wish.pods)
+        finally:
+            self._write(msgspec.structs.replace(run, ended=Ended(now(), running)))
+        return running
+
+    def _write(self, run: Run) -> None:
+        if self.claim is not None:
+            self.claim.write(run)
+
+
+def _told(run: Run, cluster: Cluster) -> Run:
+    return msgspec.structs.replace(
+        run,
+        url=cluster.url,
+        kubeconfig=str(cluster.published.own.absolute()),
+        nodes=len(cluster.nodes),
+        queues=cluster.manager is not None,
+    )
+
+
+async def _running_pods(plane: ControlPlane, pods: Pods) -> int:
+    """How many pods really run now."""
+    if pods is Pods.SIMULATED:
+        return 0
+    found = await plane.client(USER).of(Pod).list()
+    return sum(each.status.phase == "Running" for each in found.items)
+
+
+def stop_asked() -> asyncio.Event:
+    """An event that Ctrl-C, SIGTERM and a closed terminal set; who asks a second time is not kept waiting."""
+    stopped = asyncio.Event()
+
+    def ask() -> None:
+        if stopped.is_set():
+            # Every write that was answered is on disk, and pods have processes of their own.
+            os._exit(128 + signal.SIGINT)
+        stopped.set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, ask)
+    return stopped

@@ -1,0 +1,56 @@
+"""What a newcomer needs to queue a first job: one flavor, one ClusterQueue of the nodes' size, one LocalQueue.
+
+Made where it is missing and never touched again, so that whatever people make of it stays.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from kohort.api.amounts import format_amount, to_amount
+from kohort.api.codec import Json
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
+from kohort.api.resource import Resource
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+
+NAME: Final = "default"
+NAMESPACE: Final = "default"
+_FIRST: Final = ("cpu", "memory")
+
+
+def total(offers: Iterable[Mapping[str, str]]) -> dict[str, str]:
+    """What all nodes offer together: cpu and memory first, then the rest by name."""
+    sums: dict[str, int] = {}
+    for offer in offers:
+        for resource, amount in offer.items():
+            sums[resource] = sums.get(resource, 0) + to_amount(resource, amount)
+    ordered = sorted(sums, key=lambda resource: (resource not in _FIRST, resource))
+    return {resource: format_amount(resource, sums[resource]) for resource in ordered}
+
+
+def starter_objects(offers: Iterable[Mapping[str, str]]) -> Iterator[tuple[Resource, Json]]:
+    """The three objects, in the order in which they are made."""
+    quota = total(offers)
+    flavor = {"name": NAME, "resources": [{"name": each, "nominalQuota": amount} for each, amount in quota.items()]}
+    spec = {
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": list(quota), "flavors": [flavor]}],
+    }
+    yield ResourceFlavor.info.resource, {"metadata": {"name": NAME}, "spec": {}}
+    yield ClusterQueue.info.resource, {"metadata": {"name": NAME}, "spec": spec}
+    metadata = {"name": NAME, "namespace": NAMESPACE}
+    yield LocalQueue.info.resource, {"metadata": metadata, "spec": {"clusterQueue": NAME}}
+
+
+async def place_starter(client: Client, offers: Iterable[Mapping[str, str]]) -> list[str]:
+    """Make what is missing; gives the kinds that were made."""
+    made = []
+    for resource, wanted in starter_objects(offers):
+        try:
+            await client.of(resource).create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})
+        except StatusError as error:
+            if not error.is_already_exists:
+                raise
+        else:
+            made.append(resource.kind)
+    return made

@@ -1,0 +1,92 @@
+"""Stopping a cluster of another process: asked first, given time, ended if need be; and what that means is said."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from kohort.local.lives import Pods, Run, is_claimed, last_run
+from kohort.local.places import Place
+
+GRACE_SECONDS: Final = 40.0
+"""A little more than a cluster gives itself to end."""
+_LAST_SECONDS: Final = 5.0
+_PAUSE_SECONDS: Final = 0.05
+
+
+class How(Enum):
+    """How it came to an end."""
+
+    IDLE = "it did not run"
+    STOPPED = "it stopped as it was asked to"
+    KILLED = "it did not stop in time and was killed"
+    FOREIGN = "it runs as somebody else, who alone can stop it"
+    STUCK = "it could not even be killed"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a cluster that was to stop."""
+
+    place: Place
+    how: How
+    run: Run | None = None
+
+    @property
+    def is_well(self) -> bool:
+        """Whether it does not run, and nothing had to be forced."""
+        return self.how in (How.IDLE, How.STOPPED)
+
+
+def stop(place: Place, waiting: Callable[[Run], None], grace: float = GRACE_SECONDS) -> Outcome:
+    """Stop the process that has a cluster; `waiting` is called once it was asked."""
+    run = last_run(place)
+    if not is_claimed(place) or run is None:
+        return Outcome(place, How.IDLE, run)
+    try:
+        os.kill(run.pid, signal.SIGTERM)
+        waiting(run)
+        if _is_gone(place, grace):
+            return Outcome(place, How.STOPPED, last_run(place))
+        os.kill(run.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass  # it ended by itself meanwhile
+    except PermissionError:
+        return Outcome(place, How.FOREIGN, run)
+    return Outcome(place, How.KILLED if _is_gone(place, _LAST_SECONDS) else How.STUCK, run)
+
+
+def _is_gone(place: Place, seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while is_claimed(place):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_SECONDS)
+    return True
+
+
+def pods_in_words(outcome: Outcome) -> str:
+    """What became of the pods of a cluster."""
+    run = outcome.run
+    if run is None or outcome.how in (How.FOREIGN, How.STUCK):
+        return ""
+    if outcome.how is How.KILLED or run.ended is None:
+        return "pods that ran go on, and the next start finds them" if run.pods is not Pods.SIMULATED else ""
+    return left_over(run.pods, run.ended.running_pods)
+
+
+def left_over(pods: Pods, running: int) -> str:
+    """What became of so many pods that ran when their cluster stopped."""
+    if pods is Pods.SIMULATED:
+        return "its pods were simulated"
+    if not running:
+        return "no pods were running"
+    many = f"{running} running pod" if running == 1 else f"{running} running pods"
+    if pods is Pods.LEFT:
+        return (
+            f"{many} {'goes' if running == 1 else 'go'} on, and the next start finds {'it' if running == 1 else 'them'}"
+        )
+    return f"{many} {'was' if running == 1 else 'were'} ended"
