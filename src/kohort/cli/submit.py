@@ -117,7 +117,7 @@ def _variable(text: str) -> tuple[str, str]:
 @click.option(
     "--priority", default="", metavar="CLASS", shell_complete=complete_priorities, help="WorkloadPriorityClass."
 )
-@click.option("--max-time", default="", metavar="TIME", help="Longest run, such as 4h; then it is stopped for good.")
+@click.option("--max-time", default="", metavar="TIME", help="Longest run in all, such as 4h; then it is stopped.")
 @click.option("--image", default="", envvar=IMAGE_VARIABLE, metavar="IMAGE", help=f"Image; also ${IMAGE_VARIABLE}.")
 @click.option("--name", default="", metavar="NAME", help="Name of the Job; made from the command by default.")
 @click.option("--env", "env", multiple=True, metavar="NAME[=VALUE]", help="Variable; repeatable.")

@@ -1,0 +1,49 @@
+"""`kubectl kohort …`: the same commands under kubectl, which runs `kubectl-kohort` (and `kubectl_complete-kohort`)."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+from click.shell_completion import ShellComplete
+
+from kohort.cli.main import LazyGroup, cli, exit_code
+
+NAME = "kubectl kohort"
+
+
+class _PluginGroup(LazyGroup):
+    """The commands, with examples as one types them here."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        found = super().get_command(ctx, cmd_name)
+        if found is not None and found.epilog:
+            found.epilog = found.epilog.replace("  kohort ", f"  {NAME} ")
+        return found
+
+
+plugin = _PluginGroup(
+    "kohort", callback=cli.callback, params=cli.params, help=cli.help, context_settings=cli.context_settings
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave the process with its exit code."""
+    sys.exit(exit_code(plugin, arguments, NAME))
+
+
+def complete() -> None:
+    """Answer kubectl's question how a line may go on."""
+    print_completions(plugin, sys.argv[1:])
+
+
+def print_completions(program: click.Command, words: Sequence[str]) -> None:
+    """How a line may go on whose last word is not finished, in the form that kubectl reads."""
+    *done, incomplete = [*words] or [""]
+    for item in ShellComplete(program, {}, program.name or "", "").get_completions(list(done), incomplete):
+        click.echo(f"{item.value}\t{item.help}" if item.help else item.value)
+    click.echo(f":{_NO_FILES}")
+
+
+_NO_FILES = 4
+"""That names of files are no answer."""
