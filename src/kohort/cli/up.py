@@ -5,6 +5,7 @@ What takes long to import comes in once it is clear that there will be a cluster
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -247,12 +248,11 @@ class _Launch:
 
     def run(self, front: "Front", echo: Any) -> int:
         """Load everything, and run to the end."""
-        with step(self.progress, "loading"):
-            from kohort.embedded.memory import give_memory_back
-            from kohort.local.logs import set_up_logs
-            from kohort.local.running import Service
+        from kohort.embedded.memory import give_memory_back
+        from kohort.local.logs import set_up_logs
+        from kohort.local.running import Service
 
-            wish = self.asked.wish()
+        wish = self.asked.wish()
         place = self.asked.place
         set_up_logs(place.log if place is not None else None, echo)
         give_memory_back()
@@ -268,27 +268,40 @@ def _in_background(asked: Asked, place: Place) -> None:
             relay.close()
             await stopped.wait()
 
-        _Launch(asked, relay).run(front, None)
+        launch = _Launch(asked, relay)
+        with step(relay, "loading"):
+            import kohort.local.running  # noqa: F401 - the most of what takes long
+        launch.run(front, None)
 
     ready = detach(work, place.log.with_suffix(".out"), _progress())
     _greet(ready, f"`{stop_command(place)}` stops it")
 
 
 def _in_foreground(asked: Asked) -> None:
-    from kohort.local.front import foreground
+    progress = _progress()
+    launch = _Launch(asked, progress)
+    with step(progress, "loading"):
+        from kohort.local.front import foreground
     from kohort.local.stopping import left_over
+    from kohort.local.view import Facts
+    from kohort.local.words import FAREWELLS, nodes_in_words
 
-    launch = _Launch(asked, _progress())
+    def greet(cluster: "Cluster", warnings: Sequence[str]) -> None:
+        _greet(_ready(asked, cluster, len(warnings)), "Ctrl-C stops")
+        if asked.place is None:
+            for warning in warnings:
+                click.echo(warning, err=True)
 
-    def greet(cluster: "Cluster") -> None:
-        _greet(_ready(asked, cluster), "Ctrl-C stops")
+    def facts(cluster: "Cluster") -> Facts:
+        farewell = f"Ctrl-C stops; {FAREWELLS[asked.pods]}"
+        return Facts(f"{asked.context}  {cluster.url}", nodes_in_words(cluster.nodes, asked.runtime), farewell)
 
-    front, echo = foreground(greet)
+    front, echo = foreground(greet, facts)
     running = launch.run(front, echo)
     click.echo(f"stopped; {left_over(asked.pods, running)}")
 
 
-def _ready(asked: Asked, cluster: "Cluster") -> Ready:
+def _ready(asked: Asked, cluster: "Cluster", warnings: int = 0) -> Ready:
     from kohort.local.words import FAREWELLS, nodes_in_words
 
     return Ready(
@@ -300,7 +313,15 @@ def _ready(asked: Asked, cluster: "Cluster") -> Ready:
         starter=cluster.starter,
         shared=str(cluster.published.shared or ""),
         warnings=cluster.warnings,
+        log=_log(asked.place, warnings),
     )
+
+
+def _log(place: Place | None, warnings: int) -> str:
+    if place is None:
+        return ""
+    many = "" if not warnings else ", with 1 warning" if warnings == 1 else f", with {warnings} warnings"
+    return f"{place.log}{many}"
 
 
 def _greet(ready: Ready, stop: str) -> None:

@@ -1,22 +1,101 @@
 """What a person sees of a cluster in the foreground: a view that is kept up to date, or a line for each happening."""
 
 import asyncio
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Final
 
 import click
 
+from kohort.controllers.world import World
 from kohort.local.logs import Echo
 from kohort.local.running import Cluster, Front
+from kohort.local.scene import Happening, Scene
+from kohort.local.view import Facts, draw
+from kohort.terminal.live import Place, live
+from kohort.terminal.screen import Screen
+from kohort.terminal.style import Role, is_terminal
+
+_EVERY: Final = 1.0
+"""Seconds between two drawings."""
+_CLOSED: Final = "the view is closed, and the cluster runs on until Ctrl-C"
 
 
-def foreground(greet: Callable[[Cluster], None]) -> tuple[Front, Echo]:
+Greet = Callable[[Cluster, Sequence[str]], None]
+"""Says that a cluster is ready, given the warnings of its start."""
+
+
+def foreground(greet: Greet, facts: Callable[[Cluster], Facts]) -> tuple[Front, Echo]:
     """The front of a cluster in a terminal or a pipe, and where warnings go meanwhile."""
-    echo = Echo(lambda line: click.echo(line, err=True))
+    early: list[str] = []
+    echo = Echo(early.append)
 
     async def front(cluster: Cluster, stopped: asyncio.Event) -> None:
-        greet(cluster)
+        greet(cluster, early)
+        echo.tell = _say_aside
+        world = cluster.manager.world if cluster.manager is not None else None
+        if world is not None:
+            await _look_on(world, facts(cluster), echo, stopped)
         await stopped.wait()
         click.echo("stopping")
         echo.tell = None
 
     return front, echo
+
+
+def _say_aside(line: str) -> None:
+    click.echo(line, err=True)
+
+
+async def _look_on(world: World, facts: Facts, echo: Echo, stopped: asyncio.Event) -> None:
+    """Show what happens until the cluster is stopped, or the view is closed: then in lines."""
+    lines = _Lines()
+    scene = Scene(lines.tell)
+    world.workloads.subscribe(scene.see)
+    scene.follow()
+    if not is_terminal(sys.stdout):
+        lines.are_wanted = True
+        return
+
+    def picture(screen: Screen) -> Sequence[str]:
+        queues = sorted(world.cluster_queues.cache, key=lambda each: each.metadata.name)
+        return draw(scene, queues, facts, datetime.now(UTC), screen)
+
+    def warn(line: str) -> None:
+        kind, _, text = line.partition(": ")
+        scene.remember(Happening(datetime.now(UTC), kind, Role.WARN, text))
+
+    echo.tell = warn
+    closed = asyncio.Event()
+    async with live(closed, Place(pause=_EVERY)) as view:
+        while not (closed.is_set() or stopped.is_set()):
+            view.show(picture)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(_first(closed, stopped), _EVERY)
+    echo.tell = _say_aside
+    if not stopped.is_set():
+        click.echo(_CLOSED)
+        lines.are_wanted = True
+
+
+class _Lines:
+    """Happenings, one a line, where there is no view."""
+
+    def __init__(self) -> None:
+        self.are_wanted = False
+
+    def tell(self, happening: Happening) -> None:
+        """Say it."""
+        if self.are_wanted:
+            click.echo(happening.line())
+
+
+async def _first(*events: asyncio.Event) -> None:
+    waits = [asyncio.create_task(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()

@@ -103,6 +103,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     shared: str = ""
     """The kubeconfig of many contexts that has it too."""
     warnings: tuple[str, ...] = ()
+    log: str = ""
+    """Where everything else is told; empty where it is not kept."""
 
 
 class Began(msgspec.Struct, frozen=True, tag="began"):

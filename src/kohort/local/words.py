@@ -53,6 +53,8 @@ def greeting(ready: Ready, stop: str) -> Iterator[str]:
     if ready.starter is not None:
         made = f"made {', '.join(ready.starter)}" if ready.starter else "was there already, and was left as it is"
         yield f"  starter queue default in namespace default: {made}"
+    if ready.log:
+        yield f"  log in {ready.log}"
     for warning in ready.warnings:
         yield f"  warning: {warning}"
     yield "Next:"
