@@ -44,6 +44,7 @@ COMMANDS = {
     "cancel": LazyCommand("kohort.cli.cancel:cancel", "Delete jobs, with their pods.", "Jobs"),
     "completion": LazyCommand("kohort.cli.completion:completion", "Print what a shell needs to complete commands."),
     "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
+    "doctor": LazyCommand("kohort.cli.doctor:doctor", "Find what silently goes wrong, and how to mend it.", "Queues"),
     "down": LazyCommand("kohort.cli.down:down", "Stop a cluster of this machine.", "Clusters"),
     "events": LazyCommand("kohort.cli.events:events", "Show what happened to a job, or what Kohort did.", "Jobs"),
     "hold": LazyCommand("kohort.cli.hold:hold", "Hold jobs back, or whole queues.", "Jobs"),
@@ -54,6 +55,7 @@ COMMANDS = {
     "node": LazyCommand(
         "kohort.cli.node:node", "Attach nodes to an API server; simulated ones by the thousand.", "Clusters"
     ),
+    "queue": LazyCommand("kohort.cli.queue:queue", "Show who waits where, and for what.", "Queues"),
     "resume": LazyCommand("kohort.cli.resume:resume", "Let go what was held.", "Jobs"),
     "status": LazyCommand("kohort.cli.status:status", "Show the clusters of this machine.", "Clusters"),
     "submit": LazyCommand("kohort.cli.submit:submit", "Queue a command as a Job.", "Jobs"),

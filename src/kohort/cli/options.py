@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -20,7 +20,6 @@ import click
 
 from kohort.api.errors import ApiError
 from kohort.terminal.screen import Screen, screen_of
-from kohort.terminal.style import PLAIN
 
 if TYPE_CHECKING:
     from kohort.api.codec import Json
@@ -132,11 +131,15 @@ def data_text(value: Json, output: Output) -> str:
     return to_yaml([value]).removeprefix("---\n").rstrip("\n")
 
 
+def environment() -> Mapping[str, str]:
+    """The environment, in which --no-color is NO_COLOR."""
+    context = click.get_current_context(silent=True)
+    return {**os.environ, "NO_COLOR": "1"} if context is not None and context.color is False else os.environ
+
+
 def screen() -> Screen:
     """Where standard output goes, as the environment and --no-color say."""
-    found = screen_of(sys.stdout, os.environ)
-    context = click.get_current_context(silent=True)
-    return replace(found, style=PLAIN) if context is not None and context.color is False else found
+    return screen_of(sys.stdout, environment())
 
 
 def running(work: Coroutine[Any, Any, R]) -> R:

@@ -1,0 +1,174 @@
+"""How `kohort queue` shows what it found: tables for people, names and data for programs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from kohort.api.codec import Json
+from kohort.cli.options import DATA, Output, data_text
+from kohort.insight.queues import Line, Queues, Standing
+from kohort.insight.reasons import short_resource
+from kohort.terminal.ages import age
+from kohort.terminal.live import Picture
+from kohort.terminal.screen import Screen
+from kohort.terminal.style import Role, Text
+from kohort.terminal.tables import Cell, Column, numbers, table
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How the answer is shown."""
+
+    output: Output | None
+    shows_namespace: bool
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether tables have all columns."""
+        return self.output is Output.WIDE
+
+
+def picture_of(found: Queues, form: Form, now: datetime) -> Picture:
+    """What is shown, for any screen."""
+    if form.output is Output.NAME:
+        return lambda _screen: [f"workload.kueue.x-k8s.io/{each.key.name}" for each in (*found.waiting, *found.running)]
+    if form.output is not None and form.output in DATA:
+        text = data_text(as_data(found), form.output)
+        return lambda _screen: text.split("\n")
+    return lambda screen: _tables(found, form, now, screen)
+
+
+def _tables(found: Queues, form: Form, now: datetime, screen: Screen) -> list[str]:
+    if not found.waiting and not found.running:
+        return [_nothing(found)]
+    waiting = _waiting(found.waiting, form, now, screen) if found.waiting else []
+    runs = _running(found.running, form, now, screen) if found.running else []
+    return [*waiting, *([""] if waiting and runs else []), *runs]
+
+
+def _nothing(found: Queues) -> str:
+    names = sorted({key.name for key in found.queues})
+    if not names:
+        return "There is no LocalQueue here: see -A for other namespaces"
+    return f"Nobody waits and nobody runs in {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
+
+
+def _waiting(lines: Sequence[Line], form: Form, now: datetime, screen: Screen) -> list[str]:
+    columns = [
+        *_head(form, "WAITING"),
+        numbers("#"),
+        numbers("PRIO"),
+        Column("ASKS", least=8),
+        numbers("AGE"),
+        Column("WHY", least=12),
+    ]
+    rows = [
+        [
+            *_first(line, form),
+            _place(line, form),
+            str(line.priority),
+            amounts(line.amounts, form.is_wide),
+            age(line.since, now),
+            Text(line.message if form.is_wide and line.message else line.why, _ROLES[line.standing]),
+        ]
+        for line in lines
+    ]
+    return table(columns, rows, screen)
+
+
+def _running(lines: Sequence[Line], form: Form, now: datetime, screen: Screen) -> list[str]:
+    columns = [
+        *_head(form, "RUNNING"),
+        numbers("PRIO"),
+        Column("HOLDS", least=8),
+        Column("FLAVOR", least=6),
+        numbers("FOR"),
+        Column("STATE", least=8),
+    ]
+    rows = [
+        [
+            *_first(line, form),
+            str(line.priority),
+            amounts(line.amounts, form.is_wide),
+            ",".join(line.flavors),
+            age(line.since, now),
+            Text(_STATES[line.standing] + (f": {line.why}" if line.why else ""), _ROLES[line.standing]),
+        ]
+        for line in lines
+    ]
+    return table(columns, rows, screen)
+
+
+_ROLES: Final[Mapping[Standing, Role]] = {
+    Standing.WAITING: Role.PLAIN,
+    Standing.HELD: Role.WARN,
+    Standing.RESERVED: Role.WARN,
+    Standing.ADMITTED: Role.GOOD,
+    Standing.LEAVING: Role.BAD,
+}
+_STATES: Final[Mapping[Standing, str]] = {
+    Standing.RESERVED: "reserved",
+    Standing.ADMITTED: "admitted",
+    Standing.LEAVING: "evicted",
+}
+
+
+def _head(form: Form, title: str) -> list[Column]:
+    namespace = [Column("NAMESPACE", least=8)] if form.shows_namespace else []
+    wide = [Column("WORKLOAD"), Column("CLUSTERQUEUE")] if form.is_wide else []
+    return [*namespace, Column("QUEUE", least=8), Column(title, least=12), *wide]
+
+
+def _first(line: Line, form: Form) -> list[Cell]:
+    namespace: list[Cell] = [line.key.namespace] if form.shows_namespace else []
+    name = str(line.owner) if form.is_wide and line.owner is not None else line.name
+    wide: list[Cell] = [line.key.name, line.cluster_queue or "-"] if form.is_wide else []
+    return [*namespace, line.local_queue or "-", name, *wide]
+
+
+def _place(line: Line, form: Form) -> str:
+    """Counted from 1, in its LocalQueue; in wide form in its ClusterQueue too."""
+    if line.position is None:
+        return "-"
+    own = line.position.in_local_queue + 1
+    return f"{own} ({line.position.in_cluster_queue + 1})" if form.is_wide else str(own)
+
+
+def amounts(given: Mapping[str, str], in_full: bool) -> str:  # noqa: FBT001
+    """`8 cpu, 32Gi mem, 2 gpu`."""
+    return ", ".join(f"{amount} {name if in_full else _brief(name)}" for name, amount in given.items()) or "-"
+
+
+def _brief(resource: str) -> str:
+    return {"memory": "mem", "ephemeral-storage": "disk"}.get(resource) or short_resource(resource)
+
+
+# For machines
+
+
+def as_data(found: Queues) -> Json:
+    """The same as JSON; documented in docs/how-to/see-queues.md."""
+    return {"waiting": [_data(each) for each in found.waiting], "running": [_data(each) for each in found.running]}
+
+
+def _data(line: Line) -> Json:
+    owner, position = line.owner, line.position
+    return {
+        "namespace": line.key.namespace,
+        "name": line.name,
+        "workload": line.key.name,
+        "owner": {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name} if owner else None,
+        "localQueue": line.local_queue,
+        "clusterQueue": line.cluster_queue,
+        "state": line.standing.value,
+        "priority": line.priority,
+        "position": {"inLocalQueue": position.in_local_queue + 1, "inClusterQueue": position.in_cluster_queue + 1}
+        if position
+        else None,
+        "resources": dict(line.amounts),
+        "flavors": list(line.flavors),
+        "since": line.since.isoformat().replace("+00:00", "Z") if line.since else None,
+        "reason": line.reason,
+        "message": line.message or line.why,
+    }

@@ -1,0 +1,232 @@
+"""Who waits where, and who runs: one frozen line per Workload, from what its manager wrote into its status.
+
+Needs no engine, so that it is told at once; the order comes from whoever knows it (`order`).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum
+from typing import NamedTuple
+
+from kohort.api.amounts import add, format_amount, to_amount
+from kohort.api.errors import ApiError
+from kohort.insight.lean import LeanLocalQueue, LeanWorkload
+from kohort.insight.reasons import short_reason
+from kohort.kube.kinds import ObjectKey
+
+Amounts = Mapping[str, str]
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+class Standing(Enum):
+    """Where a Workload stands."""
+
+    WAITING = "Waiting"
+    HELD = "Held"
+    """It is not active, or its queue is stopped or not there: no turn ever comes to it."""
+    RESERVED = "QuotaReserved"
+    ADMITTED = "Admitted"
+    LEAVING = "Leaving"
+    """It was evicted, and holds quota until its job has stopped."""
+
+    @property
+    def holds_quota(self) -> bool:
+        """Whether quota is set aside for it."""
+        return self in (Standing.RESERVED, Standing.ADMITTED, Standing.LEAVING)
+
+
+class Position(NamedTuple):
+    """How many come before."""
+
+    in_cluster_queue: int
+    in_local_queue: int
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The job that a Workload stands for."""
+
+    api_version: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.lower()}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A Workload in a list."""
+
+    key: ObjectKey
+    owner: Owner | None
+    local_queue: str
+    cluster_queue: str
+    standing: Standing
+    priority: int
+    amounts: Amounts
+    """What it asks for, or holds; empty where nobody has counted that yet."""
+    flavors: tuple[str, ...]
+    since: datetime | None
+    """When it began to wait, or was admitted."""
+    position: Position | None = None
+    reason: str = ""
+    message: str = ""
+    """In the words of its condition."""
+    why: str = ""
+    """The same, short."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: its job's name."""
+        return self.owner.name if self.owner is not None else self.key.name
+
+    @property
+    def queue(self) -> ObjectKey:
+        """Its LocalQueue."""
+        return ObjectKey(self.key.namespace, self.local_queue)
+
+
+@dataclass(frozen=True, slots=True)
+class Queues:
+    """Everybody who waits or holds quota, in order."""
+
+    waiting: tuple[Line, ...]
+    running: tuple[Line, ...]
+    queues: Mapping[ObjectKey, str] = field(default_factory=dict)
+    """The LocalQueues that were looked at, each with its ClusterQueue."""
+
+
+def queues_of(
+    workloads: Iterable[LeanWorkload],
+    local_queues: Iterable[LeanLocalQueue],
+    positions: Mapping[tuple[str, str], Position],
+) -> Queues:
+    """Lines for all Workloads of these LocalQueues that have not finished; those of queues that are not there too."""
+    ways = {ObjectKey(each.metadata.namespace, each.metadata.name): each for each in local_queues}
+    lines = [line_of(each, ways, positions) for each in workloads if not each.holds("Finished")]
+    waiting = sorted((line for line in lines if not line.standing.holds_quota), key=_turn)
+    running = sorted((line for line in lines if line.standing.holds_quota), key=_length)
+    return Queues(tuple(waiting), tuple(running), {key: way.spec.cluster_queue for key, way in ways.items()})
+
+
+def _turn(line: Line) -> tuple[object, ...]:
+    """Queue by queue, in the order in which their turns come."""
+    known = line.position
+    place = (0, *known) if known is not None else (1, 0, 0)
+    return (
+        line.key.namespace,
+        line.local_queue,
+        line.standing is Standing.HELD,
+        place[0],
+        place[2],
+        -line.priority,
+        line.since or _LONG_AGO,
+        line.key,
+    )
+
+
+def _length(line: Line) -> tuple[object, ...]:
+    return line.key.namespace, line.local_queue, line.since or _LONG_AGO, line.key
+
+
+def line_of(
+    workload: LeanWorkload,
+    ways: Mapping[ObjectKey, LeanLocalQueue],
+    positions: Mapping[tuple[str, str], Position],
+) -> Line:
+    """What a list says of one Workload."""
+    metadata, spec = workload.metadata, workload.spec
+    key = ObjectKey(metadata.namespace, metadata.name)
+    way = ways.get(ObjectKey(metadata.namespace, spec.queue_name))
+    standing = _standing(workload, way)
+    found = workload.condition("QuotaReserved")
+    reason, message = (found.reason, found.message) if found is not None else ("", "")
+    admission = workload.status.admission
+    holds = standing.holds_quota
+    return Line(
+        key,
+        _owner(workload),
+        spec.queue_name,
+        admission.cluster_queue if admission is not None else way.spec.cluster_queue if way is not None else "",
+        standing,
+        spec.priority or 0,
+        _held(workload) if holds else _asked(workload),
+        _flavors(workload) if holds else (),
+        _since(workload, standing),
+        None if holds else positions.get(key),
+        reason if not holds else "",
+        message if not holds else "",
+        _why(workload, way, standing, message),
+    )
+
+
+def _standing(workload: LeanWorkload, way: LeanLocalQueue | None) -> Standing:
+    if workload.holds("QuotaReserved"):
+        if workload.holds("Evicted"):
+            return Standing.LEAVING
+        return Standing.ADMITTED if workload.holds("Admitted") else Standing.RESERVED
+    kept = not workload.spec.active or way is None or way.spec.stop_policy not in ("", "None")
+    return Standing.HELD if kept else Standing.WAITING
+
+
+def _why(workload: LeanWorkload, way: LeanLocalQueue | None, standing: Standing, message: str) -> str:
+    if standing is Standing.LEAVING:
+        evicted = workload.condition("Evicted")
+        return short_reason(evicted.message if evicted is not None else "")
+    if standing.holds_quota:
+        return "" if standing is Standing.ADMITTED else "waits for its admission checks"
+    if not workload.spec.active:
+        return "on hold: it is not active"
+    if way is None:
+        name = workload.spec.queue_name
+        return f"there is no LocalQueue {name}" if name else "it names no queue"
+    if standing is Standing.HELD:
+        return f"LocalQueue {workload.spec.queue_name} is stopped"
+    return short_reason(message) if message else "not looked at yet"
+
+
+def _since(workload: LeanWorkload, standing: Standing) -> datetime | None:
+    if standing.holds_quota:
+        return workload.since("Admitted" if standing is Standing.ADMITTED else "QuotaReserved")
+    return (workload.since("Evicted") if workload.holds("Evicted") else None) or workload.metadata.creation_timestamp
+
+
+def _owner(workload: LeanWorkload) -> Owner | None:
+    owner = workload.owner
+    return Owner(owner.api_version, owner.kind, owner.name) if owner is not None else None
+
+
+def _flavors(workload: LeanWorkload) -> tuple[str, ...]:
+    admission = workload.status.admission
+    sets = admission.pod_set_assignments if admission is not None else ()
+    return tuple(dict.fromkeys(flavor for each in sets for flavor in each.flavors.values()))
+
+
+def _held(workload: LeanWorkload) -> Amounts:
+    admission = workload.status.admission
+    return _sum(each.resource_usage for each in admission.pod_set_assignments) if admission is not None else {}
+
+
+def _asked(workload: LeanWorkload) -> Amounts:
+    counted = workload.status.resource_requests
+    return _sum(each.resources for each in counted) if counted else _counted(workload)
+
+
+def _counted(workload: LeanWorkload) -> Amounts:
+    """What nobody has counted yet, or ever will: a Workload on hold, or of a queue that is not there."""
+    from kohort.insight.asking import asked_of
+
+    return asked_of(workload)
+
+
+def _sum(parts: Iterable[Mapping[str, str | int | float]]) -> Amounts:
+    total: dict[str, int] = {}
+    try:
+        for part in parts:
+            for name, quantity in part.items():
+                total[name] = add(total.get(name, 0), to_amount(name, quantity))
+    except ApiError:
+        return {}
+    return {name: format_amount(name, amount) for name, amount in sorted(total.items()) if amount}

@@ -1,0 +1,32 @@
+"""Messages of conditions made short enough for a column of a table; `kohort explain` tells the whole."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+_PREFIX: Final = re.compile(r"couldn't assign flavors to pod set [^:\s]+: ")
+_NEEDED: Final = re.compile(r"insufficient unused quota for (\S+) in flavor ([^\s,]+), (\S+) more needed")
+_BEYOND: Final = re.compile(
+    r"insufficient quota for (\S+) in flavor (\S+), previously considered podsets requests \((\S+)\)"
+    r" \+ current podset request \((\S+)\) > maximum capacity \((\S+)\)"
+)
+_UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
+
+_SHORTER: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
+    (_PREFIX, ""),
+    (_NEEDED, lambda found: f"{found[3]} more {short_resource(found[1])} needed in {found[2]}"),
+    (_BEYOND, lambda found: f"asks {found[4]} {short_resource(found[1])}, {found[2]} gives {found[5]} at most"),
+    (_UNCOVERED, r"\1 is not covered by the ClusterQueue"),
+)
+
+
+def short_reason(message: str) -> str:
+    """The message without what every reader knows."""
+    for pattern, better in _SHORTER:
+        message = pattern.sub(better, message)
+    return " ".join(message.split())
+
+
+def short_resource(name: str) -> str:
+    """`gpu` for `nvidia.com/gpu`: the domain is the same in most clusters."""
+    return name.rpartition("/")[2]

@@ -1,0 +1,173 @@
+"""`kohort queue` shows who waits and who runs, to people and to programs, and helps those who mistype."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
+from embedded.server.clusters import running_cluster
+from insight.looking import admitted, in_namespace, let, namespace, somebody
+from insight.serving import shell
+from kohort.cli.options import Output
+from kohort.cli.queue_picture import Form, picture_of
+from kohort.insight.queues import Line, Owner, Position, Queues, Standing
+from kohort.kube.kinds import ObjectKey
+from kohort.terminal.glyphs import UNICODE
+from kohort.terminal.screen import Screen
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+GPUS = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"}
+WAITS = Line(
+    ObjectKey("ml", "job-train-llama-7b-5d3a1"),
+    Owner("batch/v1", "Job", "train-llama-7b"),
+    "team-a",
+    "gpus",
+    Standing.WAITING,
+    100,
+    GPUS,
+    (),
+    NOON - timedelta(minutes=3),
+    Position(4, 0),
+    "Pending",
+    "insufficient unused quota for nvidia.com/gpu in flavor a100, 2 more needed",
+    "2 more gpu needed in a100",
+)
+RUNS = Line(
+    ObjectKey("ml", "job-etl-1b2c3"),
+    Owner("batch/v1", "Job", "etl"),
+    "team-a",
+    "gpus",
+    Standing.ADMITTED,
+    0,
+    {"cpu": "500m"},
+    ("a100",),
+    NOON - timedelta(hours=2),
+)
+BOTH = Queues((WAITS,), (RUNS,))
+
+
+def drawn(found: Queues, width: int | None, output: Output | None = None) -> list[str]:
+    return list(picture_of(found, Form(output, shows_namespace=False), NOON)(Screen(width, glyphs=UNICODE)))
+
+
+def test_at_80_columns_only_what_is_long_is_cut() -> None:
+    assert drawn(BOTH, 80) == [
+        "QUEUE   WAITING         #  PRIO  ASKS                  AGE  WHY",
+        "team-a  train-llama-7b  1   100  8 cpu, 32Gi mem, 2 …   3m  2 more gpu needed i…",
+        "",
+        "QUEUE    RUNNING   PRIO   HOLDS      FLAVOR    FOR   STATE",
+        "team-a   etl          0   500m cpu   a100     120m   admitted",
+    ]
+
+
+def test_in_a_file_nothing_is_cut() -> None:
+    assert drawn(BOTH, None)[1] == (
+        "team-a   train-llama-7b   1    100   8 cpu, 32Gi mem, 2 gpu    3m   2 more gpu needed in a100"
+    )
+
+
+def test_wide_shows_workloads_both_places_and_whole_messages() -> None:
+    line = drawn(BOTH, None, Output.WIDE)[1]
+    assert "job/train-llama-7b" in line
+    assert "job-train-llama-7b-5d3a1" in line
+    assert "1 (5)" in line
+    assert line.endswith(WAITS.message)
+
+
+def test_nothing_to_show_says_where_was_looked() -> None:
+    assert drawn(Queues((), (), {ObjectKey("ml", "team-a"): "gpus"}), 80) == ["Nobody waits and nobody runs in team-a"]
+    assert drawn(Queues((), ()), 80) == ["There is no LocalQueue here: see -A for other namespaces"]
+
+
+async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:
+    async with house() as home, shell(home.cluster, tmp_path) as user:
+        await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("first", "lq", "2"))
+        await admitted(home, "first")
+        await home.create(workload("second", "lq"), workload("third", "lq", priority=3))
+        await home.later(3)
+        shown = await user.run("queue")
+        as_json, as_yaml = await user.run("queue", "-o", "json"), await user.run("queue", "-o", "yaml")
+        names = await user.run("queue", "-o", "name", "lq")
+    assert (shown.code, shown.err) == (0, "")
+    assert [line.split()[:3] for line in shown.lines[1:3]] == [["lq", "third", "1"], ["lq", "second", "2"]]
+    assert shown.lines[5].split()[:2] == ["lq", "first"]
+    data = json.loads(as_json.out)
+    assert data == yaml.safe_load(as_yaml.out)
+    assert [each["name"] for each in data["waiting"]] == ["third", "second"]
+    assert data["waiting"][1]["position"] == {"inLocalQueue": 2, "inClusterQueue": 2}
+    assert data["running"][0]["resources"] == {"cpu": "2"}
+    assert names.lines == [f"workload.kueue.x-k8s.io/{name}" for name in ("third", "second", "first")]
+
+
+async def test_other_namespaces_are_shown_when_asked_for(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+        await cluster.create(namespace("other"))
+        for each in (flavor(), cluster_queue("cq"), cluster_queue("cq2"), local_queue("lq", "cq")):
+            await cluster.create(each)
+        await cluster.create(in_namespace(local_queue("theirs", "cq"), "other"))
+        await cluster.create(in_namespace(local_queue("apart", "cq2"), "other"))
+        await cluster.create(workload("mine", "lq"))
+        await cluster.create(in_namespace(workload("his", "theirs"), "other"))
+        await cluster.create(in_namespace(workload("hers", "apart"), "other"))
+        here, everywhere = await user.run("queue"), await user.run("queue", "-A")
+        there, behind = await user.run("queue", "-n", "other"), await user.run("queue", "--cluster-queue", "cq")
+    assert "his" not in here.out
+    assert all(name in everywhere.out for name in ("mine", "his", "hers"))
+    assert "NAMESPACE" in everywhere.out
+    assert ("his" in there.out, "mine" in there.out) == (True, False)
+    assert ("his" in behind.out, "mine" in behind.out, "hers" in behind.out) == (True, True, False)
+
+
+async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+        await cluster.create(local_queue("team-a", "gpus"))
+        queue, behind = await user.run("queue", "taem-a"), await user.run("queue", "--cluster-queue", "gpu")
+    assert (queue.code, queue.err) == (
+        2,
+        "kohort: error: no LocalQueue taem-a in namespace default: did you mean team-a?\n",
+    )
+    assert behind.err == "kohort: error: no LocalQueue leads to a ClusterQueue gpu: did you mean gpus?\n"
+
+
+async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path, somebody()) as user:
+        ended = await user.run("queue")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert 'does not let you: workloads.kueue.x-k8s.io is forbidden: User "ann" cannot list' in ended.err
+
+
+async def test_a_batch_user_sees_the_own_namespace(tmp_path: Path) -> None:
+    ann = somebody()
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path, ann) as user:
+        await let(cluster, ann, "workloads", "localqueues", namespace="default")
+        await cluster.create(local_queue("lq", "cq"))
+        await cluster.create(workload("mine", "lq"))
+        ended = await user.run("queue")
+    assert ended.code == 0
+    assert ended.lines[1].split()[:3] == ["lq", "mine", "-"], "where nobody tells the place, none is shown"
+
+
+async def test_a_cluster_without_kohort_is_told_how_to_get_it(tmp_path: Path) -> None:
+    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+        ended = await user.run("queue")
+    assert ended.code == 2
+    assert ended.err.startswith("kohort: error: Kohort is not installed on http://127.0.0.1:")
+    assert "`kohort install | kubectl apply --server-side -f -`" in ended.err
+
+
+async def test_a_server_that_is_down_is_told_in_one_line(tmp_path: Path) -> None:
+    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+        pass
+    ended = await user.run("queue")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "can't be reached" in ended.err
+    assert "context 'here'" in ended.err
+
+
+@pytest.mark.parametrize("arguments", [("-w", "-o", "json"), ("-o", "csv")])
+async def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+        assert (await user.run("queue", *arguments)).code == 2

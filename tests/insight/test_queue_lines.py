@@ -1,0 +1,104 @@
+"""Lists say of every Workload where it stands, what it asks for or holds, and shortly why."""
+
+import pytest
+
+from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
+from embedded.server.clusters import Cluster
+from insight.looking import admitted, client_of
+from kohort.insight.lean import LeanLocalQueue, LeanWorkload
+from kohort.insight.order import Positions, reckoned_positions
+from kohort.insight.queues import Position, Queues, Standing, queues_of
+from kohort.insight.reasons import short_reason
+
+
+async def listed(cluster: Cluster, positions: Positions | None = None) -> Queues:
+    client = client_of(cluster)
+    workloads, queues = await client.of(LeanWorkload).list(), await client.of(LeanLocalQueue).list()
+    return queues_of(workloads.items, queues.items, positions or {})
+
+
+async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("first", "lq", "2"))
+        await admitted(home, "first")
+        await home.create(workload("second", "lq", "500m", priority=7))
+        await home.later(3)
+        found = await listed(home.cluster)
+    (first,), (second,) = found.running, found.waiting
+    assert (first.standing, first.amounts, first.flavors) == (Standing.ADMITTED, {"cpu": "2"}, ("f",))
+    assert (second.standing, second.amounts, second.priority) == (Standing.WAITING, {"cpu": "500m"}, 7)
+    assert second.why == "500m more cpu needed in f"
+    assert second.cluster_queue == first.cluster_queue == "cq"
+
+
+async def test_finished_workloads_are_left_out() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("done", "lq"))
+        await admitted(home, "done")
+        await home.finish("done")
+        found = await listed(home.cluster)
+    assert found.running == found.waiting == ()
+
+
+@pytest.mark.parametrize(
+    ("queue", "spec", "why"),
+    [
+        ("lq", {"active": False}, "on hold: it is not active"),
+        ("nowhere", {}, "there is no LocalQueue nowhere"),
+        ("stopped", {}, "LocalQueue stopped is stopped"),
+    ],
+)
+async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, object], why: str) -> None:
+    async with kueue_cluster() as cluster:
+        await cluster.create(local_queue("lq", "cq"))
+        await cluster.create(local_queue("stopped", "cq", stopPolicy="Hold"))
+        await cluster.create(workload("mine", queue, "3", **spec))
+        found = await listed(cluster)
+    (line,) = found.waiting
+    assert (line.standing, line.why) == (Standing.HELD, why)
+    assert line.amounts == {"cpu": "3"}, "counted from its pods where no manager has"
+
+
+async def test_queues_are_listed_in_the_order_of_their_turns() -> None:
+    async with kueue_cluster() as cluster:
+        await cluster.create(local_queue("lq", "cq"))
+        for name in ("a", "b", "c"):
+            await cluster.create(workload(name, "lq"))
+        positions = {("default", "c"): Position(0, 0), ("default", "a"): Position(4, 1)}
+        found = await listed(cluster, positions)
+    assert [line.key.name for line in found.waiting] == ["c", "a", "b"]
+
+
+async def test_without_a_manager_that_tells_the_order_is_reckoned() -> None:
+    async with kueue_cluster() as cluster:
+        for each in (flavor(), cluster_queue("cq", "0"), local_queue("lq", "cq"), local_queue("other", "cq")):
+            await cluster.create(each)
+        await cluster.create(workload("low", "lq"))
+        await cluster.create(workload("high", "lq", priority=5))
+        await cluster.create(workload("middle", "other", priority=3))
+        found = await reckoned_positions(client_of(cluster), "default")
+    assert found == {
+        ("default", "high"): (0, 0),
+        ("default", "middle"): (1, 0),
+        ("default", "low"): (2, 1),
+    }
+
+
+@pytest.mark.parametrize(
+    ("message", "short"),
+    [
+        (
+            "couldn't assign flavors to pod set main: insufficient unused quota for nvidia.com/gpu in flavor a100, 4 "
+            "more needed, insufficient unused quota for cpu in flavor a100, 500m more needed",
+            "4 more gpu needed in a100, 500m more cpu needed in a100",
+        ),
+        (
+            "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor f, previously considered "
+            "podsets requests (0) + current podset request (9) > maximum capacity (8)",
+            "asks 9 cpu, f gives 8 at most",
+        ),
+        ("The workload is  deactivated\n", "The workload is deactivated"),
+    ],
+)
+def test_messages_are_made_short(message: str, short: str) -> None:
+    assert short_reason(message) == short
