@@ -78,10 +78,10 @@ async def test_those_who_lose_their_local_queue_wait_no_longer() -> None:
 async def test_a_burst_of_workloads_costs_few_writes() -> None:
     async with house() as home:
         await queue_with(home, cpu="100")
-        before = home.meddler.count("PATCH", STATUS)
+        before = home.meddler.count("PUT", STATUS)
         await home.create(*(workload(f"w{number}", "l") for number in range(60)))
         await home.until(lambda q: figures(q) == (0, 60, 60), "ClusterQueue", "q")
-        assert home.meddler.count("PATCH", STATUS) - before <= 3
+        assert home.meddler.count("PUT", STATUS) - before <= 3
 
 
 async def test_what_did_not_change_is_not_written() -> None:
@@ -111,7 +111,7 @@ async def test_a_condition_that_somebody_else_added_stays() -> None:
         async def add() -> None:
             await home.merge("ClusterQueue", "q", {"status": {"conditions": conditions}}, "status")
 
-        home.meddler.before("PATCH", STATUS, add)
+        home.meddler.before("PUT", STATUS, add)
         await home.merge("ClusterQueue", "q", {"spec": {"stopPolicy": "Hold"}})
         found = await home.until(is_active("False", "Stopped"), "ClusterQueue", "q")
         assert [each["type"] for each in found["status"]["conditions"]] == ["Active", added["type"]]
@@ -132,8 +132,8 @@ async def test_a_deleted_queue_stays_until_nobody_holds_its_quota() -> None:
 async def test_an_admission_that_the_server_refuses_after_a_while_is_no_longer_reported() -> None:
     async with house() as home:
         await queue_with(home)
-        home.meddler.before("PATCH", "workloads/a/status", lambda: home.clock.sleep(3))
-        home.meddler.refuse("PATCH", "workloads/a/status", 403)
+        home.meddler.before("PUT", "workloads/a/status", lambda: home.clock.sleep(3))
+        home.meddler.refuse("PUT", "workloads/a/status", 403)
         await home.create(workload("a", "l"))
         await home.until(lambda q: figures(q) == (0, 1, 0), "ClusterQueue", "q")
         await home.until(lambda q: figures(q) == (0, 0, 0), "ClusterQueue", "q")
@@ -143,7 +143,7 @@ async def test_an_admission_that_the_server_refuses_after_a_while_is_no_longer_r
 @pytest.mark.parametrize("codes", [(409,), (500,), (429,), (503,), (403, 403), (409, 500, 429, 503, 409)])
 async def test_a_status_arrives_however_often_its_write_fails(codes: tuple[int, ...]) -> None:
     async with house() as home:
-        home.meddler.refuse("PATCH", STATUS, *codes)
+        home.meddler.refuse("PUT", STATUS, *codes)
         await home.create(flavor(), cluster_queue("q"))
         await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
 

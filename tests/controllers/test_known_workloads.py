@@ -33,7 +33,7 @@ class Hand(Meddler):
 
     async def send(self, request: Request, timeout: float) -> Response:
         answer = await super().send(request, timeout)
-        if request.method == "PATCH" and self.after_write is not None:
+        if request.method == "PUT" and self.after_write is not None:
             await self.after_write()
         return answer
 

@@ -52,7 +52,7 @@ class Hands:
     async def _finish(self, queue: str) -> None:
         listed = (await self._home.cluster.get("/apis/kueue.x-k8s.io/v1beta2/workloads"))["items"]
         mine = (each for each in listed if each["spec"]["queueName"] == f"l{queue}")
-        running = [each for each in mine if "admission" in each.get("status", {})]
+        running = [each for each in mine if "admission" in each.get("status", {}) and not _is_finished(each)]
         if running:
             await self._home.finish(running[0]["metadata"]["name"])
 
@@ -62,6 +62,10 @@ class Hands:
     async def _move(self, name: str, parent: str) -> None:
         """Perhaps into a circle."""
         await self._home.cluster.merge(self._home.path("Cohort", f"c{name}"), {"spec": {"parentName": f"c{parent}"}})
+
+
+def _is_finished(found: Object) -> bool:
+    return any(each["type"] == "Finished" for each in found["status"].get("conditions", ()))
 
 
 def _objects(what: str, name: str) -> Object:

@@ -28,12 +28,13 @@ async def test_an_admission_is_one_write_of_nothing_but_the_status() -> None:
         manager = await scene.start()
         await opened(scene)
         await scene.create(workload("w", "lq"))
-        await scene.until(says(QuotaReserved="True", Admitted="True"), "Workload", "w")
+        created = await scene.get("Workload", "w")
+        admitted = await scene.until(says(QuotaReserved="True", Admitted="True"), "Workload", "w")
         await scene.later(5)
-        (patch,) = manager.wire.written("w")
-        assert set(patch) == {"metadata", "status"}
-        assert set(patch["metadata"]) == {"resourceVersion"}
-        assert set(patch["status"]) == {"admission", "conditions"}
+        (written,) = manager.wire.written("w")
+        assert written["metadata"]["resourceVersion"] == created["metadata"]["resourceVersion"]
+        assert admitted["spec"] == created["spec"]
+        assert set(written["status"]) == {"admission", "conditions"}
         notes = [(await scene.events(reason))[0]["note"] for reason in ("QuotaReserved", "Admitted")]
         assert notes == [
             "Quota reserved in ClusterQueue q, wait time since queued was 0s",

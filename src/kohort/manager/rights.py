@@ -89,7 +89,7 @@ def rights_on_queues() -> Iterator[Right]:
     """What controllers do with Kueue's own kinds."""
     for kind, verbs in WRITES.items():
         yield from (Right.on(kind.info.resource, verb) for verb in verbs)
-    yield from (Right.on(kind.info.resource, "patch", "status") for kind in STATUSES)
+    yield from (Right.on(kind.info.resource, "update", "status") for kind in STATUSES)
 
 
 def rights_to_follow(resources: Iterable[Resource]) -> Iterator[Right]:

@@ -5,11 +5,13 @@ they start from, so whoever looked at an older one is refused, here already wher
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
+
+import msgspec
 
 from kohort.api.codec import Json, to_json
 from kohort.api.kueue.v1beta2 import Workload
@@ -107,16 +109,23 @@ class KnownWorkloads:
         return created
 
     async def write_status(self, before: Workload, after: Workload, manager: str) -> Workload:
-        """Write what differs in the status, if nobody wrote since; the Workload as it is then."""
-        if after.status is before.status:
+        """Write the status where it differs, if nobody wrote since; the Workload as it is then.
+
+        A replacement costs the API server less than any patch: it has nothing to apply, only to look at the outcome.
+        """
+        if after.status is before.status or after.status == before.status:
             return before
-        changed = difference(to_json(before.status), to_json(after.status))
-        return await self._write(before, {"status": changed} if changed else {}, manager, "status")
+        wanted = msgspec.structs.replace(before, status=after.status)
+        return await self._write(before, lambda: self._objects.update(wanted, WriteOptions(manager), "status"))
 
     async def write_object(self, before: Workload, after: Workload, manager: str) -> Workload:
         """Write what differs in metadata and spec, if nobody wrote since; the Workload as it is then."""
         changed = difference(_writable(before), _writable(after))
-        return await self._write(before, changed, manager, "")
+        if not changed:
+            return before
+        version = {"resourceVersion": before.metadata.resource_version}
+        patch = MergePatch({**changed, "metadata": {**changed.get("metadata", {}), **version}})
+        return await self._write(before, lambda: self._objects.patch(key_of(before), patch, WriteOptions(manager)))
 
     async def delete(self, workload: Workload, propagation: str = "Background") -> None:
         """Delete this life of a Workload; one that is gone already is fine."""
@@ -126,14 +135,10 @@ class KnownWorkloads:
             if not error.is_not_found:
                 raise
 
-    async def _write(self, before: Workload, changed: dict[str, Json], manager: str, subresource: str) -> Workload:
-        if not changed:
-            return before
-        version = {"resourceVersion": before.metadata.resource_version}
-        patch = MergePatch({**changed, "metadata": {**changed.get("metadata", {}), **version}})
+    async def _write(self, before: Workload, write: Callable[[], Awaitable[Workload]]) -> Workload:
         async with self._turn(key_of(before)):
             self._refuse_outdated(before)
-            written = await self._objects.patch(key_of(before), patch, WriteOptions(manager), subresource)
+            written = await write()
             self._put_ahead(written)
         return written
 

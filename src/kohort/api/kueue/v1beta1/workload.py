@@ -189,17 +189,20 @@ class Workload(CustomObject):
         v2.ASSIGNS_EVERY_POD_SET,
         Rule(
             "API-76",
-            f"{v2.WHEN_RESERVED_CEL} || !has(self.spec.priorityClassSource) || !has(oldSelf.spec.priorityClassSource)"
-            " || self.spec.priorityClassSource == oldSelf.spec.priorityClassSource",
+            v2.while_reserved_cel(
+                "!has(self.spec.priorityClassSource) || !has(oldSelf.spec.priorityClassSource)"
+                " || self.spec.priorityClassSource == oldSelf.spec.priorityClassSource"
+            ),
             "priorityClassSource can't be changed while quota is reserved",
             v2.when_reserved(_source_is_fixed),
         ),
         Rule(
             "API-76",
-            f"{v2.WHEN_RESERVED_CEL} || (has(self.spec.priorityClassSource)"
-            f" && self.spec.priorityClassSource == '{WORKLOAD_PRIORITY_CLASS}')"
-            " || !has(self.spec.priorityClassName) || !has(oldSelf.spec.priorityClassName)"
-            " || self.spec.priorityClassName == oldSelf.spec.priorityClassName",
+            v2.while_reserved_cel(
+                f"(has(self.spec.priorityClassSource) && self.spec.priorityClassSource == '{WORKLOAD_PRIORITY_CLASS}')"
+                " || !has(self.spec.priorityClassName) || !has(oldSelf.spec.priorityClassName)"
+                " || self.spec.priorityClassName == oldSelf.spec.priorityClassName"
+            ),
             "priorityClassName can't be changed while quota is reserved, except for a WorkloadPriorityClass",
             v2.when_reserved(_pod_class_name_is_fixed),
         ),

