@@ -1,0 +1,223 @@
+"""Flavors beside the nodes they stand for: labels that match nothing, quota that nobody has, taints in the way."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kohort.api.amounts import UNLIMITED, add, format_amount, per_pod, subtract, to_amount
+from kohort.api.core.nodes import Node
+from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, Cohort, ResourceFlavor, Workload
+from kohort.api.kueue.v1beta2.workload import PodSetAssignment
+from kohort.api.meta import Taint
+from kohort.api.taints import untolerated
+from kohort.engine.intake import quotas_of
+from kohort.engine.quota import FlavorResource
+from kohort.insight.doctor.facts import Facts, NodeGroup, stands_for
+from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
+from kohort.insight.doctor.words import counted, labels_text, listed
+from kohort.terminal.nearest import nearest
+
+_NEEDS = (Node, ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck)
+_TRANSIENT = "node.kubernetes.io/"
+"""Taints that come and go with the health of a node."""
+
+
+def _promising(facts: Facts, flavor: str) -> bool:
+    """Whether somebody has quota in the flavor and relies on the nodes that are here now."""
+    owners = facts.quota_owners.get(flavor, ())
+    return any(not (isinstance(each, ClusterQueue) and facts.expects_nodes(each)) for each in owners)
+
+
+def _without_nodes(facts: Facts) -> Iterator[Sighting]:
+    for flavor in facts.all(ResourceFlavor):
+        name, labels = flavor.metadata.name, flavor.spec.node_labels
+        if labels and _promising(facts, name) and not facts.nodes_of(flavor):
+            wanted = labels_text(labels.items())
+            problem = f"no node has the labels {wanted}{_instead(facts, flavor)}"
+            fix = f"correct spec.nodeLabels, or: kubectl label node NODE {wanted.replace(',', ' ')}"
+            yield Sighting(Subject("ResourceFlavor", name), problem, fix)
+
+
+def _instead(facts: Facts, flavor: ResourceFlavor) -> str:
+    """What nodes have that looks like it: another value of the key, or another spelling of it."""
+    for key, value in sorted(flavor.spec.node_labels.items()):
+        there = Counter(node.metadata.labels[key] for node in facts.all(Node) if key in node.metadata.labels)
+        if there and value not in there:
+            meant = nearest(value, there) or there.most_common(1)[0][0]
+            return f"; {counted(there[meant], 'node has', 'nodes have')} {key}={meant}"
+        keys = Counter(each for node in facts.all(Node) for each in node.metadata.labels)
+        if not there and (meant := nearest(key, keys)):
+            return f"; {counted(keys[meant], 'node has', 'nodes have')} a label {meant}"
+    return ""
+
+
+def _above_nodes(facts: Facts) -> Iterator[Sighting]:
+    """All quota of a flavor against its nodes; what nobody has a number for is left alone."""
+    rules = facts.snapshot.settings.requests.transformations.values()
+    made_up = {name for rule in rules for name in rule.factors}
+    for of, quota in sorted(_promised(facts).items()):
+        flavor = facts.flavors.get(of.flavor)
+        groups = facts.nodes_of(flavor) if flavor else ()
+        if not groups or of.resource in made_up:
+            continue
+        there = _offered(groups, of.resource)
+        if quota < UNLIMITED and quota > there:
+            missing = format_amount(of.resource, subtract(quota, there))
+            problem = (
+                f"{format_amount(of.resource, quota)} {of.resource} of quota, and its "
+                f"{counted(sum(len(each.nodes) for each in groups), 'node')} "
+                f"can give {format_amount(of.resource, there)} to pods: {missing} too much"
+            )
+            owners = listed(each.metadata.name for each in facts.quota_owners[of.flavor])
+            yield Sighting(
+                Subject("ResourceFlavor", of.flavor), problem, f"lower nominalQuota in {owners}, or add nodes"
+            )
+
+
+def _promised(facts: Facts) -> dict[FlavorResource, int]:
+    """Nominal quota of each flavor-resource, over all who rely on nodes that are here."""
+    owners: list[ClusterQueue | Cohort] = [*facts.all(Cohort)]
+    owners += [each for each in facts.all(ClusterQueue) if not facts.expects_nodes(each)]
+    total: dict[FlavorResource, int] = {}
+    for owner in owners:
+        for of, quota in quotas_of(owner.spec.resource_groups).items():
+            total[of] = add(total.get(of, 0), quota.nominal)
+    return total
+
+
+def _offered(groups: tuple[NodeGroup, ...], resource: str) -> int:
+    total = 0
+    for group in groups:
+        total = add(total, group.allocatable.get(resource, 0))
+    return total
+
+
+def _tainted(facts: Facts) -> Iterator[Sighting]:
+    for flavor in facts.all(ResourceFlavor):
+        nodes = [node for group in facts.nodes_of(flavor) for node in group.nodes]
+        if not nodes or not _promising(facts, flavor.metadata.name):
+            continue
+        in_the_way = Counter(taint for node in nodes for taint in _in_the_way(node, flavor))
+        for taint, number in in_the_way.items():
+            problem = f"{number} of its {counted(len(nodes), 'node')} carry the taint {_taint_text(taint)}"
+            fix = (
+                f"add to spec.tolerations: key {taint.key}, operator Exists, effect {taint.effect}; or, if only jobs "
+                f"that tolerate it themselves may come, to spec.nodeTaints"
+            )
+            yield Sighting(Subject("ResourceFlavor", flavor.metadata.name), problem, fix)
+
+
+def _in_the_way(node: Node, flavor: ResourceFlavor) -> tuple[Taint, ...]:
+    """Taints that neither the flavor's tolerations nor its own list of taints know of."""
+    known = {(each.key, each.effect) for each in flavor.spec.node_taints}
+    lasting = [each for each in node.spec.taints if not each.key.startswith(_TRANSIENT)]
+    return tuple(each for each in untolerated(lasting, flavor.spec.tolerations) if (each.key, each.effect) not in known)
+
+
+def _taint_text(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def _sharing_nodes(facts: Facts) -> Iterator[Sighting]:
+    """Two flavors that count the same nodes, and together promise more than these have."""
+    promised = _promised(facts)
+    told = set()
+    for group in facts.node_groups:
+        flavors = [each for each in facts.all(ResourceFlavor) if stands_for(each, group)]
+        names = sorted(each.metadata.name for each in flavors if _promising(facts, each.metadata.name))
+        for resource in sorted({of.resource for of in promised if of.flavor in names}):
+            sharing = tuple(name for name in names if promised.get(FlavorResource(name, resource)))
+            if len(sharing) < 2 or (sharing, resource) in told:
+                continue
+            told.add((sharing, resource))
+            if found := _shared(facts, sharing, resource, promised):
+                yield found
+
+
+def _shared(
+    facts: Facts, flavors: tuple[str, ...], resource: str, promised: dict[FlavorResource, int]
+) -> Sighting | None:
+    groups = {id(group): group for name in flavors for group in facts.nodes_of(facts.flavors[name])}
+    there, quota, largest = _offered(tuple(groups.values()), resource), 0, 0
+    for name in flavors:
+        quota = add(quota, promised[FlavorResource(name, resource)])
+        largest = max(largest, promised[FlavorResource(name, resource)])
+    if quota <= there or largest > there or quota >= UNLIMITED:
+        return None
+    problem = (
+        f"counts the same nodes as {listed(flavors[1:])}: together {format_amount(resource, quota)} {resource} of "
+        f"quota, on nodes with {format_amount(resource, there)}"
+    )
+    fix = "give each flavor nodeLabels that only its own nodes have, or lower the quota of one"
+    return Sighting(Subject("ResourceFlavor", flavors[0]), problem, fix)
+
+
+def _larger_than_nodes(facts: Facts) -> Iterator[Sighting]:
+    largest: dict[FlavorResource, int] = {}
+    for workload in facts.running:
+        for assigned in workload.status.admission.pod_set_assignments if workload.status.admission else ():
+            if found := _too_large(facts, assigned, largest):
+                metadata = workload.metadata
+                fix = "ask for less in each pod (and more pods), or add larger nodes"
+                yield Sighting(Subject("Workload", metadata.name, metadata.namespace), found, fix)
+
+
+def _too_large(facts: Facts, assigned: PodSetAssignment, largest: dict[FlavorResource, int]) -> str:
+    for resource, name in assigned.flavors.items():
+        flavor, of = facts.flavors.get(name), FlavorResource(name, resource)
+        if flavor is None or resource not in assigned.resource_usage or not assigned.count:
+            continue
+        if of not in largest:
+            nodes = (node for group in facts.nodes_of(flavor) for node in group.nodes)
+            offers = [to_amount(resource, node.status.allocatable.get(resource, 0)) for node in nodes]
+            largest[of] = max(offers, default=UNLIMITED)
+        each = per_pod(to_amount(resource, assigned.resource_usage[resource]), assigned.count)
+        if each > largest[of]:
+            return (
+                f"each pod of {assigned.name} asks for {format_amount(resource, each)} {resource}, and the largest "
+                f"node of flavor {name} has {format_amount(resource, largest[of])}"
+            )
+    return ""
+
+
+CHECKS = (
+    Check(
+        "flavor-without-nodes",
+        Severity.ERROR,
+        "a flavor whose nodeLabels match no node",
+        "jobs are admitted to it, get its labels as node selector, and their pods stay Pending while they hold quota",
+        _without_nodes,
+        _NEEDS,
+    ),
+    Check(
+        "quota-above-nodes",
+        Severity.WARNING,
+        "more quota in a flavor than its nodes can give",
+        "jobs are admitted that can't run: some of their pods stay Pending, holding what others could use",
+        _above_nodes,
+        _NEEDS,
+    ),
+    Check(
+        "flavors-share-nodes",
+        Severity.WARNING,
+        "flavors that count the same nodes, with more quota together than these have",
+        "each quota looks right by itself, and admitted jobs find the nodes full",
+        _sharing_nodes,
+        _NEEDS,
+    ),
+    Check(
+        "untolerated-taint",
+        Severity.WARNING,
+        "nodes of a flavor with a taint that the flavor does not know of",
+        "jobs are admitted, and their pods may not go to these nodes unless they happen to tolerate the taint",
+        _tainted,
+        _NEEDS,
+    ),
+    Check(
+        "pod-larger-than-nodes",
+        Severity.ERROR,
+        "an admitted job with a pod that fits on no node of its flavor",
+        "the quota suffices and no node does: the pod stays Pending for ever, and the job holds its quota",
+        _larger_than_nodes,
+        (Node, ResourceFlavor, Workload),
+    ),
+)
