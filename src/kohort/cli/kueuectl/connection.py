@@ -1,0 +1,159 @@
+"""The connection flags of kubectl, which every command takes, before or behind its name (API-152)."""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, fields, replace
+from functools import wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from kohort.api.errors import ApiError
+from kohort.cli.job_making import seconds_of
+from kohort.cli.options import Where, connected
+from kohort.kube.client import Client
+from kohort.kube.clock import SystemClock
+from kohort.kube.config import Access, Impersonation
+from kohort.kube.config.credentials import StaticCredentials
+from kohort.kube.config.file import read_kubeconfig
+from kohort.kube.config.kubeconfig import kubeconfig_access
+from kohort.kube.config.material import Rotating
+from kohort.kube.config.secrets import Secret
+from kohort.kube.errors import ConfigError
+
+R = TypeVar("R")
+_MIXED = "kubectl-kueue"
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Which server, as whom."""
+
+    kubeconfig: Path | None = None
+    context: str = ""
+    namespace: str = ""
+    cluster: str = ""
+    user: str = ""
+    server: str = ""
+    token: str = ""
+    as_user: str = ""
+    as_uid: str = ""
+    as_groups: tuple[str, ...] = ()
+    request_timeout: str = "0"
+    insecure_skip_tls_verify: bool = False
+    certificate_authority: Path | None = None
+    client_certificate: Path | None = None
+    client_key: Path | None = None
+    tls_server_name: str = ""
+
+    def access(self) -> Access:
+        """The way there; raises an ApiError that says what to do."""
+        try:
+            found = self._mixed() if self.cluster or self.user else self._where().access()
+        except ConfigError as error:
+            raise ApiError(str(error)) from None
+        return replace(
+            found,
+            server=self.server.rstrip("/") or found.server,
+            trust=self._trust(found),
+            credentials=self._credentials() or found.credentials,
+            impersonation=self._impersonation() or found.impersonation,
+            namespace=self.namespace or found.namespace,
+        )
+
+    @asynccontextmanager
+    async def client(self, access: Access) -> AsyncIterator[Client]:
+        """A client of the server, as patient as was said."""
+        seconds = seconds_of(self.request_timeout, "--request-timeout")
+        async with connected(access) as client:
+            yield replace(client, timeout=float(seconds)) if seconds else client
+
+    def _where(self) -> Where:
+        return Where(self.kubeconfig, self.context, self.namespace)
+
+    def _mixed(self) -> Access:
+        """A cluster and a user that no context puts together: one more file does."""
+        listed = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
+        paths = (self.kubeconfig,) if self.kubeconfig else tuple(listed) or (Path.home() / ".kube" / "config",)
+        found = read_kubeconfig(paths)
+        base = found.contexts.get(self.context or found.current)
+        cluster = self.cluster or (base.value.cluster if base else "")
+        user = self.user or (base.value.user if base else "")
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(f"contexts: [{{name: {_MIXED}, context: {{cluster: {cluster!r}, user: {user!r}}}}}]\n")
+            file.flush()
+            return kubeconfig_access((Path(file.name), *paths), _MIXED, dict(os.environ), SystemClock())
+
+    def _trust(self, found: Access) -> Any:
+        authority = self.certificate_authority
+        return replace(
+            found.trust,
+            authority=Rotating(authority, "--certificate-authority") if authority else found.trust.authority,
+            server_name=self.tls_server_name or found.trust.server_name,
+            insecure=self.insecure_skip_tls_verify or found.trust.insecure,
+        )
+
+    def _credentials(self) -> StaticCredentials | None:
+        if (self.client_certificate is None) is not (self.client_key is None):
+            raise ApiError("--client-certificate and --client-key go together: give both")
+        if not self.token and self.client_certificate is None:
+            return None
+        return StaticCredentials(
+            fallback_token=Secret(self.token) if self.token else None,
+            certificate=Rotating(self.client_certificate, "--client-certificate") if self.client_certificate else None,
+            key=Rotating(self.client_key, "--client-key") if self.client_key else None,
+        )
+
+    def _impersonation(self) -> Impersonation | None:
+        if not self.as_user and (self.as_groups or self.as_uid):
+            raise ApiError("--as-group and --as-uid need --as: name the user to be")
+        return Impersonation(self.as_user, self.as_uid, self.as_groups) if self.as_user else None
+
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_OPTIONS = (
+    click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace; the context's by default."),
+    click.option("--kubeconfig", type=_FILE, metavar="FILE", help="Which API server."),
+    click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+    click.option("--cluster", default="", metavar="NAME", help="Cluster of the kubeconfig, instead of the context's."),
+    click.option("--user", default="", metavar="NAME", help="User of the kubeconfig, instead of the context's."),
+    click.option("-s", "--server", default="", metavar="URL", help="Address of the API server."),
+    click.option("--token", default="", metavar="TOKEN", help="Bearer token."),
+    click.option("--as", "as_user", default="", metavar="USER", help="User to impersonate."),
+    click.option("--as-uid", default="", metavar="UID", help="UID to impersonate."),
+    click.option("--as-group", "as_groups", multiple=True, metavar="GROUP", help="Group to impersonate; repeatable."),
+    click.option("--request-timeout", default="0", metavar="TIME", help="Patience with one request; 0 for the usual."),
+    click.option("--insecure-skip-tls-verify", is_flag=True, help="Trust any server."),
+    click.option("--certificate-authority", type=_FILE, metavar="FILE", help="Who vouches for the server."),
+    click.option("--client-certificate", type=_FILE, metavar="FILE", help="Certificate to show."),
+    click.option("--client-key", type=_FILE, metavar="FILE", help="Its key."),
+    click.option("--tls-server-name", default="", metavar="NAME", help="Name in the server's certificate."),
+    # kubectl has these too; there is no cache here, and answers are never compressed.
+    click.option("--cache-dir", expose_value=False, hidden=True),
+    click.option("--disable-compression", is_flag=True, expose_value=False, hidden=True),
+)
+
+
+def connection_options(command: Callable[..., R]) -> Callable[..., R]:
+    """All of these flags, as the parameter `connection`."""
+
+    @wraps(command)
+    def called(*args: Any, **given: Any) -> R:
+        own = {field.name: given.pop(field.name) for field in fields(Connection)}
+        return command(*args, connection=_merged(click.get_current_context(), own), **given)
+
+    decorated: Callable[..., R] = called
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def _merged(context: click.Context, own: dict[str, Any]) -> Connection:
+    """What stands behind the command goes before what stands in front of it."""
+    outer: dict[str, Any] = context.find_root().params if context.parent is not None else {}
+    said = {name for name in own if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    return Connection(**{name: value if name in said else outer.get(name, value) for name, value in own.items()})

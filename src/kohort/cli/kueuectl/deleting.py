@@ -1,0 +1,142 @@
+"""`delete workload`: deletes the jobs behind Workloads, after a question; a Workload itself where nobody owns it."""
+
+from dataclasses import dataclass
+
+import click
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.resource import Resource
+from kohort.cli.completing import names_of
+from kohort.cli.kueuectl.connection import Connection, connection_options
+from kohort.cli.kueuectl.printing import DryRun, dry_run_option
+from kohort.cli.options import all_namespaces_option, running
+from kohort.cli.targets import shown
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.mapping import ResourceMapping
+from kohort.kube.options import Deletion, Scope
+
+EXAMPLES = """\b
+Examples:
+  kubectl kueue delete workload job-train-1f2e3
+  kubectl kueue delete kwl --all -A --yes
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """An object to be deleted."""
+
+    resource: Resource
+    name: str
+
+    def __str__(self) -> str:
+        plural = f"{self.resource.plural}.{self.resource.group}" if self.resource.group else self.resource.plural
+        return f"{plural}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be deleted, and how."""
+
+    names: tuple[str, ...]
+    """None for all."""
+    is_everywhere: bool
+    is_sure: bool
+    dry_run: DryRun
+
+
+Plan = list[tuple[Workload, list[Owner]]]
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("names", nargs=-1, metavar="[NAME]…", shell_complete=names_of("workloads"))
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--all", "is_all", is_flag=True, help="All Workloads of the namespace.")
+@all_namespaces_option
+@dry_run_option
+@connection_options
+def workload(
+    *,
+    names: tuple[str, ...],
+    yes: bool,
+    is_all: bool,
+    all_namespaces: bool,
+    dry_run: DryRun,
+    connection: Connection,
+) -> None:
+    """Delete Workloads, and the jobs that they stand for."""
+    if not names and not is_all:
+        raise click.UsageError("give names, or --all")
+    if names and is_all:
+        raise click.UsageError("give names or --all, not both")
+    if names and all_namespaces:
+        raise click.UsageError("a name is of one namespace: leave -A out, or give --all")
+    running(_delete(Wish(names, all_namespaces, yes or dry_run is not DryRun.NONE, dry_run), connection))
+
+
+async def _delete(wish: Wish, connection: Connection) -> None:
+    access = connection.access()
+    async with connection.client(access) as client:
+        namespace = "" if wish.is_everywhere else access.namespace
+        found = await _named(client, namespace, wish.names) if wish.names else await _all(client, namespace)
+        plan = [(each, await _owners(client, each)) for each in found]
+        if not wish.is_sure and any(owners for _, owners in plan) and not _is_wanted(plan):
+            click.echo("Deletion is canceled")
+            return
+        for each, owners in plan:
+            await _carry_out(client, each, owners, wish.dry_run)
+
+
+async def _all(client: Client, namespace: str) -> list[Workload]:
+    return list((await client.of(Workload).list(Scope(namespace))).items)
+
+
+async def _named(client: Client, namespace: str, names: tuple[str, ...]) -> list[Workload]:
+    """Those that are there; the others are told of."""
+    found = list[Workload]()
+    for name in names:
+        try:
+            found.append(await client.of(Workload).get((namespace, name)))
+        except StatusError as error:
+            if not error.is_not_found or not error.details.get("name"):
+                raise
+            click.echo(str(error), err=True)
+    return found
+
+
+async def _owners(client: Client, workload: Workload) -> list[Owner]:
+    mapping = ResourceMapping(client)
+    references = workload.metadata.owner_references
+    return [Owner(await mapping.resource(each.api_version, each.kind), each.name) for each in references]
+
+
+def _is_wanted(plan: Plan) -> bool:
+    click.echo("This operation will also delete:")
+    for each, owners in plan:
+        if owners:
+            names = ", ".join(map(str, owners))
+            click.echo(f"  - {names} associated with the {each.metadata.namespace}/{each.metadata.name} workload")
+    answer: str = click.prompt("Do you want to proceed (y/n)?", default="n", show_default=False, prompt_suffix=" ")
+    return answer.strip().lower() == "y"
+
+
+async def _carry_out(client: Client, workload: Workload, owners: list[Owner], dry_run: DryRun) -> None:
+    namespace, name = workload.metadata.namespace, workload.metadata.name
+    if not owners:
+        await _delete_one(client, Workload.info.resource, (namespace, name), dry_run)
+        click.echo(f"{shown(Workload.info.resource, name)} deleted{dry_run.suffix}")
+    for owner in owners:
+        await _delete_one(client, owner.resource, (namespace, owner.name), dry_run)
+        click.echo(f"{owner} deleted{dry_run.suffix}")
+
+
+async def _delete_one(client: Client, resource: Resource, key: tuple[str, str], dry_run: DryRun) -> None:
+    if dry_run is DryRun.CLIENT:
+        return
+    try:
+        # Without this, a Job of batch/v1 would leave its pods behind.
+        await client.of(resource).delete(key, Deletion("Background", dry_run=dry_run is DryRun.SERVER))
+    except StatusError as error:
+        if not error.is_not_found:
+            raise

@@ -1,0 +1,77 @@
+"""`kubectl-kueue`: Kueue's own plugin by its commands (docs/spec/api-config-metrics.md §14).
+
+It speaks v1beta2 to any server that does, whether Kohort or Kueue manages its queues.
+"""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from kohort import __version__
+from kohort.api.core.apps import Deployment
+from kohort.cli.completion import SHELLS, script
+from kohort.cli.kueuectl.connection import Connection, connection_options
+from kohort.cli.kueuectl.creating import create
+from kohort.cli.kueuectl.groups import KindGroup
+from kohort.cli.kueuectl.lists import list_
+from kohort.cli.kueuectl.passing import verbs
+from kohort.cli.kueuectl.stopping import resume, stop
+from kohort.cli.main import exit_code
+from kohort.cli.options import running
+from kohort.cli.plugin import print_completions
+from kohort.kube.errors import StatusError
+
+NAME = "kubectl kueue"
+MANAGER = ("kueue-system", "kueue-controller-manager")
+CONTAINER = "manager"
+
+
+@click.group(cls=KindGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@connection_options
+def kueuectl(*, connection: Connection) -> None:
+    """Work with Kueue's queues and workloads."""
+    del connection
+
+
+for _group in (create, list_, stop, resume, *verbs()):
+    kueuectl.add_command(_group)
+
+
+@kueuectl.command()
+@connection_options
+def version(*, connection: Connection) -> None:
+    """Print the version of this client, and the image of the manager, if there is one."""
+    click.echo(f"Client Version: v{__version__}")
+    running(_manager_image(connection))
+
+
+async def _manager_image(connection: Connection) -> None:
+    access = connection.access()
+    async with connection.client(access) as client:
+        try:
+            deployment = await client.of(Deployment).get(MANAGER)
+        except StatusError as error:
+            if error.is_not_found:
+                return
+            raise
+    for container in deployment.spec.template.spec.containers:
+        if container.name == CONTAINER:
+            click.echo(f"Kueue Controller Manager Image: {container.image}")
+
+
+@kueuectl.command()
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+def completion(*, shell: str) -> None:
+    """Print what a shell needs to complete commands."""
+    click.echo(script(shell, "kubectl-kueue"))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and leave the process with its exit code."""
+    sys.exit(exit_code(kueuectl, arguments, NAME))
+
+
+def complete() -> None:
+    """Answer kubectl's question how a line may go on."""
+    print_completions(kueuectl, sys.argv[1:])

@@ -1,0 +1,128 @@
+"""The print flags of kubectl: -o json, yaml, name and jsonpath, or one line per object (API-153)."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from kohort.api.codec import Json
+from kohort.api.errors import ApiError
+from kohort.api.resource import Resource
+from kohort.cli.kueuectl.jsonpath_text import JsonPathText
+from kohort.cli.options import Output, data_text
+from kohort.cli.targets import shown
+
+R = TypeVar("R")
+Object = dict[str, Any]
+
+GO_TEMPLATES: Final = frozenset({"go-template", "go-template-file", "template", "templatefile"})
+_FORMS: Final = "json, yaml, name, jsonpath=TEMPLATE, jsonpath-as-json=TEMPLATE, jsonpath-file=FILE"
+
+
+class OutputError(ApiError):
+    """An output format that there is not."""
+
+
+class DryRun(Enum):
+    """Whether anything is done: all of it, nothing, or a rehearsal on the server."""
+
+    NONE = "none"
+    CLIENT = "client"
+    SERVER = "server"
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the line of an object."""
+        return "" if self is DryRun.NONE else f" ({self.value} dry run)"
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    """Prints objects as the flags say."""
+
+    output: str = ""
+    template: str = ""
+    shows_managed_fields: bool = False
+
+    @property
+    def is_asked_for(self) -> bool:
+        """Whether another form than the usual one is wanted."""
+        return bool(self.output)
+
+    def text(self, document: Json) -> str:
+        """An object, or a List of them, in the form asked for."""
+        cleaned = document if self.shows_managed_fields else _without_managed_fields(document)
+        form, _, argument = self.output.partition("=")
+        if form in (Output.JSON, Output.YAML):
+            return data_text(cleaned, Output(form))
+        if form == Output.NAME:
+            return "\n".join(_name(each) for each in cleaned.get("items", [cleaned]))
+        return self._templated(form, argument or self.template, cleaned)
+
+    def _templated(self, form: str, template: str, document: Json) -> str:
+        if form in GO_TEMPLATES:
+            raise OutputError(f"-o {form} is Go's language, which is not spoken here: write -o jsonpath=TEMPLATE")
+        if form not in ("jsonpath", "jsonpath-as-json", "jsonpath-file"):
+            raise OutputError(f"no output format {form!r}: there is {_FORMS}")
+        if not template:
+            raise OutputError(f"-o {form} needs a template: write -o {form}=… or --template")
+        made = JsonPathText(Path(template).read_text(encoding="utf-8") if form == "jsonpath-file" else template)
+        if form == "jsonpath-as-json":
+            return json.dumps(made.values(document), indent=4, ensure_ascii=False)
+        return made(document)
+
+    def print(self, resource: Resource, obj: Object, done: str, dry_run: DryRun) -> None:
+        """An object in the form asked for, else a line that says what was done with it."""
+        if self.is_asked_for:
+            click.echo(self.text(obj))
+            return
+        said = f" {done}" if done else ""
+        click.echo(f"{shown(resource, obj['metadata']['name'])}{said}{dry_run.suffix}")
+
+
+def _without_managed_fields(document: Json) -> Json:
+    if "items" in document:
+        return {**document, "items": [_without_managed_fields(each) for each in document["items"]]}
+    metadata = {key: value for key, value in document.get("metadata", {}).items() if key != "managedFields"}
+    return {**document, "metadata": metadata}
+
+
+def _name(obj: Object) -> str:
+    group, slash, _ = obj["apiVersion"].partition("/")
+    kind = obj["kind"].lower()
+    return f"{kind}.{group}/{obj['metadata']['name']}" if slash else f"{kind}/{obj['metadata']['name']}"
+
+
+def print_options(command: Callable[..., R]) -> Callable[..., R]:
+    """-o and its companions, as the parameter `printer`."""
+
+    @wraps(command)
+    def called(*args: Any, output: str, template: str, show_managed_fields: bool, **rest: Any) -> R:
+        return command(*args, printer=Printer(output, template, show_managed_fields), **rest)
+
+    options = (
+        click.option("-o", "--output", default="", metavar="FORM", help=f"Another form: {_FORMS}."),
+        click.option("--template", default="", metavar="TEMPLATE", help="Template for -o jsonpath."),
+        click.option("--show-managed-fields", is_flag=True, help="Show managedFields in JSON and YAML."),
+        click.option("--allow-missing-template-keys", is_flag=True, default=True, expose_value=False, hidden=True),
+    )
+    decorated: Callable[..., R] = called
+    for option in reversed(options):
+        decorated = option(decorated)
+    return decorated
+
+
+def dry_run_option(command: Callable[..., R]) -> Callable[..., R]:
+    """--dry-run, as the parameter `dry_run`."""
+    return click.option(
+        "--dry-run",
+        type=click.Choice([each.value for each in DryRun]),
+        default=DryRun.NONE.value,
+        callback=lambda _context, _parameter, value: DryRun(value),
+        help="client only prints, server rehearses; none does it.",
+    )(command)

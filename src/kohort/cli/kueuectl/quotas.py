@@ -1,0 +1,74 @@
+"""Quotas of the command line, `flavor:cpu=9;memory=36Gi`, as resource groups: pure (§14, `create clusterqueue`)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kohort.api.errors import ApiError
+from kohort.api.quantity import Quantity, QuantityError
+
+Object = dict[str, Any]
+Amounts = dict[str, str]
+
+FIELDS = {"--nominal-quota": "nominalQuota", "--borrowing-limit": "borrowingLimit", "--lending-limit": "lendingLimit"}
+
+
+class QuotaError(ApiError):
+    """Quotas that can't be read, or do not go together."""
+
+
+def resource_groups(given: Mapping[str, Iterable[str]]) -> list[Object]:
+    """The groups that the three flags make together: flavors with the same resources share one."""
+    flavors = dict[str, dict[str, Object]]()
+    for option, texts in given.items():
+        for flavor, amounts in _parsed(option, texts):
+            _add(flavors, flavor, option, amounts)
+    return _grouped(flavors)
+
+
+def _parsed(option: str, texts: Iterable[str]) -> Iterator[tuple[str, Amounts]]:
+    for text in (part for whole in texts for part in whole.split(",")):
+        flavor, colon, rest = text.strip().partition(":")
+        amounts = dict[str, str]()
+        for pair in filter(None, rest.split(";")):
+            name, equals, amount = pair.strip().partition("=")
+            if not name or not equals or not _is_quantity(amount):
+                raise QuotaError(f"{option} {text!r}: {pair!r} is no quota: write resource=amount, e.g. cpu=9")
+            amounts[name] = amount
+        if not flavor or not colon or not amounts:
+            raise QuotaError(f"{option} {text!r}: write flavor:resource=amount;…, e.g. default:cpu=9;memory=36Gi")
+        yield flavor, amounts
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        Quantity.parse(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _add(flavors: dict[str, dict[str, Object]], flavor: str, option: str, amounts: Amounts) -> None:
+    known = flavors.setdefault(flavor, {name: {"name": name, "nominalQuota": "0"} for name in amounts})
+    if known.keys() != amounts.keys():
+        wanted = ", ".join(sorted(known))
+        raise QuotaError(f"{option}: flavor {flavor!r} has other resources here than elsewhere: list {wanted}")
+    for name, amount in amounts.items():
+        known[name][FIELDS[option]] = amount
+
+
+def _grouped(flavors: Mapping[str, Mapping[str, Object]]) -> list[Object]:
+    groups = dict[frozenset[str], Object]()
+    for flavor, resources in flavors.items():
+        covered = frozenset(resources)
+        if covered not in groups:
+            _refuse_contained(covered, groups)
+            groups[covered] = {"coveredResources": list(resources), "flavors": []}
+        order = groups[covered]["coveredResources"]
+        groups[covered]["flavors"].append({"name": flavor, "resources": [resources[name] for name in order]})
+    return list(groups.values())
+
+
+def _refuse_contained(covered: frozenset[str], groups: Mapping[frozenset[str], Object]) -> None:
+    if any(covered <= other for other in groups):
+        names = ", ".join(sorted(covered))
+        raise QuotaError(f"{names}: another flavor has these resources among others: give both flavors the same ones")

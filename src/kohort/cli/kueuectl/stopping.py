@@ -1,0 +1,120 @@
+"""`stop` and `resume`: queues by their stopPolicy, Workloads by their activity."""
+
+from typing import Any
+
+import click
+
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.api.resource import Resource
+from kohort.cli.completing import names_of
+from kohort.cli.holding import StopPolicy
+from kohort.cli.kueuectl.connection import Connection, connection_options
+from kohort.cli.kueuectl.groups import verb
+from kohort.cli.kueuectl.printing import DryRun, Printer, dry_run_option, print_options
+from kohort.cli.options import running
+from kohort.cli.targets import Finder
+from kohort.kube.options import WriteOptions
+from kohort.kube.patches import MergePatch
+
+Object = dict[str, Any]
+
+CLUSTER_QUEUES = ClusterQueue.info.resource
+LOCAL_QUEUES = LocalQueue.info.resource
+WORKLOADS = Workload.info.resource
+
+
+stop = verb("stop", "Stop queues and workloads.")
+resume = verb("resume", "Resume queues and workloads.")
+
+_keep = click.option(
+    "--keep-already-running",
+    "policy",
+    flag_value=StopPolicy.HOLD,
+    default=StopPolicy.DRAIN,
+    type=click.UNPROCESSED,
+    help="Let what was admitted go on.",
+)
+
+
+@stop.command("clusterqueue")
+@click.argument("name", shell_complete=names_of("cluster-queues"))
+@_keep
+@print_options
+@dry_run_option
+@connection_options
+def stop_clusterqueue(
+    *, name: str, policy: StopPolicy, printer: Printer, dry_run: DryRun, connection: Connection
+) -> None:
+    """Stop a ClusterQueue: nothing more is admitted, and what was admitted is evicted."""
+    running(_change(CLUSTER_QUEUES, name, _policy(policy), "", printer, dry_run, connection))
+
+
+@stop.command("localqueue")
+@click.argument("name", shell_complete=names_of("queues"))
+@_keep
+@print_options
+@dry_run_option
+@connection_options
+def stop_localqueue(
+    *, name: str, policy: StopPolicy, printer: Printer, dry_run: DryRun, connection: Connection
+) -> None:
+    """Stop a LocalQueue: nothing more is admitted, and what was admitted is evicted."""
+    running(_change(LOCAL_QUEUES, name, _policy(policy), "", printer, dry_run, connection))
+
+
+@stop.command("workload")
+@click.argument("name", shell_complete=names_of("workloads"))
+@print_options
+@dry_run_option
+@connection_options
+def stop_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+    """Stop a Workload: it is evicted and waits until it is resumed."""
+    running(_change(WORKLOADS, name, {"active": False}, "stopped", printer, dry_run, connection))
+
+
+@resume.command("clusterqueue")
+@click.argument("name", shell_complete=names_of("cluster-queues"))
+@print_options
+@dry_run_option
+@connection_options
+def resume_clusterqueue(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+    """Let a ClusterQueue admit again."""
+    running(_change(CLUSTER_QUEUES, name, _policy(StopPolicy.RUN), "", printer, dry_run, connection))
+
+
+@resume.command("localqueue")
+@click.argument("name", shell_complete=names_of("queues"))
+@print_options
+@dry_run_option
+@connection_options
+def resume_localqueue(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+    """Let a LocalQueue admit again."""
+    running(_change(LOCAL_QUEUES, name, _policy(StopPolicy.RUN), "", printer, dry_run, connection))
+
+
+@resume.command("workload")
+@click.argument("name", shell_complete=names_of("workloads"))
+@print_options
+@dry_run_option
+@connection_options
+def resume_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+    """Let a Workload queue again."""
+    running(_change(WORKLOADS, name, {"active": True}, "resumed", printer, dry_run, connection))
+
+
+def _policy(policy: StopPolicy) -> Object:
+    return {"stopPolicy": policy.value}
+
+
+async def _change(
+    resource: Resource, name: str, spec: Object, done: str, printer: Printer, dry_run: DryRun, connection: Connection
+) -> None:
+    access = connection.access()
+    async with connection.client(access) as client:
+        found = await Finder(client, access.namespace).expect(resource, name)
+        changed = {**found, "spec": {**found.get("spec", {}), **spec}}
+        if dry_run is not DryRun.CLIENT:
+            key = (access.namespace if resource.namespaced else "", name)
+            options = WriteOptions(dry_run=dry_run is DryRun.SERVER)
+            changed = await client.of(resource).patch(key, MergePatch({"spec": spec}), options)
+    printer.print(resource, changed, done, dry_run)
