@@ -128,7 +128,8 @@ def resource_quota(resource: str, hard: str, namespace: str = "default", **spec:
 
 def job(name: str = "j", labels: Object | None = None, status: Object | None = None, **metadata: Any) -> Object:
     metadata = {"labels": labels or {}, **metadata}
-    return _object("batch/v1", "Job", name, "default", metadata=metadata, spec={}, status=status or {})
+    pods = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "none"}]}}
+    return _object("batch/v1", "Job", name, "default", metadata=metadata, spec={"template": pods}, status=status or {})
 
 
 def workload(

@@ -65,7 +65,7 @@ NODES = (
         node("two", A100),
         about="ResourceFlavor a100",
         problem="no node has the labels gpu-type=A-100; 2 nodes have gpu-type=a100",
-        fix="kubectl label node NODE gpu-type=A-100",
+        fix="kubectl label --overwrite node NODE gpu-type=A-100",
     ),
     ill(
         "flavor-without-nodes",

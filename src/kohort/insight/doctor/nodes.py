@@ -33,7 +33,7 @@ def _without_nodes(facts: Facts) -> Iterator[Sighting]:
         if labels and _promising(facts, name) and not facts.nodes_of(flavor):
             wanted = labels_text(labels.items())
             problem = f"no node has the labels {wanted}{_instead(facts, flavor)}"
-            fix = f"correct spec.nodeLabels, or: kubectl label node NODE {wanted.replace(',', ' ')}"
+            fix = f"correct spec.nodeLabels, or: kubectl label --overwrite node NODE {wanted.replace(',', ' ')}"
             yield Sighting(Subject("ResourceFlavor", name), problem, fix)
 
 

@@ -1,0 +1,128 @@
+"""`kohort doctor`: what people read, what machines read, and when it fails."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from insight.clinic import GPU, cluster_queue, flavor, job, local_queue, node, quota, snapshot, workload
+from kohort.cli import doctor as command
+from kohort.cli.main import cli
+from kohort.insight.doctor.examining import CHECKS, examine
+from kohort.insight.reading import Unseen
+from kohort.insight.snapshot import Snapshot
+from kohort.terminal.glyphs import UNICODE
+from kohort.terminal.screen import Screen
+from kohort.terminal.style import COLOURED
+
+PICTURES = Path(__file__).parent / "pictures"
+ILL = snapshot(
+    flavor("gpu-a100", {"gpu-type": "a100"}),
+    flavor("old"),
+    cluster_queue("team-research", quota(16, GPU, "gpu-a100")),
+    local_queue("research", "team-research"),
+    local_queue("vision", "team-vision"),
+    node("one", {"gpu-type": "A100"}, gpu="8"),
+    *(workload(f"job-{number}", "research", 64, requests={GPU: "1"}) for number in range(12)),
+)
+POORLY = snapshot(flavor(), cluster_queue(), local_queue(), node(), job("past"))
+WELL = snapshot(flavor(), cluster_queue(), local_queue(), node())
+
+Doctor = Callable[..., Result]
+
+
+@pytest.fixture
+def doctor(monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    """The command, on a cluster that was looked at before."""
+
+    def run(seen: Snapshot, *arguments: str) -> Result:
+        async def look(_where: object) -> Snapshot:
+            return seen
+
+        monkeypatch.setattr(command, "_look", look)
+        return CliRunner().invoke(cli, ["doctor", *arguments], prog_name="kohort")
+
+    return run
+
+
+def test_the_help_has_examples(doctor: Doctor) -> None:
+    assert "kohort doctor --fail-on warning" in doctor(WELL, "--help").output
+
+
+def test_a_healthy_cluster_is_one_line(doctor: Doctor) -> None:
+    result = doctor(WELL)
+    assert (result.exit_code, result.output) == (0, f"✓ nothing found by {len(CHECKS)} checks\n")
+
+
+@pytest.mark.parametrize(
+    ("seen", "fail_on", "code"),
+    [
+        (ILL, "error", 1),
+        (ILL, "warning", 1),
+        (ILL, "never", 0),
+        (POORLY, "error", 0),
+        (POORLY, "warning", 1),
+        (WELL, "warning", 0),
+    ],
+)
+def test_the_exit_code_is_for_ci(doctor: Doctor, seen: Snapshot, fail_on: str, code: int) -> None:
+    assert doctor(seen, "--fail-on", fail_on).exit_code == code
+
+
+def test_checks_are_chosen_by_id(doctor: Doctor) -> None:
+    only = json.loads(doctor(ILL, "--only", "flavor-unused", "-o", "json").output)
+    assert (only["checks"], [each["name"] for each in only["findings"]]) == (["flavor-unused"], ["old"])
+    rest = json.loads(doctor(ILL, "--skip", "flavor-unused", "-o", "json").output)
+    assert len(rest["checks"]) == len(CHECKS) - 1
+
+
+def test_a_slip_in_an_id_is_told_with_the_name_meant(doctor: Doctor) -> None:
+    result = doctor(ILL, "--only", "flavour-unused")
+    assert (result.exit_code, "did you mean flavor-unused?" in result.output) == (2, True)
+
+
+def test_machines_get_everything(doctor: Doctor) -> None:
+    found = json.loads(doctor(ILL, "-o", "json").output)
+    assert set(found) == {"findings", "counts", "checks", "leftOut", "unseen"}
+    assert found["counts"] == {"error": 14, "warning": 0, "hint": 1}
+    assert set(found["findings"][0]) == {"id", "severity", "kind", "namespace", "name", "problem", "why", "fix"}
+    assert yaml.safe_load(doctor(ILL, "-o", "yaml").output) == found
+
+
+def test_people_get_the_first_ten_of_each(doctor: Doctor) -> None:
+    said = doctor(ILL).output
+    assert said.count("64 pods ask for 64 nvidia.com/gpu") == 10
+    assert "and 2 more; -o json lists all" in said
+
+
+def test_the_list_names_every_check(doctor: Doctor) -> None:
+    lines = doctor(WELL, "--list").output.splitlines()
+    assert [line.split()[0] for line in lines] == ["ID", *(each.id for each in CHECKS)]
+    assert [each["id"] for each in json.loads(doctor(WELL, "--list", "-o", "json").output)] == [
+        each.id for each in CHECKS
+    ]
+
+
+def test_what_could_not_be_seen_is_told(doctor: Doctor) -> None:
+    refusal = 'nodes is forbidden: User "ann" cannot list resource "nodes"'
+    said = doctor(snapshot(unseen=[Unseen("Node", refusal), Unseen("Job", "no", seen_in="lab")])).output
+    assert f"you may not see every Node, not at all: {refusal}" in said
+    assert "you may not see every Job, only in namespace lab: no" in said
+    assert "left out for that: flavor-without-nodes, " in said
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_it_looks_as_it_did(doctor: Doctor, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(command, "screen", lambda: Screen(width, 50, glyphs=UNICODE))
+    said = doctor(ILL, "--skip", "request-beyond-quota").output
+    assert max(map(len, said.splitlines())) <= width
+    assert said == (PICTURES / f"doctor-{width}.txt").read_text("utf-8")
+
+
+def test_colours_go_by_severity() -> None:
+    lines = list(command._lines(examine(ILL), Screen(80, 50, COLOURED, UNICODE)))
+    assert lines[0].startswith("\x1b[31merror\x1b[0m: ")
+    assert any(line.startswith("\x1b[36mhint\x1b[0m: ") for line in lines)

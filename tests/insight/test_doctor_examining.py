@@ -1,0 +1,110 @@
+"""The doctor as a whole: all checks at once, as far as rights reach, at any size."""
+
+import time
+
+from controllers.houses import kueue_cluster
+from insight.clinic import (
+    QUEUE,
+    cluster_queue,
+    flavor,
+    job,
+    local_queue,
+    namespace,
+    node,
+    owned_by,
+    running,
+    snapshot,
+    workload,
+)
+from insight.looking import client_of, let, somebody
+from kohort.insight.doctor.examining import CHECKS, LOOKED_AT, examine
+from kohort.insight.doctor.model import Severity
+from kohort.insight.reading import Unseen
+from kohort.insight.snapshot import take
+
+HEALTHY = (
+    namespace(),
+    node(),
+    flavor(),
+    cluster_queue(),
+    local_queue(),
+    workload(),
+    running("r", metadata=owned_by("Job", "j")),
+    job("j", {QUEUE: "lq"}, {"active": 1, "ready": 1}),
+)
+
+
+def test_a_healthy_cluster_is_left_in_peace() -> None:
+    report = examine(snapshot(*HEALTHY))
+    assert [(each.check.id, each.sighting) for each in report.findings] == []
+    assert (report.asked, report.left_out, report.worst()) == (CHECKS, (), None)
+
+
+def test_an_empty_cluster_is_healthy() -> None:
+    assert examine(snapshot()).findings == ()
+
+
+def test_the_worst_comes_first() -> None:
+    report = examine(snapshot(flavor("unused"), local_queue("lq", "nowhere"), job()))
+    found = [each.check.severity for each in report.findings]
+    assert found == sorted(found, key=lambda each: each.rank)
+    assert {*found} == {*Severity}
+    assert report.worst() is Severity.ERROR
+
+
+def test_ids_are_unique_and_everything_is_said() -> None:
+    assert len({each.id for each in CHECKS}) == len(CHECKS)
+    for check in CHECKS:
+        assert check.id == check.id.lower()
+        assert check.title
+        assert check.hurts
+
+
+def test_what_rests_on_kinds_that_one_may_not_see_is_left_out() -> None:
+    report = examine(snapshot(*HEALTHY, unseen=[Unseen("Node", "no")]))
+    assert {each.id for each in report.left_out} == {
+        "flavor-without-nodes",
+        "quota-above-nodes",
+        "flavors-share-nodes",
+        "untolerated-taint",
+        "pod-larger-than-nodes",
+    }
+    assert [each.kind for each in report.unseen] == ["Node"]
+
+
+def test_a_part_is_enough_where_more_could_change_nothing_and_not_where_it_could() -> None:
+    report = examine(snapshot(cluster_queue(), unseen=[Unseen("LocalQueue", "no", seen_in="default")]))
+    assert "queue-unused" in {each.id for each in report.left_out}, "another namespace may point to it"
+    assert "local-queue-nowhere" in {each.id for each in report.asked}
+
+
+async def test_a_user_of_one_namespace_gets_what_can_be_known_there() -> None:
+    ann = somebody()
+    async with kueue_cluster() as cluster:
+        await let(cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
+        await cluster.create({**local_queue(), "metadata": {"name": "lq", "namespace": "default"}})
+        for each in (workload("w", "typo"), job()):
+            await cluster.create({key: value for key, value in each.items() if key != "status"})
+        found = await take(client_of(cluster, ann), LOOKED_AT, "default")
+    report = examine(found)
+    assert {each.check.id for each in report.findings} == {"queue-missing", "job-without-queue"}
+    assert {"ClusterQueue", "Node"} <= {each.kind for each in report.unseen}
+    assert "flavor-without-nodes" in {each.id for each in report.left_out}
+
+
+def test_the_cost_grows_with_the_number_of_workloads_and_no_faster() -> None:
+    def seconds(number: int) -> float:
+        many = snapshot(
+            *HEALTHY,
+            *(workload(f"w{n}", f"lq{n % 50}", 20, requests={"cpu": "1", "memory": "1Gi"}) for n in range(number)),
+            *(running(f"r{n}", metadata=owned_by("Job", f"j{n}")) for n in range(number)),
+            *(job(f"j{n}", {QUEUE: "lq"}) for n in range(number)),
+            *(local_queue(f"lq{n}") for n in range(50)),
+        )
+        begin = time.process_time()
+        report = examine(many)
+        assert len(report.findings) > number
+        return time.process_time() - begin
+
+    small, large = seconds(250), seconds(2000)
+    assert large < 8 * small * 3, f"{small:.3f} s, then {large:.3f} s for eight times as many"
