@@ -16,7 +16,8 @@ from kohort.api.core.batch import Job
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.cli.main import cli, main
-from kohort.cli.up import default_data
+from kohort.cli.runtimes import RuntimeName
+from kohort.cli.up import RUNTIMES
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
@@ -51,9 +52,22 @@ def test_a_mistake_is_told_in_one_line(
     assert why in told
 
 
-def test_a_folder_and_no_folder_contradict_each_other() -> None:
-    result = CliRunner().invoke(cli, ["up", "--ephemeral", "--data", "somewhere"], prog_name="kohort")
-    assert (result.exit_code, "give --data or --ephemeral, not both" in result.output) == (2, True)
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--ephemeral", "--data=somewhere"), "give --data or --ephemeral, not both"),
+        (("--ephemeral", "-d"), "give --detach or --ephemeral, not both"),
+        (("--no-manager", "--starter"), "give --starter or --no-manager, not both"),
+        (("--no-manager", "--config=file"), "give --config or --no-manager, not both"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(arguments: tuple[str, ...], why: str) -> None:
+    result = CliRunner().invoke(cli, ["up", *arguments], prog_name="kohort")
+    assert (result.exit_code, why in result.output) == (2, True)
+
+
+def test_the_runtimes_to_choose_from_are_those_that_there_are() -> None:
+    assert [each.value for each in RuntimeName] == list(RUNTIMES)
 
 
 @pytest.mark.parametrize(
@@ -63,14 +77,6 @@ def test_what_is_said_of_nodes_that_nobody_asked_for_is_refused(option: str) -> 
     result = CliRunner().invoke(cli, ["up", "--ephemeral", option], prog_name="kohort")
     said = f"{option.partition('=')[0]} is for the nodes of --nodes: say how many there are"
     assert (result.exit_code, said in result.output) == (2, True)
-
-
-def test_where_things_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("KOHORT_DATA", raising=False)
-    monkeypatch.setenv("XDG_DATA_HOME", "/home/anna/data")
-    assert default_data() == Path("/home/anna/data/kohort")
-    monkeypatch.setenv("KOHORT_DATA", "/srv/kohort")
-    assert default_data() == Path("/srv/kohort")
 
 
 # For real
@@ -98,7 +104,7 @@ class Ups:
             *arguments,
             stdout=asyncio.subprocess.PIPE,
             cwd=self.folder,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "KOHORT_DATA": str(self.folder / "unused")},
         )
         assert self._process.stdout is not None
         self.said = ""

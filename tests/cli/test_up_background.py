@@ -1,0 +1,231 @@
+"""`kohort up -d`, `kohort status`, `kohort down`: clusters without a terminal, after crashes and beside each other."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kohort.api.core.batch import Job
+from kohort.api.core.pods import Pod
+from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
+from kohort.embedded.store.records import APPLICATION
+from kohort.kube.client import Client
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+from kohort.kube.options import Scope
+from kohort.kube.patches import MergePatch
+
+PATIENCE = 90
+CODE = "from kohort.cli.main import main; main()"
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+class Shell:
+    """Somebody who types commands, with a data directory of his own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    async def run(self, *arguments: str) -> tuple[int, str, str]:
+        """Exit code, output and errors of a command."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            CODE,
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "KOHORT_DATA": str(self.root), "HOME": str(self.root / "home")},
+        )
+        out, errors = await process.communicate()
+        return process.returncode or 0, out.decode(), errors.decode()
+
+    async def must(self, *arguments: str) -> str:
+        """The output of a command that succeeds."""
+        code, out, errors = await self.run(*arguments)
+        assert code == 0, errors
+        return out
+
+    async def status(self) -> list[dict[str, Any]]:
+        """What `kohort status` says of all clusters."""
+        found: list[dict[str, Any]] = json.loads(await self.must("status", "-o", "json"))["items"]
+        return found
+
+
+@pytest.fixture
+async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
+    found = Shell(tmp_path / "data")
+    yield found
+    await found.run("down", "--all")
+
+
+@asynccontextmanager
+async def client_of(kubeconfig: str) -> AsyncIterator[Client]:
+    client = Client(HttpTransport(find_access(Choice(Path(kubeconfig)))))
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+def job(name: str, script: str) -> dict[str, Any]:
+    container = {"name": "main", "image": "none", "command": ["sh", "-c", script]}
+    container |= {"resources": {"requests": {"cpu": "100m"}}}  # type: ignore[dict-item]
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    metadata = {"name": name, "namespace": "default", "labels": {QUEUE: "default"}}
+    return {"metadata": metadata, "spec": {"template": template, "backoffLimit": 0}}
+
+
+async def output(client: Client, name: str) -> bytes:
+    """What the pods of a job have written, all of them."""
+    pods = (await client.of(Pod).list(Scope("default", labels=f"job-name={name}"))).items
+    started = [each for each in pods if each.status.phase != "Pending"]
+    return b"".join([await client.of(Pod).log(("default", each.metadata.name)) for each in started])
+
+
+async def until(look: Any, wanted: Any) -> None:
+    while await look() != wanted:
+        await asyncio.sleep(0.05)
+
+
+async def test_a_cluster_starts_is_seen_and_stops(shell: Shell) -> None:
+    async with asyncio.timeout(PATIENCE):
+        told = await shell.must("up", "-d", "--starter")
+        (found,) = await shell.status()
+        assert (found["name"], found["state"], found["nodes"]) == ("kohort", "Running", 1)
+        assert f"kohort is ready at {found['address']}\n" in told
+        assert f"  export KUBECONFIG={found['kubeconfig']}\n" in told
+        assert "`kohort down` stops it" in told
+        code, _, refused = await shell.run("up", "-d")
+        assert code == 1
+        assert refused.startswith(
+            f"kohort: cluster kohort runs already at {found['address']}, process {found['pid']}, since "
+        )
+        assert refused.count("\n") == 1
+        assert await shell.must("down") == "kohort is stopped; no pods were running\n"
+        assert (await shell.status())[0]["state"] == "Stopped"
+        assert await shell.must("down") == "kohort does not run\n"
+
+
+async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: Shell, tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    script = f"echo before; while ! test -e {go}; do sleep 0.05; done; echo after"
+    async with asyncio.timeout(PATIENCE):
+        await shell.must("up", "-d", "--starter")
+        (found,) = await shell.status()
+        async with client_of(found["kubeconfig"]) as client:
+            await client.of(Job.resource).create(job("long", script))
+            await until(lambda: output(client, "long"), b"before\n")
+        os.kill(found["pid"], signal.SIGKILL)
+        while (await shell.status())[0]["state"] != "Crashed":
+            await asyncio.sleep(0.05)
+        go.touch()
+        await shell.must("up", "-d")
+        (again,) = await shell.status()
+        assert again["address"] == found["address"]
+        async with client_of(again["kubeconfig"]) as client:
+
+            async def finished() -> list[bool]:
+                workloads = (await client.of(Workload).list()).items
+                conditions = [{each.type: each.status for each in one.status.conditions} for one in workloads]
+                return [each.get("Finished") == "True" for each in conditions]
+
+            await until(finished, [True])
+            done = await client.of(Job).get(("default", "long"))
+            assert (done.status.succeeded, done.status.failed) == (1, 0)
+            assert await output(client, "long") == b"before\nafter\n"
+
+
+async def test_clusters_stand_side_by_side_each_with_its_context(shell: Shell) -> None:
+    simulated = ("--nodes=3", "--starter", "--merge-kubeconfig")
+    async with asyncio.timeout(PATIENCE):
+        await shell.must("up", "-d", *simulated)
+        await shell.must("up", "-d", "--name=lab", *simulated)
+        one, other = await shell.status()
+        assert [(each["name"], each["context"]) for each in (one, other)] == [
+            ("kohort", "kohort"),
+            ("lab", "kohort-lab"),
+        ]
+        shared = shell.root / "home" / ".kube" / "config"
+        assert find_access(Choice(shared, "kohort")).server == one["address"]
+        assert find_access(Choice(shared, "kohort-lab")).server == other["address"]
+        told = await shell.must("down", "--all")
+        assert told == "kohort is stopped; its pods were simulated\nlab is stopped; its pods were simulated\n"
+
+
+async def test_a_starter_queue_that_somebody_changed_stays_changed(shell: Shell) -> None:
+    async with asyncio.timeout(PATIENCE):
+        assert "made ResourceFlavor, ClusterQueue, LocalQueue" in await shell.must("up", "-d", "--starter", "--nodes=2")
+        (found,) = await shell.status()
+        async with client_of(found["kubeconfig"]) as client:
+            queue = await client.of(ClusterQueue).get(("", "default"))
+            quotas = {each.name: each.nominal_quota for each in queue.spec.resource_groups[0].flavors[0].resources}
+            assert quotas == {"cpu": "16", "memory": "64Gi", "pods": "220"}
+            await client.of(ClusterQueue).patch(("", "default"), MergePatch({"spec": {"resourceGroups": []}}))
+        await shell.must("down")
+        told = await shell.must("up", "-d", "--starter", "--nodes=2")
+        assert "was there already, and was left as it is" in told
+        async with client_of(found["kubeconfig"]) as client:
+            assert (await client.of(ClusterQueue).get(("", "default"))).spec.resource_groups == ()
+
+
+async def test_without_a_manager_a_cluster_that_had_one_says_what_that_means(shell: Shell) -> None:
+    async with asyncio.timeout(PATIENCE):
+        await shell.must("up", "-d", "--nodes=1")
+        await shell.must("down")
+        told = await shell.must("up", "-d", "--nodes=1", "--no-manager")
+        assert "jobs are refused until a manager runs again: `kohort manager --kubeconfig " in told
+        (found,) = await shell.status()
+        assert found["workloads"] == {"running": None, "pending": None}
+
+
+async def test_what_keeps_a_cluster_from_starting_is_told_in_one_line(shell: Shell, tmp_path: Path) -> None:
+    async with asyncio.timeout(PATIENCE):
+        with socket.socket() as other:
+            other.bind(("127.0.0.1", 0))
+            other.listen()
+            port = other.getsockname()[1]
+            assert await refusal(shell, f"--port={port}") == (
+                f"kohort: error: port {port} of 127.0.0.1 is taken: choose another --port, or leave it out\n"
+            )
+        (tmp_path / "file").touch()
+        assert "can't keep a cluster there (Not a directory): allow it, or choose another folder" in await refusal(
+            shell, f"--data={tmp_path / 'file' / 'data'}"
+        )
+        newer = tmp_path / "newer"
+        newer.mkdir()
+        with sqlite3.connect(newer / "store.db") as db:
+            db.execute(f"PRAGMA application_id = {APPLICATION}")
+            db.execute("PRAGMA user_version = 999")
+            db.execute("CREATE TABLE t (x)")
+        db.close()
+        assert "written in format 999, this Kohort reads format" in await refusal(shell, f"--data={newer}")
+        (tmp_path / "config.yaml").write_text(
+            "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnope: 1\n"
+        )
+        assert "config.yaml:3: nope" in await refusal(shell, f"--config={tmp_path / 'config.yaml'}")
+
+
+async def refusal(shell: Shell, *arguments: str) -> str:
+    """The one line with which a start is refused."""
+    code, out, errors = await shell.run("up", "-d", *arguments)
+    assert (code, out, errors.count("\n")) == (2, "", 1), (code, out, errors)
+    return errors
+
+
+async def test_a_cluster_that_nobody_ever_started_can_not_be_stopped(shell: Shell) -> None:
+    async with asyncio.timeout(PATIENCE):
+        code, _, errors = await shell.run("down", "--name=lab")
+        assert (code, "no cluster lab is kept in" in errors) == (1, True)
+        assert await shell.must("down", "--all") == "no cluster runs\n"
+        assert await shell.must("status") == "no cluster was started on this machine yet: `kohort up` starts one\n"

@@ -1,0 +1,50 @@
+"""Ports: those of the last start as long as they are free, and one line where one that was asked for is not."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kohort.api.errors import ApiError
+from kohort.local.ports import LOCAL, Wanted, choose_ports
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.socket() as other:
+        other.bind((LOCAL, 0))
+        other.listen()
+        yield int(other.getsockname()[1])
+
+
+def test_ports_stay_from_start_to_start(tmp_path: Path) -> None:
+    first = choose_ports(Wanted(), tmp_path / "ports.json")
+    assert first.api != first.webhooks
+    assert choose_ports(Wanted(), tmp_path / "ports.json") == first
+
+
+def test_a_port_that_somebody_else_has_by_now_is_replaced(tmp_path: Path, taken: int) -> None:
+    file = tmp_path / "ports.json"
+    file.write_text(f'{{"api": {taken}, "webhooks": {taken}}}')
+    found = choose_ports(Wanted(), file)
+    assert taken not in (found.api, found.webhooks)
+    assert choose_ports(Wanted(), file) == found
+
+
+def test_a_port_that_was_asked_for_and_is_taken_is_told_in_one_line(taken: int) -> None:
+    with pytest.raises(ApiError, match=f"port {taken} of {LOCAL} is taken: choose another --port, or leave it out"):
+        choose_ports(Wanted(port=taken), None)
+
+
+def test_an_address_that_is_not_of_this_machine_is_told_in_one_line() -> None:
+    with pytest.raises(ApiError, match=r"can't listen on 192\.0\.2\.1"):
+        choose_ports(Wanted(host="192.0.2.1"), None)
+    with pytest.raises(ApiError, match=r"can't listen on 192\.0\.2\.1 port 6443"):
+        choose_ports(Wanted(host="192.0.2.1", port=6443), None)
+
+
+def test_a_memory_that_makes_no_sense_is_none(tmp_path: Path) -> None:
+    (tmp_path / "ports.json").write_text("{nonsense")
+    assert choose_ports(Wanted(), tmp_path / "ports.json").api
