@@ -1,4 +1,4 @@
-"""The transport over HTTP(S), on aiohttp: TLS, proxies, identity, and connections that notice when the peer is dead.
+"""The transport over HTTP(S), on connections of our own: TLS, proxies, identity, and words for what goes wrong.
 
 A login that the server refuses is replaced once, here, because only here it is known. Answers are asked for without
 compression: on a cluster it is the API server's CPU that runs out first.
@@ -6,25 +6,27 @@ compression: on a cluster it is the API server's CPU that runs out first.
 
 import asyncio
 import os
-import socket
+import re
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-import aiohttp
-from multidict import CIMultiDict
-from yarl import URL
+from typing import Any, TypeVar
 
 from kohort.kube.config.access import Access, Login
 from kohort.kube.config.proxies import proxy_for
-from kohort.kube.errors import LostAnswerError, TransportError, UnreachableError
+from kohort.kube.errors import ConfigError, LostAnswerError, TransportError, UnreachableError
+from kohort.kube.retries import IDEMPOTENT_METHODS
 from kohort.kube.tls import TlsContexts
 from kohort.kube.transport import Request, Response
+from kohort.kube.wire.answer import Answer
+from kohort.kube.wire.dialing import Dialer, Place
+from kohort.kube.wire.errors import NoConnectionError, NoProxyError, StaleError, WireError
+from kohort.kube.wire.heads import Letterhead
+from kohort.kube.wire.pool import Pool
 
-KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_PROBES = 30, 10, 3
-"""The kernel gives up a peer that is gone after a minute, also where nothing is being sent."""
-BUFFER = 2**18
+T = TypeVar("T")
+
+_NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +50,12 @@ class HttpTransport:
     def __init__(self, access: Access, settings: HttpSettings = USUAL_HTTP) -> None:
         self._access = access
         self._settings = settings
-        self._tls = TlsContexts(access.trust, access.origin) if access.server.startswith("https://") else None
-        self._proxy = proxy_for(access.server, access.proxy, settings.environment)
-        self._session: aiohttp.ClientSession | None = None
+        self._server = _place(access.server, access.origin)
+        proxy = proxy_for(access.server, access.proxy, settings.environment)
+        self._proxy = _place(proxy, "proxy") if proxy else None
+        self._tls = TlsContexts(access.trust, access.origin) if self._server.is_sealed else None
+        self._letterhead: tuple[Login, Letterhead] | None = None
+        self._pool: Pool | None = None
 
     async def send(self, request: Request, timeout: float) -> Response:
         """Ask; a login that is refused is replaced once."""
@@ -63,57 +68,69 @@ class HttpTransport:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await pool.close()
 
     async def _send_as(self, login: Login, request: Request, timeout: float) -> "HttpResponse":
-        headers = CIMultiDict(request.headers)
-        headers.setdefault("Accept-Encoding", "identity")
-        for name, value in (*login.headers, *self._access.impersonation.headers()):
-            headers.add(name, value)
-        total = timeout if timeout < float("inf") else None
+        written = self._letterhead_of(login).write(
+            request.method, request.target, tuple(request.headers.items()), request.body
+        )
+        context = self._tls.context(login.key_pair) if self._tls is not None else None
+        deadline = asyncio.get_running_loop().time() + timeout
         try:
-            answer = await self._connected().request(
-                request.method,
-                URL(self._access.server + request.target, encoded=True),
-                headers=headers,
-                data=request.body or None,
-                timeout=aiohttp.ClientTimeout(total=total, sock_connect=self._settings.connect_seconds),
-                allow_redirects=False,
-                proxy=self._proxy or None,
-                **self._tls_options(login),
-            )
-        except _FAILURES as error:
+            answer = await self._exchange(written, request.method, context, deadline)
+        except (WireError, TimeoutError) as error:
             raise self._explained(error, timeout) from None
         return HttpResponse(answer, self._access.server)
 
-    def _tls_options(self, login: Login) -> dict[str, Any]:
-        if self._tls is None:
-            return {}
-        name = self._access.trust.server_name
-        return {"ssl": self._tls.context(login.key_pair), **({"server_hostname": name} if name else {})}
+    async def _exchange(self, written: bytes, method: str, context: ssl.SSLContext | None, deadline: float) -> Answer:
+        """Ask; anew where a kept connection had ended unnoticed, and asking twice can't do a thing twice."""
+        pool = self._opened()
+        connection = pool.kept(context)
+        if connection is None:
+            connection = await _in_time(pool.take(context), deadline)
+        try:
+            return await connection.ask(written, method, deadline)
+        except StaleError:
+            if method not in IDEMPOTENT_METHODS:
+                raise
+        connection = await _in_time(pool.new(context), deadline)
+        return await connection.ask(written, method, deadline)
 
-    def _connected(self) -> aiohttp.ClientSession:
-        """The session, made at first use because it belongs to the running loop."""
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=self._settings.connections,
-                keepalive_timeout=self._settings.idle_seconds,
-                socket_factory=_kept_alive,
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), read_bufsize=BUFFER
-            )
-        return self._session
+    def _opened(self) -> Pool:
+        """The pool, made at first use because it belongs to the running loop."""
+        if self._pool is None:
+            settings = self._settings
+            dialer = Dialer(self._server, self._access.trust.server_name, self._proxy, settings.connect_seconds)
+            self._pool = Pool(dialer.dial, settings.connections, settings.idle_seconds)
+        return self._pool
 
-    def _explained(self, error: BaseException, timeout: float) -> TransportError:
+    def _letterhead_of(self, login: Login) -> Letterhead:
+        if self._letterhead is None or self._letterhead[0] != login:
+            self._letterhead = login, self._lettered(login)
+        return self._letterhead[1]
+
+    def _lettered(self, login: Login) -> Letterhead:
+        """A proxy is asked for the whole address where it does not tunnel."""
+        server, proxy = self._server, self._proxy
+        prefix, identity = server.path, (*login.headers, *self._access.impersonation.headers())
+        if proxy is not None and not server.is_sealed:
+            prefix = f"http://{server.name}{prefix}"
+            if proxy.authorization:
+                identity = (*identity, ("Proxy-Authorization", proxy.authorization))
+        try:
+            return Letterhead(prefix, server.name, identity)
+        except ValueError as error:
+            raise ConfigError(f"{self._access.origin}: {error}: log in again") from None
+
+    def _explained(self, error: Exception, timeout: float) -> TransportError:
         server = self._access.server
-        if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLCertVerificationError):
+        if isinstance(error.__cause__, ssl.SSLCertVerificationError):
             return UnreachableError(f"{server}: its certificate is not trusted ({_reason(error)}): check the CA")
-        if isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+        if isinstance(error, NoProxyError):
             return UnreachableError(f"{server}: the proxy does not connect ({_reason(error)}): check proxy-url")
-        if isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        if isinstance(error, NoConnectionError):
             return UnreachableError(f"{server} can't be reached ({_reason(error)}): check that it runs")
         return _broken_off(server, error, timeout)
 
@@ -121,45 +138,51 @@ class HttpTransport:
 class HttpResponse:
     """An answer over HTTP."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, server: str) -> None:
+    __slots__ = ("_answer", "_server", "status")
+
+    def __init__(self, answer: Answer, server: str) -> None:
         self._answer = answer
         self._server = server
-        self.status = answer.status
+        self.status = answer.parser.status
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """As received; repeated warnings joined."""
-        found = self._answer.headers
-        warnings = found.getall("Warning", ())
-        return found if len(warnings) < 2 else CIMultiDict({**found, "Warning": ", ".join(warnings)})
+        """As received; repeated ones joined."""
+        return self._answer.parser.fields
 
     async def read(self) -> bytes:
         """The whole body."""
         try:
             return await self._answer.read()
-        except _FAILURES as error:
+        except (WireError, TimeoutError) as error:
             raise _broken_off(self._server, error) from None
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it comes."""
         try:
-            async for chunk in self._answer.content.iter_any():
+            while chunk := await self._answer.chunk():
                 yield chunk
-        except _FAILURES as error:
+        except (WireError, TimeoutError) as error:
             raise _broken_off(self._server, error) from None
 
     async def close(self) -> None:
-        """Give up the rest, and with it the connection unless all was read; a peer that is dead says no goodbye."""
-        connection = self._answer.connection
-        if connection is not None and connection.transport is not None:
-            connection.transport.abort()
+        """Give up the rest, and with it the connection unless all was read."""
         self._answer.close()
 
 
-_FAILURES = (aiohttp.ClientError, TimeoutError, OSError, ssl.SSLError, asyncio.IncompleteReadError)
+async def _in_time(work: Coroutine[Any, Any, T], deadline: float) -> T:
+    async with asyncio.timeout_at(deadline if deadline < float("inf") else None):
+        return await work
 
 
-def _broken_off(server: str, error: BaseException, timeout: float = 0) -> LostAnswerError:
+def _place(url: str, origin: str) -> Place:
+    try:
+        return Place.of(url)
+    except ValueError as error:
+        raise ConfigError(f"{origin}: {error}") from None
+
+
+def _broken_off(server: str, error: Exception, timeout: float = 0) -> LostAnswerError:
     if isinstance(error, TimeoutError):
         return LostAnswerError(f"{server} did not answer in {timeout:g} s" if timeout else f"{server} fell silent")
     return LostAnswerError(f"{server}: the connection broke off ({_reason(error)})")
@@ -167,24 +190,12 @@ def _broken_off(server: str, error: BaseException, timeout: float = 0) -> LostAn
 
 def _reason(error: BaseException) -> str:
     """The bottom of the matter in a few words."""
-    inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    inner = error.__cause__ or error
     if isinstance(inner, ssl.SSLCertVerificationError):
         return inner.verify_message
     if isinstance(inner, ConnectionError) and inner.errno:
         return os.strerror(inner.errno)
+    numbers = dict.fromkeys(_NUMBER.findall(str(inner))) if isinstance(inner, OSError) and not inner.errno else ()
+    if numbers:
+        return ", ".join(os.strerror(int(number)) for number in numbers)
     return getattr(inner, "strerror", None) or str(inner) or type(inner).__name__
-
-
-def _kept_alive(address: Any) -> socket.socket:
-    """A socket whose peer is asked now and then whether it is still there."""
-    family, kind, protocol, _, _ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", KEEPALIVE_IDLE),
-        ("TCP_KEEPINTVL", KEEPALIVE_INTERVAL),
-        ("TCP_KEEPCNT", KEEPALIVE_PROBES),
-    ):
-        if hasattr(socket, name):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return made

@@ -6,6 +6,7 @@ certificates, impersonation) belongs to the transport; retries and rate limits b
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 from urllib.parse import urlencode
 
@@ -25,7 +26,13 @@ class Request:
     @property
     def target(self) -> str:
         """Path and query as they stand in a URL."""
-        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+        return f"{self.path}?{_encoded(self.query)}" if self.query else self.path
+
+
+@lru_cache(512)
+def _encoded(query: Query) -> str:
+    """The same few options stand in nearly all requests."""
+    return urlencode(query)
 
 
 class Response(Protocol):

@@ -1,0 +1,138 @@
+"""From an address to a connection that can be asked: the straight way or through a proxy, with TLS or without.
+
+TLS to the server is always our own (`sealing`); where the way to a proxy is encrypted too, that shell is asyncio's.
+"""
+
+import asyncio
+import base64
+import ssl
+from dataclasses import dataclass
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from kohort.kube.wire.connection import INBOX, Connection
+from kohort.kube.wire.errors import BrokenOffError, NoConnectionError, NoProxyError
+
+SECOND_ADDRESS_SECONDS = 0.25
+"""When a name has several addresses: after so long without a connection, the next one is tried beside."""
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address as a URL names it."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str = ""
+    """Without a slash at its end."""
+    authorization: str = ""
+    """Of the user that the URL names."""
+
+    @classmethod
+    def of(cls, url: str) -> "Place":
+        """The place that a URL names; raises ValueError."""
+        split = urlsplit(url)
+        if split.scheme not in _PORTS or not split.hostname:
+            raise ValueError(f"{url} is no http:// or https:// address")
+        port = _PORTS[split.scheme] if split.port is None else split.port
+        return cls(split.scheme, split.hostname, port, split.path.rstrip("/"), _authorization(split))
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether TLS is spoken there."""
+        return self.scheme == "https"
+
+    @property
+    def target(self) -> str:
+        """Host and port."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def name(self) -> str:
+        """Host, and port where it is not the usual one."""
+        return self.target if self.port != _PORTS[self.scheme] else self.target.rpartition(":")[0]
+
+
+def _authorization(split: SplitResult) -> str:
+    if split.username is None:
+        return ""
+    pair = f"{unquote(split.username)}:{unquote(split.password or '')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"
+
+
+class Dialer:
+    """Opens connections to one server."""
+
+    def __init__(self, server: Place, server_name: str, proxy: Place | None, seconds: float) -> None:
+        self._server = server
+        self._server_name = server_name or server.host
+        self._proxy = proxy
+        self._seconds = seconds
+        self._inbox = memoryview(bytearray(INBOX))
+
+    async def dial(self, context: ssl.SSLContext | None) -> Connection:
+        """A connection that is ready; raises NoConnectionError, whose cause says why."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                if self._proxy is None:
+                    connection = await self._reach(self._server, context, None)
+                else:
+                    connection = await self._reach_proxy(self._proxy, context)
+                return await self._secured(connection, context)
+        except TimeoutError:
+            raise NoConnectionError(f"no connection in {self._seconds:g} s") from None
+
+    async def _reach(self, place: Place, context: ssl.SSLContext | None, shell: ssl.SSLContext | None) -> Connection:
+        loop = asyncio.get_running_loop()
+        try:
+            _, connection = await loop.create_connection(
+                lambda: Connection(self._inbox, context),
+                place.host,
+                place.port,
+                ssl=shell,
+                happy_eyeballs_delay=SECOND_ADDRESS_SECONDS,
+            )
+        except (OSError, UnicodeError) as error:
+            raise NoConnectionError("no connection") from error
+        return connection
+
+    async def _reach_proxy(self, proxy: Place, context: ssl.SSLContext | None) -> Connection:
+        try:
+            connection = await self._reach(proxy, context, self._shell(proxy, context))
+        except NoConnectionError as error:
+            raise NoProxyError(str(error)) from error.__cause__
+        if self._server.is_sealed:
+            await self._tunnel(proxy, connection)
+        return connection
+
+    def _shell(self, proxy: Place, context: ssl.SSLContext | None) -> ssl.SSLContext | None:
+        return (context or ssl.create_default_context()) if proxy.is_sealed else None
+
+    async def _tunnel(self, proxy: Place, connection: Connection) -> None:
+        lines = [f"CONNECT {self._server.target} HTTP/1.1", f"Host: {self._server.target}"]
+        if proxy.authorization:
+            lines.append(f"Proxy-Authorization: {proxy.authorization}")
+        request = "\r\n".join((*lines, "", "")).encode()
+        try:
+            answer = await connection.ask(request, "CONNECT", float("inf"))
+        except BrokenOffError as error:
+            raise NoProxyError(str(error)) from error.__cause__
+        if answer.parser.status >= 300:
+            connection.abort()
+            raise NoProxyError(f"{answer.parser.status} {answer.parser.reason}".strip())
+
+    async def _secured(self, connection: Connection, context: ssl.SSLContext | None) -> Connection:
+        if context is None:
+            return connection
+        try:
+            await connection.secure(context, self._server_name)
+        except ssl.SSLError as error:
+            connection.abort()
+            raise NoConnectionError("no TLS") from error
+        except BrokenOffError as error:
+            raise NoConnectionError(str(error)) from error.__cause__
+        except BaseException:
+            connection.abort()
+            raise
+        return connection

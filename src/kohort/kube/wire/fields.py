@@ -1,0 +1,58 @@
+"""The fields of an answer's head, found in its bytes when somebody asks.
+
+Nearly all of them are never looked at, so none is cut out beforehand; that all have the right form is seen at once.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kohort.kube.wire.errors import MalformedError
+
+_LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*\r\n)*")
+
+
+class Fields(Mapping[str, str]):
+    """Names in any spelling to values; values of repeated fields are joined by commas."""
+
+    __slots__ = ("_lowered", "_raw")
+
+    def __init__(self, raw: bytes) -> None:
+        """Take the lines of a head, each with its end; raises MalformedError."""
+        if _LINES.fullmatch(raw) is None:
+            raise MalformedError("a header that is none")
+        self._raw = b"\r\n" + raw
+        self._lowered = self._raw.lower()
+
+    def __getitem__(self, name: str) -> str:
+        values = self.all(b"\r\n" + name.lower().encode() + b":")
+        if not values:
+            raise KeyError(name)
+        return ", ".join(values)
+
+    def get(self, name: str, default: Any = None, /) -> Any:
+        """The value, or another one where there is none: nearly always so, and then without an exception."""
+        values = self.all(b"\r\n" + name.lower().encode() + b":")
+        return ", ".join(values) if values else default
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.get(name) is not None
+
+    def __iter__(self) -> Iterator[str]:
+        """The names in their usual spelling."""
+        names = (line.partition(b":")[0].decode() for line in self._lowered.split(b"\r\n") if line)
+        return iter(dict.fromkeys("-".join(map(str.capitalize, name.split("-"))) for name in names))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def all(self, wanted: bytes) -> list[str]:
+        """The values under a name, which is given as it stands in a head: after a line's end, small, with its colon."""
+        found = list[str]()
+        at = self._lowered.find(wanted)
+        while at >= 0:
+            begin = at + len(wanted)
+            end = self._raw.index(b"\r\n", begin)
+            found.append(self._raw[begin:end].decode("utf-8", "replace").strip(" \t"))
+            at = self._lowered.find(wanted, end)
+        return found

@@ -1,0 +1,211 @@
+"""Bytes to one answer, cut anywhere by the network: head, then a body by length, in chunks, or up to the end.
+
+It works on whole packets with searches that run in C. Whatever has not exactly the form that HTTP/1.1 asks for is
+refused, and everything that has no bound by itself gets one: the peer may be anybody.
+"""
+
+import re
+from collections.abc import Callable
+
+from kohort.kube.wire.errors import BrokenOffError, MalformedError
+from kohort.kube.wire.fields import Fields
+
+MAX_HEAD = 64 * 1024
+"""Bytes of a head, those of interim answers before it included; also of the trailer after a body in chunks."""
+MAX_SIZE_LINE = 256
+MAX_SIZE = 2**40
+
+_STATUS = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([^\r\n\0]*))?\r\n")
+_SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\r\n\0]*)?")
+_NO_FIELDS = Fields(b"")
+
+
+class Parser:
+    """One answer to a request of some method."""
+
+    __slots__ = (
+        "_heads",
+        "_left",
+        "_method",
+        "_rest",
+        "_take",
+        "ends",
+        "fields",
+        "length",
+        "parts",
+        "reason",
+        "status",
+    )
+
+    def __init__(self, method: str) -> None:
+        self.status = 0
+        """The HTTP status; 0 until the head is there."""
+        self.reason = ""
+        self.fields = _NO_FIELDS
+        self.length: int | None = None
+        """The bytes of the body, where they are known beforehand."""
+        self.ends = False
+        """Whether the connection ends with this answer."""
+        self.parts: list[bytes] = []
+        """What has come of the body; whoever takes it empties the list."""
+        self._method = method
+        self._heads = 0
+        self._left = 0
+        self._rest = b""
+        self._take: Callable[[Parser, bytes, int], int] | None = Parser._take_head
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the answer is whole."""
+        return self._take is None
+
+    def feed(self, data: bytes) -> bytes:
+        """Take what has come; gives back what lies behind the end of the answer. Raises MalformedError."""
+        if self._rest:
+            data = self._rest + data
+            self._rest = b""
+        at = 0
+        while at < len(data) and (take := self._take) is not None:
+            after = take(self, data, at)
+            if after == at and self._take is take:
+                self._rest = data[at:]
+                return b""
+            at = after
+        return data[at:]
+
+    def feed_end(self) -> None:
+        """There will be no more; raises BrokenOffError where more was due."""
+        if self._take is Parser._take_all:
+            self._take = None
+        if self._take is not None:
+            raise BrokenOffError("Server disconnected")
+
+    # Each of these takes from a place on and gives the place up to which it did: the same when more has to come
+
+    def _take_head(self, data: bytes, at: int) -> int:
+        end = data.find(b"\r\n\r\n", at)
+        seen = (end if end >= 0 else len(data)) - at
+        if self._heads + seen > MAX_HEAD:
+            raise MalformedError(f"a head of more than {MAX_HEAD} bytes")
+        line = _STATUS.match(data, at)
+        if end < 0 or line is None:
+            if end >= 0 or not b"HTTP/1.".startswith(data[at : at + 7]):
+                raise MalformedError("an answer that is no HTTP/1.1")
+            return at
+        self._heads += seen
+        self._read_head(line, Fields(data[line.end() : end + 2]))
+        return end + 4
+
+    def _read_head(self, line: re.Match[bytes], fields: Fields) -> None:
+        status = int(line[2])
+        if status < 200:
+            if status == 101:
+                raise MalformedError("a change of protocol that nobody asked for")
+            return
+        self.status, self.fields = status, fields
+        self.reason = (line[3] or b"").decode("latin-1")
+        self._frame(is_new=line[1] == b"1")
+
+    def _frame(self, *, is_new: bool) -> None:
+        """How the body ends, and whether the connection does with it."""
+        fields = self.fields
+        coding, lengths = fields.all(b"\r\ntransfer-encoding:"), fields.all(b"\r\ncontent-length:")
+        self.ends = not is_new or "close" in _tokens(fields.all(b"\r\nconnection:"))
+        if self._method == "CONNECT" and self.status < 300:
+            self.ends, self._take = False, None
+        elif self._method == "HEAD" or self.status in (204, 304):
+            self._take = None
+        elif coding:
+            if lengths or not is_new or _tokens(coding) != ["chunked"]:
+                raise MalformedError("a body whose end can't be told for sure")
+            self._take = Parser._take_chunks
+        elif lengths:
+            self.length = self._left = _length(lengths)
+            self._take = Parser._take_length if self._left else None
+        else:
+            self.ends = True
+            self._take = Parser._take_all
+
+    def _take_all(self, data: bytes, at: int) -> int:
+        self.parts.append(data[at:])
+        return len(data)
+
+    def _take_length(self, data: bytes, at: int) -> int:
+        part = data[at : at + self._left]
+        self.parts.append(part)
+        self._left -= len(part)
+        if not self._left:
+            self._take = None
+        return at + len(part)
+
+    def _take_chunks(self, data: bytes, at: int) -> int:
+        """All chunks that are whole; one that is not is left to `_take_chunk`."""
+        while (line_end := data.find(b"\r\n", at, at + MAX_SIZE_LINE)) >= 0:
+            size, begin = _size(data[at:line_end]), line_end + 2
+            if not size:
+                self._take = Parser._take_trailer
+                return begin
+            at = begin + size + 2
+            if at > len(data):
+                self._left, self._take = size, Parser._take_chunk
+                return begin
+            if data[at - 2 : at] != b"\r\n":
+                raise MalformedError("a chunk that does not end where it says")
+            self.parts.append(data[begin : at - 2])
+        if len(data) - at >= MAX_SIZE_LINE:
+            raise MalformedError("a chunk without a size")
+        return at
+
+    def _take_chunk(self, data: bytes, at: int) -> int:
+        part = data[at : at + self._left]
+        self.parts.append(part)
+        self._left -= len(part)
+        if not self._left:
+            self._take = Parser._take_chunk_end
+        return at + len(part)
+
+    def _take_chunk_end(self, data: bytes, at: int) -> int:
+        if not b"\r\n".startswith(data[at : at + 2]):
+            raise MalformedError("a chunk that does not end where it says")
+        if len(data) - at < 2:
+            return at
+        self._take = Parser._take_chunks
+        return at + 2
+
+    def _take_trailer(self, data: bytes, at: int) -> int:
+        """Fields after the body, which nobody needs."""
+        if data.startswith(b"\r\n", at):
+            self._take = None
+            return at + 2
+        end = data.find(b"\r\n\r\n", at)
+        if (end if end >= 0 else len(data)) - at > MAX_HEAD:
+            raise MalformedError(f"a trailer of more than {MAX_HEAD} bytes")
+        if end < 0:
+            return at
+        Fields(data[at : end + 2])
+        self._take = None
+        return end + 4
+
+
+def _tokens(values: list[str]) -> list[str]:
+    return [token.strip(" \t").lower() for value in values for token in value.split(",")]
+
+
+def _length(values: list[str]) -> int:
+    first = values[0]
+    if any(value != first for value in values) or not (first.isascii() and first.isdigit()) or len(first) > 15:
+        raise MalformedError("a length that is none")
+    return _bounded(int(first))
+
+
+def _size(line: bytes) -> int:
+    found = _SIZE.fullmatch(line)
+    if found is None:
+        raise MalformedError("a chunk without a size")
+    return _bounded(int(found[1], 16))
+
+
+def _bounded(size: int) -> int:
+    if size > MAX_SIZE:
+        raise MalformedError(f"a body of more than {MAX_SIZE} bytes")
+    return size
