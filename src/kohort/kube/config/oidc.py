@@ -10,8 +10,8 @@ import logging
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import urlencode
 
-import aiohttp
 import msgspec
 
 from kohort.api.codec import decode
@@ -21,12 +21,15 @@ from kohort.kube.config.access import Login
 from kohort.kube.config.credentials import bearer
 from kohort.kube.config.material import material
 from kohort.kube.errors import ConfigError
+from kohort.kube.wire.errors import WireError
+from kohort.kube.wire.once import ask_once
 
 log = logging.getLogger(__name__)
 
 LEEWAY = 10.0
 """Seconds before its end in which a token is not used any more."""
 TIMEOUT = 30.0
+FORM = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 class _Claims(msgspec.Struct):
@@ -79,7 +82,7 @@ class OidcCredentials:
             raise self._problem("the token has expired and there is no refresh-token: log in again")
         try:
             tokens = await self._ask(refresh)
-        except (aiohttp.ClientError, TimeoutError, ApiError, ssl.SSLError) as error:
+        except (WireError, TimeoutError, ApiError, ValueError, ssl.SSLError) as error:
             raise self._problem(f"the token can't be refreshed ({type(error).__name__}): log in again") from None
         if not tokens.id_token:
             raise self._problem("the provider gave no ID token: log in again")
@@ -96,13 +99,10 @@ class OidcCredentials:
             "client_id": self._config["client-id"],
             "client_secret": self._config.get("client-secret", ""),
         }
-        timeout = aiohttp.ClientTimeout(total=TIMEOUT)
-        async with aiohttp.ClientSession(timeout=timeout, raise_for_status=True) as session:
-            trust = self._trust()
-            async with session.get(f"{issuer}/.well-known/openid-configuration", ssl=trust) as answer:
-                provider = decode(await answer.read(), _Provider)
-            async with session.post(provider.token_endpoint, data=form, ssl=trust) as answer:
-                return decode(await answer.read(), _Tokens)
+        trust = self._trust()
+        found = await ask_once("GET", f"{issuer}/.well-known/openid-configuration", trust, seconds=TIMEOUT)
+        endpoint = decode(found, _Provider).token_endpoint
+        return decode(await ask_once("POST", endpoint, trust, FORM, urlencode(form).encode(), seconds=TIMEOUT), _Tokens)
 
     def _trust(self) -> ssl.SSLContext:
         name = "idp-certificate-authority"
