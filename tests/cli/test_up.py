@@ -3,8 +3,11 @@
 import asyncio
 import os
 import signal
+import socket
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from kohort.api.core.pods import Pod
 from kohort.cli.main import cli, main
 from kohort.cli.runtimes import RuntimeName
 from kohort.cli.up import RUNTIMES
+from kohort.embedded.store.records import APPLICATION
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
@@ -77,6 +81,47 @@ def test_what_is_said_of_nodes_that_nobody_asked_for_is_refused(option: str) -> 
     result = CliRunner().invoke(cli, ["up", "--ephemeral", option], prog_name="kohort")
     said = f"{option.partition('=')[0]} is for the nodes of --nodes: say how many there are"
     assert (result.exit_code, said in result.output) == (2, True)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """The one line with which a start is refused."""
+    with pytest.raises(SystemExit) as left:
+        main(["up", "--nodes=1", *arguments])
+    out, told = capsys.readouterr()
+    assert (left.value.code, out, told.count("\n")) == (2, "", 1)
+    return told
+
+
+def test_a_port_that_is_taken_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        told = refusal(capsys, f"--data={tmp_path}", f"--port={port}")
+    assert told == f"kohort: error: port {port} of 127.0.0.1 is taken: choose another --port, or leave it out\n"
+
+
+def test_a_folder_that_is_none_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    told = refusal(capsys, f"--data={tmp_path / 'file' / 'data'}")
+    assert "can't keep a cluster there (Not a directory): allow it, or choose another folder" in told
+
+
+def test_data_of_a_newer_version_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with closing(sqlite3.connect(tmp_path / "store.db")) as db:
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute("PRAGMA user_version = 999")
+        db.execute("CREATE TABLE t (x)")
+    told = refusal(capsys, f"--data={tmp_path}")
+    assert "written in format 999, this Kohort reads format" in told
+
+
+def test_a_mistake_in_the_configuration_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text("apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnope: 1\n")
+    assert f"{config}:3: nope" in refusal(capsys, f"--data={tmp_path}", f"--config={config}")
 
 
 # For real

@@ -4,8 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
-import sqlite3
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,13 +14,11 @@ import pytest
 
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
-from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
-from kohort.embedded.store.records import APPLICATION
+from kohort.api.kueue.v1beta2 import Workload
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
 from kohort.kube.options import Scope
-from kohort.kube.patches import MergePatch
 
 PATIENCE = 90
 CODE = "from kohort.cli.main import main; main()"
@@ -100,21 +96,21 @@ async def until(look: Any, wanted: Any) -> None:
 
 async def test_a_cluster_starts_is_seen_and_stops(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
-        told = await shell.must("up", "-d", "--starter")
+        told = await shell.must("up", "-d", "--starter", "--nodes=3", "--name=lab")
         (found,) = await shell.status()
-        assert (found["name"], found["state"], found["nodes"]) == ("kohort", "Running", 1)
-        assert f"kohort is ready at {found['address']}\n" in told
+        assert (found["name"], found["state"], found["nodes"]) == ("lab", "Running", 3)
+        assert f"kohort-lab is ready at {found['address']}\n" in told
         assert f"  export KUBECONFIG={found['kubeconfig']}\n" in told
-        assert "`kohort down` stops it" in told
-        code, _, refused = await shell.run("up", "-d")
+        assert "`kohort down --name lab` stops it" in told
+        code, _, refused = await shell.run("up", "-d", "--name=lab")
         assert code == 1
         assert refused.startswith(
-            f"kohort: cluster kohort runs already at {found['address']}, process {found['pid']}, since "
+            f"kohort: cluster lab runs already at {found['address']}, process {found['pid']}, since "
         )
         assert refused.count("\n") == 1
-        assert await shell.must("down") == "kohort is stopped; no pods were running\n"
+        assert await shell.must("down", "--all") == "lab is stopped; its pods were simulated\n"
         assert (await shell.status())[0]["state"] == "Stopped"
-        assert await shell.must("down") == "kohort does not run\n"
+        assert await shell.must("down", "--name=lab") == "lab does not run\n"
 
 
 async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: Shell, tmp_path: Path) -> None:
@@ -144,83 +140,15 @@ async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: 
             done = await client.of(Job).get(("default", "long"))
             assert (done.status.succeeded, done.status.failed) == (1, 0)
             assert await output(client, "long") == b"before\nafter\n"
+        assert await shell.must("down") == "kohort is stopped; no pods were running\n"
 
 
-async def test_clusters_stand_side_by_side_each_with_its_context(shell: Shell) -> None:
-    simulated = ("--nodes=3", "--starter", "--merge-kubeconfig")
+async def test_a_start_that_fails_is_told_in_one_line_by_who_asked_for_it(shell: Shell) -> None:
     async with asyncio.timeout(PATIENCE):
-        await shell.must("up", "-d", *simulated)
-        await shell.must("up", "-d", "--name=lab", *simulated)
-        one, other = await shell.status()
-        assert [(each["name"], each["context"]) for each in (one, other)] == [
-            ("kohort", "kohort"),
-            ("lab", "kohort-lab"),
-        ]
-        shared = shell.root / "home" / ".kube" / "config"
-        assert find_access(Choice(shared, "kohort")).server == one["address"]
-        assert find_access(Choice(shared, "kohort-lab")).server == other["address"]
-        told = await shell.must("down", "--all")
-        assert told == "kohort is stopped; its pods were simulated\nlab is stopped; its pods were simulated\n"
-
-
-async def test_a_starter_queue_that_somebody_changed_stays_changed(shell: Shell) -> None:
-    async with asyncio.timeout(PATIENCE):
-        assert "made ResourceFlavor, ClusterQueue, LocalQueue" in await shell.must("up", "-d", "--starter", "--nodes=2")
-        (found,) = await shell.status()
-        async with client_of(found["kubeconfig"]) as client:
-            queue = await client.of(ClusterQueue).get(("", "default"))
-            quotas = {each.name: each.nominal_quota for each in queue.spec.resource_groups[0].flavors[0].resources}
-            assert quotas == {"cpu": "16", "memory": "64Gi", "pods": "220"}
-            await client.of(ClusterQueue).patch(("", "default"), MergePatch({"spec": {"resourceGroups": []}}))
-        await shell.must("down")
-        told = await shell.must("up", "-d", "--starter", "--nodes=2")
-        assert "was there already, and was left as it is" in told
-        async with client_of(found["kubeconfig"]) as client:
-            assert (await client.of(ClusterQueue).get(("", "default"))).spec.resource_groups == ()
-
-
-async def test_without_a_manager_a_cluster_that_had_one_says_what_that_means(shell: Shell) -> None:
-    async with asyncio.timeout(PATIENCE):
-        await shell.must("up", "-d", "--nodes=1")
-        await shell.must("down")
-        told = await shell.must("up", "-d", "--nodes=1", "--no-manager")
-        assert "jobs are refused until a manager runs again: `kohort manager --kubeconfig " in told
-        (found,) = await shell.status()
-        assert found["workloads"] == {"running": None, "pending": None}
-
-
-async def test_what_keeps_a_cluster_from_starting_is_told_in_one_line(shell: Shell, tmp_path: Path) -> None:
-    async with asyncio.timeout(PATIENCE):
-        with socket.socket() as other:
-            other.bind(("127.0.0.1", 0))
-            other.listen()
-            port = other.getsockname()[1]
-            assert await refusal(shell, f"--port={port}") == (
-                f"kohort: error: port {port} of 127.0.0.1 is taken: choose another --port, or leave it out\n"
-            )
-        (tmp_path / "file").touch()
-        assert "can't keep a cluster there (Not a directory): allow it, or choose another folder" in await refusal(
-            shell, f"--data={tmp_path / 'file' / 'data'}"
-        )
-        newer = tmp_path / "newer"
-        newer.mkdir()
-        with sqlite3.connect(newer / "store.db") as db:
-            db.execute(f"PRAGMA application_id = {APPLICATION}")
-            db.execute("PRAGMA user_version = 999")
-            db.execute("CREATE TABLE t (x)")
-        db.close()
-        assert "written in format 999, this Kohort reads format" in await refusal(shell, f"--data={newer}")
-        (tmp_path / "config.yaml").write_text(
-            "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nnope: 1\n"
-        )
-        assert "config.yaml:3: nope" in await refusal(shell, f"--config={tmp_path / 'config.yaml'}")
-
-
-async def refusal(shell: Shell, *arguments: str) -> str:
-    """The one line with which a start is refused."""
-    code, out, errors = await shell.run("up", "-d", *arguments)
-    assert (code, out, errors.count("\n")) == (2, "", 1), (code, out, errors)
-    return errors
+        code, out, errors = await shell.run("up", "-d", "--nodes=0")
+        assert (code, out) == (2, "")
+        assert errors == "kohort: error: 0 nodes: give a number from 1 to 50000\n"
+        assert (await shell.status())[0]["state"] == "Stopped"
 
 
 async def test_a_cluster_that_nobody_ever_started_can_not_be_stopped(shell: Shell) -> None:

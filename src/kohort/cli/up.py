@@ -5,8 +5,9 @@ What takes long to import comes in once it is clear that there will be a cluster
 
 import os
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,9 @@ from kohort.terminal.screen import screen_of
 from kohort.terminal.style import is_terminal
 
 if TYPE_CHECKING:
+    from kohort.local.logs import Echo
     from kohort.local.running import Cluster, Front, Wish
+    from kohort.local.view import Facts
 
 RUNTIMES = ("process", "simulated", "podman", "docker")
 
@@ -235,28 +238,29 @@ def _progress() -> Progress:
     return Ticks(sys.stdout, screen_of(sys.stdout, os.environ)) if is_terminal(sys.stdout) else Quiet()
 
 
-@dataclass
-class _Launch:
-    """A start on its way: what was asked for, and who is told."""
+def _run(asked: Asked, claim: Claim | None, progress: Progress, seen: "tuple[Front, Echo | None]") -> int:
+    """Run the cluster to its end; gives how many pods ran then."""
+    from kohort.embedded.memory import give_memory_back
+    from kohort.local.logs import logging_to
+    from kohort.local.running import Service
 
-    asked: Asked
-    progress: Progress
-    claim: Claim | None = field(init=False)
+    front, echo = seen
+    give_memory_back()
+    with logging_to(asked.place.log if asked.place is not None else None, echo):
+        return Service(asked.wish(), claim, progress, front).run()
 
-    def __post_init__(self) -> None:
-        self.claim = Claim.take(self.asked.place) if self.asked.place is not None else None
 
-    def run(self, front: "Front", echo: Any) -> int:
-        """Load everything, and run to the end."""
-        from kohort.embedded.memory import give_memory_back
-        from kohort.local.logs import set_up_logs
-        from kohort.local.running import Service
-
-        wish = self.asked.wish()
-        place = self.asked.place
-        set_up_logs(place.log if place is not None else None, echo)
-        give_memory_back()
-        return Service(wish, self.claim, self.progress, front).run()
+@contextmanager
+def _claimed(place: Place | None) -> Iterator[Claim | None]:
+    """The cluster for this process alone; one that keeps nothing is nobody else's anyway."""
+    if place is None:
+        yield None
+        return
+    claim = Claim.take(place)
+    try:
+        yield claim
+    finally:
+        claim.release()
 
 
 def _in_background(asked: Asked, place: Place) -> None:
@@ -268,10 +272,10 @@ def _in_background(asked: Asked, place: Place) -> None:
             relay.close()
             await stopped.wait()
 
-        launch = _Launch(asked, relay)
-        with step(relay, "loading"):
-            import kohort.local.running  # noqa: F401 - the most of what takes long
-        launch.run(front, None)
+        with _claimed(asked.place) as claim:
+            with step(relay, "loading"):
+                import kohort.local.running  # noqa: F401 - the most of what takes long
+            _run(asked, claim, relay, (front, None))
 
     ready = detach(work, place.log.with_suffix(".out"), _progress())
     _greet(ready, f"`{stop_command(place)}` stops it")
@@ -279,26 +283,37 @@ def _in_background(asked: Asked, place: Place) -> None:
 
 def _in_foreground(asked: Asked) -> None:
     progress = _progress()
-    launch = _Launch(asked, progress)
-    with step(progress, "loading"):
-        from kohort.local.front import foreground
+    with _claimed(asked.place) as claim:
+        with step(progress, "loading"):
+            from kohort.local.front import foreground
+        running = _run(asked, claim, progress, foreground(_Greeter(asked)))
     from kohort.local.stopping import left_over
-    from kohort.local.view import Facts
-    from kohort.local.words import FAREWELLS, nodes_in_words
 
-    def greet(cluster: "Cluster", warnings: Sequence[str]) -> None:
+    click.echo(f"stopped; {left_over(asked.pods, running)}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Greeter:
+    """What is said of a cluster in the foreground."""
+
+    asked: Asked
+
+    def greet(self, cluster: "Cluster", warnings: Sequence[str]) -> None:
+        """Say what is where; warnings of the start are in the log, if there is one."""
+        asked = self.asked
         _greet(_ready(asked, cluster, len(warnings)), "Ctrl-C stops")
         if asked.place is None:
             for warning in warnings:
                 click.echo(warning, err=True)
 
-    def facts(cluster: "Cluster") -> Facts:
+    def facts(self, cluster: "Cluster") -> "Facts":
+        """What a view shows besides what changes."""
+        from kohort.local.view import Facts
+        from kohort.local.words import FAREWELLS, nodes_in_words
+
+        asked = self.asked
         farewell = f"Ctrl-C stops; {FAREWELLS[asked.pods]}"
         return Facts(f"{asked.context}  {cluster.url}", nodes_in_words(cluster.nodes, asked.runtime), farewell)
-
-    front, echo = foreground(greet, facts)
-    running = launch.run(front, echo)
-    click.echo(f"stopped; {left_over(asked.pods, running)}")
 
 
 def _ready(asked: Asked, cluster: "Cluster", warnings: int = 0) -> Ready:

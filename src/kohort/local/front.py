@@ -2,10 +2,10 @@
 
 import asyncio
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Protocol
 
 import click
 
@@ -23,21 +23,29 @@ _EVERY: Final = 1.0
 _CLOSED: Final = "the view is closed, and the cluster runs on until Ctrl-C"
 
 
-Greet = Callable[[Cluster, Sequence[str]], None]
-"""Says that a cluster is ready, given the warnings of its start."""
+class Greeter(Protocol):
+    """Somebody who knows what there is to say of a cluster."""
+
+    def greet(self, cluster: Cluster, warnings: Sequence[str]) -> None:
+        """Say that it is ready, given the warnings of its start."""
+        ...
+
+    def facts(self, cluster: Cluster) -> Facts:
+        """What the view shows besides what changes."""
+        ...
 
 
-def foreground(greet: Greet, facts: Callable[[Cluster], Facts]) -> tuple[Front, Echo]:
+def foreground(greeter: Greeter) -> tuple[Front, Echo]:
     """The front of a cluster in a terminal or a pipe, and where warnings go meanwhile."""
     early: list[str] = []
     echo = Echo(early.append)
 
     async def front(cluster: Cluster, stopped: asyncio.Event) -> None:
-        greet(cluster, early)
+        greeter.greet(cluster, early)
         echo.tell = _say_aside
         world = cluster.manager.world if cluster.manager is not None else None
         if world is not None:
-            await _look_on(world, facts(cluster), echo, stopped)
+            await _look_on(world, greeter.facts(cluster), echo, stopped)
         await stopped.wait()
         click.echo("stopping")
         echo.tell = None

@@ -1,7 +1,8 @@
 """What a cluster has to say for itself: into a file of bounded size, and warnings also to whoever looks on."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
@@ -26,17 +27,29 @@ class Echo(logging.Handler):
             self.tell(f"{record.levelname.lower()}: {' '.join(record.getMessage().split())}")
 
 
-def set_up_logs(file: Path | None, echo: Echo | None) -> None:
-    """Log into the file, if there is one: news of ours, warnings of everybody."""
-    handlers: list[logging.Handler] = []
+@contextmanager
+def logging_to(file: Path | None, echo: Echo | None) -> Iterator[None]:
+    """Log into the file, if there is one, for as long as the block lasts: news of ours, warnings of everybody."""
+    handlers: list[logging.Handler] = [] if echo is None else [echo]
     if file is not None:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        written = RotatingFileHandler(file, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8")
-        written.setFormatter(ConsoleLines())
-        handlers.append(written)
-    if echo is not None:
-        handlers.append(echo)
-    root = logging.getLogger()
+        handlers.append(_file_handler(file))
+    root, ours = logging.getLogger(), logging.getLogger(OURS)
+    before = root.handlers[:], root.level, ours.level
     root.handlers[:] = handlers
     root.setLevel(logging.WARNING)
-    logging.getLogger(OURS).setLevel(logging.INFO)
+    ours.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        root.handlers[:] = before[0]
+        root.setLevel(before[1])
+        ours.setLevel(before[2])
+        for handler in handlers:
+            handler.close()
+
+
+def _file_handler(file: Path) -> logging.Handler:
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handler = RotatingFileHandler(file, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8")
+    handler.setFormatter(ConsoleLines())
+    return handler

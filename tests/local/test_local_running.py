@@ -1,0 +1,169 @@
+"""A whole cluster in one process: queues that work, a visibility API, starter objects, one beside another."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kohort.api.conditions import is_true
+from kohort.api.core.batch import Job
+from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
+from kohort.embedded.nodes.declared import DeclaredNode, Fleet
+from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.nodes.simulated.plans import Defaults
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.plane import Crew
+from kohort.kube.client import Client
+from kohort.kube.config import Choice, find_access
+from kohort.kube.http import HttpTransport
+from kohort.kube.patches import MergePatch
+from kohort.local.lives import Pods
+from kohort.local.places import Place
+from kohort.local.ports import Wanted
+from kohort.local.progress import Quiet
+from kohort.local.queueing import load, local_configuration
+from kohort.local.running import Cluster, QueueWish, Wish, living, open_nodes
+
+PATIENCE = 60
+STARTER = QueueWish(has_starter=True)
+QUEUE = "kueue.x-k8s.io/queue-name"
+PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/default/pendingworkloads"
+
+
+@asynccontextmanager
+async def cluster(
+    place: Place | None = None,
+    queues: QueueWish | None = STARTER,
+    shared: Path | None = None,
+) -> AsyncIterator[tuple[Cluster, Client]]:
+    """A cluster of two simulated nodes, and somebody who uses it over the wire."""
+
+    async def crew(_: Path) -> Crew:
+        registration = Registration(Fleet(2, "cpu=4,memory=8Gi,example.com/gpu=1").nodes(), leaving=Leaving.KEEP)
+        return Crew(
+            registration,
+            lambda client: SimulatedRuntime(client.clock, Defaults(0.0, 0.2)),
+            AgentSettings("simulated"),
+        )
+
+    context = place.context if place else "kohort"
+    wish = Wish(place, Wanted(), crew, "simulated", Pods.SIMULATED, queues, None, shared, context)
+    async with asyncio.timeout(PATIENCE), living(wish, Quiet()) as found:
+        client = Client(HttpTransport(find_access(Choice(found.published.own, context))))
+        try:
+            yield found, client
+        finally:
+            await client.close()
+
+
+def job(name: str, cpu: str = "1", gpus: str = "0") -> dict[str, Any]:
+    requests = {"cpu": cpu, "example.com/gpu": gpus}
+    container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": requests}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    metadata = {"name": name, "namespace": "default", "labels": {QUEUE: "default"}}
+    return {"metadata": metadata, "spec": {"template": template}}
+
+
+async def finished(client: Client) -> list[str]:
+    """The jobs whose Workloads have finished."""
+    workloads = (await client.of(Workload).list()).items
+    done = (each for each in workloads if is_true(each.status.conditions, "Finished"))
+    return sorted(each.metadata.owner_references[0].name for each in done)
+
+
+async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_be_asked_for() -> None:
+    async with cluster() as (found, client):
+        assert found.starter == ("ResourceFlavor", "ClusterQueue", "LocalQueue")
+        created = await client.of(Job.resource).create(job("fits"))
+        assert created["spec"]["suspend"] is True
+        await client.of(Job.resource).create(job("too-large", gpus="3"))
+        while await finished(client) != ["fits"]:
+            await asyncio.sleep(0.02)
+        waiting: Any = await client.get_json(PENDING)
+        assert [each["metadata"]["name"].startswith("job-too-large") for each in waiting["items"]] == [True]
+
+
+async def test_a_starter_queue_is_as_large_as_the_nodes_and_stays_as_somebody_changed_it(tmp_path: Path) -> None:
+    place = Place("lab", tmp_path)
+    async with cluster(place) as (found, client):
+        queue = await client.of(ClusterQueue).get(("", "default"))
+        quotas = {each.name: each.nominal_quota for each in queue.spec.resource_groups[0].flavors[0].resources}
+        assert quotas == {"cpu": "8", "memory": "16Gi", "example.com/gpu": "2", "pods": "220"}
+        await client.of(ClusterQueue).patch(("", "default"), MergePatch({"spec": {"resourceGroups": []}}))
+        address = found.url
+    async with cluster(place) as (found, client):
+        assert (found.starter, found.url) == ((), address)
+        assert (await client.of(ClusterQueue).get(("", "default"))).spec.resource_groups == ()
+    async with cluster(place, queues=None) as (found, _):
+        assert found.manager is None
+        assert "jobs are refused until a manager runs again: `kohort manager --kubeconfig" in found.warnings[0]
+
+
+async def test_definitions_of_an_earlier_version_are_brought_up_to_date(tmp_path: Path) -> None:
+    place = Place("lab", tmp_path)
+    columns = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterqueues.kueue.x-k8s.io"
+
+    async def shown(client: Client) -> list[str]:
+        definition: Any = await client.get_json(columns)
+        return [each["name"] for each in definition["spec"]["versions"][-1]["additionalPrinterColumns"]]
+
+    async with cluster(place) as (found, client):
+        now = await shown(client)
+        definition: Any = await client.get_json(columns)
+        for version in definition["spec"]["versions"]:
+            del version["additionalPrinterColumns"]
+        from kohort.webhooks.targets import DEFINITIONS
+
+        await found.plane.client("old").of(DEFINITIONS).update(definition)
+    (tmp_path / "definitions").write_text("of an earlier version\n")
+    async with cluster(place) as (_, client):
+        assert await shown(client) == now
+
+
+async def test_two_clusters_share_a_kubeconfig(tmp_path: Path) -> None:
+    shared = tmp_path / "config"
+    one, other = Place("kohort", tmp_path / "one"), Place("lab", tmp_path / "other")
+    async with cluster(one, None, shared) as (first, _), cluster(other, None, shared) as (second, _):
+        assert find_access(Choice(shared, "kohort")).server == first.url
+        assert find_access(Choice(shared, "kohort-lab")).server == second.url
+
+
+def test_the_servers_of_the_manager_stay_on_this_machine() -> None:
+    found = local_configuration(load(None).config, 4711)
+    assert (found.webhook.host, found.webhook.port) == ("127.0.0.1", 4711)
+    assert (found.metrics.bind_address, found.health.health_probe_bind_address) == ("127.0.0.1:0", "0")
+    assert found.visibility_server is not None
+    assert found.visibility_server.bind_address == "127.0.0.1"
+    assert not found.leader_election.leader_elect
+
+
+def test_what_somebody_chose_in_the_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+        "metrics: {bindAddress: ':9090'}\nclientConnection: {qps: 7}\nmanageJobsWithoutQueueName: true\n"
+    )
+    found = local_configuration(load(file).config, 4711)
+    assert (found.metrics.bind_address, found.client_connection.qps) == (":9090", 7)
+    assert found.manage_jobs_without_queue_name
+
+
+def test_without_a_file_the_frameworks_are_those_of_an_installation() -> None:
+    assert load(None).config.integrations.frameworks == ("batch/job", "pod", "deployment", "statefulset")
+
+
+@pytest.mark.parametrize(
+    ("tainted", "counted"), [(("",), ["n0"]), (("NoSchedule", ""), ["n1"]), (("NoExecute", "NoSchedule"), ["n0", "n1"])]
+)
+def test_nodes_that_keep_pods_out_are_not_counted_unless_all_do(tainted: tuple[str, ...], counted: list[str]) -> None:
+    from kohort.api.meta import Taint
+
+    nodes = tuple(
+        DeclaredNode(f"n{index}", {"cpu": "1"}, taints=(Taint(key="k", effect=effect),) if effect else ())
+        for index, effect in enumerate(tainted)
+    )
+    assert [each.name for each in open_nodes(nodes)] == counted
