@@ -47,6 +47,7 @@ COMMANDS = {
     "doctor": LazyCommand("kohort.cli.doctor:doctor", "Find what silently goes wrong, and how to mend it.", "Queues"),
     "down": LazyCommand("kohort.cli.down:down", "Stop a cluster of this machine.", "Clusters"),
     "events": LazyCommand("kohort.cli.events:events", "Show what happened to a job, or what Kohort did.", "Jobs"),
+    "explain": LazyCommand("kohort.cli.explain:explain", "Tell why a job waits, and what would let it in.", "Jobs"),
     "hold": LazyCommand("kohort.cli.hold:hold", "Hold jobs back, or whole queues.", "Jobs"),
     "install": LazyCommand("kohort.cli.install:install", "Print what a cluster needs to run Kohort; or a Helm chart."),
     "logs": LazyCommand("kohort.cli.logs:logs", "Print what the pods of a job write.", "Jobs"),

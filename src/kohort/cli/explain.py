@@ -1,0 +1,136 @@
+"""`kohort explain`: why a job waits, what would let it in, who may take its place; in words, or as data."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+
+from kohort.api.codec import Json
+from kohort.api.kueue.v1beta2 import LocalQueue, Workload
+from kohort.cli.options import (
+    Output,
+    Where,
+    cluster_options,
+    connected,
+    data_text,
+    output_option,
+    running,
+    screen,
+)
+from kohort.cli.targets import Finder, Owned, Reference, Target, references
+from kohort.insight.snapshot import Snapshot, take
+from kohort.insight.story.data import story_data
+from kohort.insight.story.telling import story_of
+from kohort.insight.story.words import told
+from kohort.jobs.keys import QUEUE_NAME_LABEL
+from kohort.jobs.objects import queue_name
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.mapping import ResourceMapping
+from kohort.terminal.nearest import instead
+from kohort.terminal.sections import Section, sections_text
+
+EXAMPLES = """\b
+Examples:
+  kohort explain train            # a Job, Workload, Deployment, StatefulSet or Pod of that name
+  kohort explain job/train pod/train-0-x7k2p
+  kohort explain train -o json | jq '.evaluation.podSets[].tried'
+"""
+MOST_OWNERS = 5
+"""How far up owners are followed: a Pod of a Job of a CronJob needs two."""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("words", nargs=-1, required=True, metavar="NAME|KIND/NAME...")
+@output_option(Output.JSON, Output.YAML)
+@cluster_options
+def explain(*, where: Where, words: tuple[str, ...], output: Output | None) -> None:
+    """Tell why a job waits: what is short and where, who is ahead, who holds it, and what would let the job in.
+
+    Of one that runs, tell what it holds and who may take its place. The answer is found by the functions that decide,
+    from the cluster as it is now.
+    """
+    access = where.access()
+
+    async def work() -> None:
+        async with connected(access) as client:
+            finder = Finder(client, access.namespace)
+            found = [await _find(finder, each) for each in references(words)]
+            snapshot = await take(client, home=access.namespace)
+            _print([_Answer(target, snapshot) for target in found], output)
+
+    running(work())
+
+
+async def _find(finder: Finder, reference: Reference) -> Target:
+    """What is meant; where it has no Workload of its own, the owner that has one."""
+    found = await finder.find(reference)
+    mapping = ResourceMapping(finder.client)
+    for _ in range(MOST_OWNERS):
+        owner = None if found.workloads else _owner(found.job)
+        if owner is None:
+            break
+        resource = await mapping.resource(owner["apiVersion"], owner["kind"])
+        above = await finder.object(resource, owner["name"])
+        if above is None:
+            break
+        found = Target((Owned(resource, above),), await finder.workloads_of(Owned(resource, above)))
+    return found
+
+
+def _owner(owned: Owned) -> Json:
+    owners = owned.obj["metadata"].get("ownerReferences") or ()
+    return next((each for each in owners if each.get("controller")), None)
+
+
+class _Answer:
+    """What can be said of one target."""
+
+    def __init__(self, target: Target, snapshot: Snapshot) -> None:
+        self._subject = f"{target.job.resource.kind.lower()}/{target.job.name}"
+        self._target = target
+        self._snapshot = snapshot
+
+    def data(self) -> Json:
+        """For programs."""
+        workload = self._workload()
+        if workload is None:
+            return {"subject": self._subject, "workload": None, "text": list(self._without_workload())}
+        return story_data(story_of(self._snapshot, workload, self._subject))
+
+    def sections(self) -> list[Section]:
+        """For people."""
+        workload = self._workload()
+        if workload is None:
+            place = f"in namespace {self._target.namespace}, no Workload"
+            return [Section(self._subject, (place,)), Section("", tuple(self._without_workload()))]
+        return told(story_of(self._snapshot, workload, self._subject), self._snapshot.taken)
+
+    def _workload(self) -> Workload | None:
+        known = self._target.workload
+        if known is None:
+            return None
+        key = ObjectKey(known.metadata.namespace, known.metadata.name)
+        return self._snapshot.of(Workload).get(key, known)
+
+    def _without_workload(self) -> Iterator[str]:
+        """Why nothing is queued."""
+        obj, namespace = self._target.job.obj, self._target.namespace
+        queue = queue_name(obj)
+        there = [name for place, name in self._snapshot.of(LocalQueue) if place == namespace]
+        if not queue:
+            yield f"It is not queued: it has no label {QUEUE_NAME_LABEL}, so nobody counts what it uses."
+            yield f"To queue it, create it anew with the label of a LocalQueue: {instead('', there)}."
+            return
+        yield f"It names LocalQueue {queue}, but no Workload stands for it."
+        if queue not in there:
+            yield f"There is no LocalQueue {queue} in namespace {namespace}: {instead(queue, there)}."
+        yield "Its manager may not run, or not manage this kind or namespace: see kohort doctor."
+
+
+def _print(answers: Sequence[_Answer], output: Output | None) -> None:
+    if output is None:
+        sections = [section for each in answers for section in each.sections()]
+        for line in sections_text(sections, screen()):
+            click.echo(line)
+        return
+    data = [each.data() for each in answers]
+    click.echo(data_text(data[0] if len(data) == 1 else data, output))

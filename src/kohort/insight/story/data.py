@@ -1,0 +1,189 @@
+"""A story as JSON: stable keys in camelCase, amounts as Kubernetes writes quantities. See docs/how-to/explain.md."""
+
+from datetime import datetime
+
+from kohort.api.amounts import format_amount
+from kohort.api.codec import Json
+from kohort.engine.explain import (
+    Evaluation,
+    Explanation,
+    FlavorTrial,
+    Held,
+    PodSetTrial,
+    Standing,
+    Victim,
+    lines,
+    remedies,
+)
+from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Remedy, Time, Turn
+from kohort.engine.records import Key
+from kohort.engine.shortage import Keeper, Shortage
+from kohort.insight.story.model import Holder, Holding, Story, Threat
+
+
+def story_data(story: Story) -> Json:
+    """The whole story."""
+    return {
+        "subject": story.subject,
+        **explanation_data(story.explanation),
+        "submitted": _time(story.submitted),
+        "holders": [_holding(each) for each in story.holdings],
+        "threats": [_threat(each) for each in story.threats],
+        "history": [{"time": _time(each.time), "text": each.text} for each in story.history],
+        "notes": list(story.notes),
+        "hints": list(story.hints),
+    }
+
+
+def explanation_data(explanation: Explanation) -> Json:
+    """What the engine has to say."""
+    evaluation, standing = explanation.evaluation, explanation.standing
+    return {
+        "workload": _key(explanation.workload),
+        "state": explanation.state.value,
+        "localQueue": explanation.local_queue.name,
+        "clusterQueue": explanation.cluster_queue,
+        "priority": explanation.priority,
+        "reason": explanation.reason,
+        "message": explanation.message,
+        "until": _time(explanation.until),
+        "holds": [_held(each) for each in explanation.holds],
+        "standing": None if standing is None else _standing(standing),
+        "evaluation": None if evaluation is None else _evaluation(evaluation),
+        "remedies": [_remedy(each) for each in remedies(explanation)],
+        "text": lines(explanation),
+    }
+
+
+def _key(key: Key) -> Json:
+    return {"namespace": key.namespace, "name": key.name}
+
+
+def _time(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat().replace("+00:00", "Z")
+
+
+def _held(held: Held) -> Json:
+    return {
+        "flavor": held.fr.flavor,
+        "resource": held.fr.resource,
+        "amount": format_amount(held.fr.resource, held.amount),
+    }
+
+
+def _standing(standing: Standing) -> Json:
+    return {
+        "ahead": standing.ahead,
+        "aheadInLocalQueue": standing.ahead_locally,
+        "first": [_key(each) for each in standing.first],
+        "strict": standing.is_strict,
+    }
+
+
+def _evaluation(evaluation: Evaluation) -> Json:
+    preemption = evaluation.preemption
+    return {
+        "mode": evaluation.mode.name,
+        "admitted": evaluation.is_admitted,
+        "borrowingLevel": evaluation.borrow,
+        "podSets": [_pod_set(each) for each in evaluation.pod_sets],
+        "preemption": {"help": preemption.help.value, "victims": [_victim(each) for each in preemption.victims]},
+    }
+
+
+def _pod_set(trial: PodSetTrial) -> Json:
+    return {
+        "name": trial.name,
+        "count": trial.count,
+        "asked": trial.asked,
+        "mode": trial.mode.name,
+        "flavors": dict(trial.flavors),
+        "tried": [_trial(each) for each in trial.trials],
+        "reasons": list(trial.reasons),
+    }
+
+
+def _trial(trial: FlavorTrial) -> Json:
+    return {
+        "flavor": trial.attempt.flavor,
+        "mode": trial.attempt.mode.name,
+        "obstacle": trial.attempt.obstacle,
+        "shortages": [_shortage(each) for each in trial.shortages],
+    }
+
+
+def _shortage(shortage: Shortage) -> Json:
+    return {
+        "flavor": shortage.fr.flavor,
+        "resource": shortage.fr.resource,
+        "limit": shortage.limit.value,
+        "at": {"kind": shortage.place.kind, "name": shortage.place.name},
+        "allowed": shortage.shown(shortage.allowed),
+        "inUse": shortage.shown(shortage.in_use),
+        "missing": shortage.shown(shortage.missing),
+        "keptBy": [_keeper(each, shortage) for each in shortage.keepers],
+        "text": shortage.text,
+    }
+
+
+def _keeper(keeper: Keeper, shortage: Shortage) -> Json:
+    return {
+        "kind": keeper.place.kind,
+        "name": keeper.place.name,
+        "lends": shortage.shown(keeper.lends),
+        "has": shortage.shown(keeper.has),
+    }
+
+
+def _victim(victim: Victim) -> Json:
+    return {
+        "workload": _key(victim.workload),
+        "clusterQueue": victim.queue,
+        "priority": victim.priority,
+        "reason": victim.reason,
+        "leaving": victim.is_leaving,
+    }
+
+
+def _remedy(remedy: Remedy) -> Json:
+    match remedy:
+        case MoreQuota(pod_set, flavor, shortages):
+            told = [_shortage(each) for each in shortages]
+            return {"kind": "MoreQuota", "podSet": pod_set, "flavor": flavor, "shortages": told}
+        case Preempting(victims):
+            return {"kind": "Preempting", "victims": [_victim(each) for each in victims]}
+        case Departure(victims):
+            return {"kind": "Departure", "victims": [_victim(each) for each in victims]}
+        case Turn(ahead):
+            return {"kind": "Turn", "ahead": ahead}
+        case Time(until):
+            return {"kind": "Time", "until": _time(until)}
+        case Change(reason, message):
+            return {"kind": "Change", "reason": reason, "message": message}
+
+
+def _holding(holding: Holding) -> Json:
+    resource = holding.fr.resource
+    return {
+        "at": {"kind": holding.place.kind, "name": holding.place.name},
+        "flavor": holding.fr.flavor,
+        "resource": resource,
+        "workloads": [_holder(each, resource) for each in holding.holders],
+        "others": {"count": holding.others, "amount": format_amount(resource, holding.amount_of_others)},
+    }
+
+
+def _holder(holder: Holder, resource: str) -> Json:
+    return {
+        "workload": _key(holder.workload),
+        "job": holder.job,
+        "clusterQueue": holder.queue,
+        "amount": format_amount(resource, holder.amount),
+        "priority": holder.priority,
+        "since": _time(holder.since),
+    }
+
+
+def _threat(threat: Threat) -> Json:
+    waiting = None if threat.waiting is None else _key(threat.waiting)
+    return {"clusterQueue": threat.queue, "why": threat.why, "waiting": waiting}

@@ -1,0 +1,80 @@
+"""Who holds what somebody needs: below the node of the tree whose limit is too tight."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from kohort.engine.engine import Engine
+from kohort.engine.explain import Explanation
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Workload
+from kohort.engine.shortage import Limit, Place, Shortage
+from kohort.insight.story.model import Holder, Holding
+
+NAMED: Final = 5
+"""How many holders are told by name."""
+MOST_HOLDINGS: Final = 4
+
+
+def holdings_of(engine: Engine, explanation: Explanation) -> tuple[Holding, ...]:
+    """Holders of everything that is short, once per node and flavor-resource."""
+    wanted = dict.fromkeys((each.place, each.fr) for each in _tightest(explanation))
+    found = (_holding(engine, place, fr) for place, fr in wanted)
+    return tuple(each for each in found if each is not None)[:MOST_HOLDINGS]
+
+
+def _tightest(explanation: Explanation) -> Iterator[Shortage]:
+    """Of each flavor and resource the tightest limit, where others are in the way at all."""
+    evaluation = explanation.evaluation
+    for pod_set in evaluation.pod_sets if evaluation is not None else ():
+        for trial in pod_set.trials:
+            seen: set[FlavorResource] = set()
+            for shortage in trial.shortages:
+                if shortage.fr not in seen and shortage.limit is not Limit.MAXIMUM:
+                    yield shortage
+                seen.add(shortage.fr)
+
+
+def _holding(engine: Engine, place: Place, fr: FlavorResource) -> Holding | None:
+    node = node_at(engine, place)
+    using = sorted(_using(engine, node, fr), key=lambda each: (-each.usage[fr], each.key)) if node is not None else []
+    if not using:
+        return None
+    rest = using[NAMED:]
+    return Holding(
+        place,
+        fr,
+        tuple(_holder(each, fr) for each in using[:NAMED]),
+        len(rest),
+        sum(each.usage[fr] for each in rest),
+    )
+
+
+def node_at(engine: Engine, place: Place) -> Node | None:
+    """The node of the forest that a place names."""
+    if place.kind == "cohort":
+        return engine.forest.cohorts.get(place.name)
+    return engine.forest.queues.get(place.name)
+
+
+def queues_below(node: Node) -> Iterable[str]:
+    """Names of the ClusterQueues below a node, or of itself."""
+    return [each.name for each in node.all_queues()] if isinstance(node, CohortNode) else [node.name]
+
+
+def _using(engine: Engine, node: Node, fr: FlavorResource) -> Iterator[Workload]:
+    for name in queues_below(node):
+        queue = engine.queues.get(name)
+        yield from (each for each in queue.holders.values() if each.usage.get(fr)) if queue is not None else ()
+
+
+def _holder(workload: Workload, fr: FlavorResource) -> Holder:
+    queue = workload.queue.name if workload.queue is not None else ""
+    return Holder(workload.key, job_of(workload), queue, workload.usage[fr], workload.priority, workload.reserved_at)
+
+
+def job_of(workload: Workload) -> str:
+    """`job/etl` for the Workload of a Job."""
+    owners = workload.object.metadata.owner_references if workload.object is not None else ()
+    owner = next((each for each in owners if each.controller), owners[0] if owners else None)
+    return f"{owner.kind.lower()}/{owner.name}" if owner is not None else ""

@@ -1,0 +1,119 @@
+"""From a snapshot and a Workload to its story; without the rights that takes, from what its manager wrote down."""
+
+from collections.abc import Iterator
+
+from kohort.api.conditions import find
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.engine.explain import Explanation, State
+from kohort.engine.lifecycle.states import is_admitted, is_finished, is_reserved
+from kohort.engine.records import Key
+from kohort.insight.snapshot import Snapshot
+from kohort.insight.story.history import evictions_of, history_of
+from kohort.insight.story.holders import holdings_of
+from kohort.insight.story.model import Story
+from kohort.insight.story.threats import threats_to
+from kohort.kube.kinds import ObjectKey
+from kohort.terminal.nearest import instead
+
+
+def story_of(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
+    """All that can be told of a Workload."""
+    now, key = snapshot.taken, Key(workload.metadata.namespace, workload.metadata.name)
+    if not snapshot.can_judge:
+        return _as_written(snapshot, workload, subject)
+    engine = snapshot.engine
+    explanation = engine.explain(key, now)
+    record = engine.workloads.get(key)
+    holds = explanation.state in (State.ADMITTED, State.RESERVED)
+    return Story(
+        subject,
+        explanation,
+        workload.metadata.creation_timestamp,
+        holdings_of(engine, explanation),
+        threats_to(engine, record, now) if holds and record is not None else (),
+        history_of(workload, now),
+        tuple(_notes(snapshot, explanation, workload)),
+        tuple(_hints(snapshot, explanation)),
+    )
+
+
+def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
+    """What the conditions say, where the ClusterQueue can't be seen."""
+    local = Key(workload.metadata.namespace, workload.spec.queue_name or "")
+    found = snapshot.of(LocalQueue).get(ObjectKey(*local))
+    written = find(workload.status.conditions, "QuotaReserved")
+    admission = workload.status.admission
+    behind = admission.cluster_queue if admission is not None else found.spec.cluster_queue if found is not None else ""
+    explanation = Explanation(
+        Key(workload.metadata.namespace, workload.metadata.name),
+        _written_state(workload),
+        local,
+        behind or "",
+        workload.spec.priority or 0,
+        written.reason if written is not None else "",
+        written.message if written is not None else "nobody has looked at it yet",
+    )
+    unseen = next(each for each in snapshot.unseen if each.kind in ("ClusterQueue", "Workload"))
+    note = f"This is what its manager wrote down; more is told to those who may see every {unseen.kind}"
+    return Story(
+        subject,
+        explanation,
+        workload.metadata.creation_timestamp,
+        history=history_of(workload, snapshot.taken),
+        notes=(note,),
+        hints=tuple(_hints(snapshot, explanation)),
+    )
+
+
+def _written_state(workload: Workload) -> State:
+    if is_finished(workload):
+        return State.FINISHED
+    if is_reserved(workload):
+        return State.ADMITTED if is_admitted(workload) else State.RESERVED
+    return State.QUEUED if workload.spec.active else State.DEACTIVATED
+
+
+def _notes(snapshot: Snapshot, explanation: Explanation, workload: Workload) -> Iterator[str]:
+    if evicted := evictions_of(workload):
+        yield evicted
+    if explanation.state is State.STOPPED and (why := _why_inactive(snapshot, explanation.cluster_queue)):
+        yield f"ClusterQueue {explanation.cluster_queue}: {why}"
+    for each in snapshot.unseen:
+        if each.kind == "Configuration":
+            yield f"The manager's Configuration could not be read, and its defaults are assumed: {each.why}"
+
+
+def _why_inactive(snapshot: Snapshot, name: str) -> str:
+    found = snapshot.of(ClusterQueue).get(ObjectKey("", name))
+    active = find(found.status.conditions, "Active") if found is not None else None
+    return active.message if active is not None and active.status != "True" else ""
+
+
+def _hints(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]:
+    """What to do about states that no remedy of the engine's ends."""
+    name, queue = explanation.workload.name, explanation.local_queue
+    match explanation.state:
+        case State.DEACTIVATED:
+            yield f"let it go on: kohort resume workload/{name} -n {queue.namespace}"
+        case State.NO_QUEUE:
+            yield from _without_queue(snapshot, explanation)
+        case State.STOPPED if _is_stopped(snapshot, queue):
+            yield f"let its queue go on: kohort resume queue/{queue.name} -n {queue.namespace}"
+        case State.STOPPED:
+            yield f"see what its ClusterQueue lacks: kubectl describe clusterqueue {explanation.cluster_queue}"
+
+
+def _without_queue(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]:
+    queue = explanation.local_queue
+    there = [name for namespace, name in snapshot.of(LocalQueue) if namespace == queue.namespace]
+    if queue.name in there:
+        known = [name for _, name in snapshot.of(ClusterQueue)]
+        yield f"make ClusterQueue {explanation.cluster_queue}: {instead(explanation.cluster_queue, known)}"
+        return
+    yield f"make LocalQueue {queue.name} in namespace {queue.namespace}, or move it to one that is there"
+    yield f"LocalQueues in namespace {queue.namespace}: {instead(queue.name, there)}"
+
+
+def _is_stopped(snapshot: Snapshot, queue: Key) -> bool:
+    found = snapshot.engine.local_queues.get(queue) if snapshot.can_judge else None
+    return found is not None and found.is_stopped

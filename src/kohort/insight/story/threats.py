@@ -1,0 +1,68 @@
+"""Who may take the place of a Workload that runs: those whose turn would hit it now, and those whose policies may."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+from kohort.engine.engine import Engine
+from kohort.engine.explain import Help
+from kohort.engine.records import Queue, Workload
+from kohort.insight.story.holders import queues_below
+from kohort.insight.story.model import Threat
+
+HEADS: Final = 20
+"""How many heads of queues are asked whom they would preempt."""
+NEVER: Final = "Never"
+
+
+def threats_to(engine: Engine, workload: Workload, now: datetime) -> tuple[Threat, ...]:
+    """Those who would, then those who might."""
+    queue = workload.queue
+    if queue is None or queue.node.is_cyclic:
+        return ()
+    return (*_at_hand(engine, workload, queue, now), *_within(queue, workload), *_by_cohort(engine, workload, queue))
+
+
+def _at_hand(engine: Engine, workload: Workload, queue: Queue, now: datetime) -> Iterator[Threat]:
+    """The first in line of each queue of the tree, where its turn would hit this Workload."""
+    names = sorted(queues_below(queue.node.top()))
+    heads = [head for name in names if (head := _head(engine, name)) is not None]
+    for head in heads[:HEADS]:
+        evaluation = engine.explain(head.key, now).evaluation
+        if evaluation is None or evaluation.preemption.help not in (Help.POSSIBLE, Help.UNDER_WAY):
+            continue
+        hit = next((each for each in evaluation.preemption.victims if each.workload == workload.key), None)
+        if hit is not None:
+            name = head.queue.name if head.queue is not None else ""
+            yield Threat(name, f"{head.key} waits to preempt it ({hit.reason})", head.key)
+
+
+def _head(engine: Engine, name: str) -> Workload | None:
+    pending = engine.pending.get(name)
+    first = pending.first(1) if pending is not None else []
+    return first[0] if first else None
+
+
+def _within(queue: Queue, workload: Workload) -> Iterator[Threat]:
+    policy = queue.policies.within_queue
+    if policy == NEVER:
+        return
+    newer = ", or as high and older," if policy == "LowerOrNewerEqualPriority" else ""
+    yield Threat(
+        queue.name, f"in its own queue, whoever has a priority above {workload.priority}{newer} may preempt it"
+    )
+
+
+def _by_cohort(engine: Engine, workload: Workload, queue: Queue) -> Iterator[Threat]:
+    """Others of the tree that may take back what this queue borrows."""
+    borrowed = sorted(fr for fr in workload.usage if not queue.node.cell(fr).is_within_nominal)
+    if not borrowed or queue.node.parent is None:
+        return
+    what = ", ".join(f"{fr.resource} of {fr.flavor}" for fr in borrowed)
+    for name in sorted(queues_below(queue.node.top())):
+        other = engine.queues.get(name)
+        if other is None or other is queue or other.policies.reclaim == NEVER:
+            continue
+        if any(fr in other.node.quotas for fr in borrowed):
+            bound = f", for a priority above {workload.priority}" if other.policies.reclaim == "LowerPriority" else ""
+            yield Threat(name, f"queue {name} may reclaim what queue {queue.name} borrows: {what}{bound}")

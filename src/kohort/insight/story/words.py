@@ -1,0 +1,137 @@
+"""A story in words: the answer first, then what stands behind it, section by section."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from kohort.api.amounts import format_amount
+from kohort.engine.explain import Explanation, State, lines, remedies
+from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Remedy, Time, Turn
+from kohort.engine.shortage import Limit, Shortage
+from kohort.insight.story.model import Holding, Story
+from kohort.terminal.ages import age, duration
+from kohort.terminal.sections import Section
+
+
+def told(story: Story, now: datetime) -> list[Section]:
+    """The story, section by section."""
+    explanation = story.explanation
+    answer, *details = lines(explanation)
+    sections = [
+        Section(story.subject, (_where(story, now),)),
+        Section("", (_about_it(answer, explanation), *details, *story.notes)),
+        *(_holding(each, now) for each in story.holdings),
+        Section("What would let it in", tuple(_remedies(story))),
+        Section("Who may take its place", tuple(_threats(story))),
+        Section("What happened", tuple(f"{_when(each.time, now)}  it {each.text}" for each in story.history)),
+    ]
+    return [each for each in sections if each.lines]
+
+
+def _where(story: Story, now: datetime) -> str:
+    explanation = story.explanation
+    key, local = explanation.workload, explanation.local_queue
+    parts = [
+        f"Workload {key}" if key.name else "not submitted",
+        f"LocalQueue {local.name}" if local.name else "no LocalQueue",
+        f"ClusterQueue {explanation.cluster_queue}" if explanation.cluster_queue else "no ClusterQueue",
+        f"priority {explanation.priority}",
+    ]
+    if story.submitted is not None:
+        parts.append(f"submitted {age(story.submitted, now)} ago")
+    return ", ".join(parts)
+
+
+def _about_it(answer: str, explanation: Explanation) -> str:
+    """The engine's sentence with the subject that the heading has already named."""
+    text = answer.removeprefix(f"{explanation.workload} ").removeprefix("This ")
+    return f"It {text}"
+
+
+def _when(time: datetime, now: datetime) -> str:
+    told = f"{age(time, now)} ago" if time <= now else f"in {duration(time - now)}"
+    return f"{told:>10}"
+
+
+# Who holds what is needed
+
+
+def _holding(holding: Holding, now: datetime) -> Section:
+    resource = holding.fr.resource
+    rows = [
+        f"{format_amount(resource, each.amount):>6}  {each.job or each.workload.name} of {each.workload.namespace}"
+        f" in queue {each.queue}, priority {each.priority}"
+        + (f", for {age(each.since, now)}" if each.since is not None else "")
+        for each in holding.holders
+    ]
+    if holding.others:
+        rows.append(f"{format_amount(resource, holding.amount_of_others):>6}  {holding.others} more")
+    return Section(f"Who holds {resource} of {holding.fr.flavor} in {holding.place}", tuple(rows))
+
+
+# What would let it in
+
+
+def _remedies(story: Story) -> Iterator[str]:
+    yield from story.hints
+    for remedy in remedies(story.explanation):
+        yield from _remedy(remedy, story)
+
+
+def _remedy(remedy: Remedy, story: Story) -> Iterator[str]:
+    match remedy:
+        case MoreQuota():
+            yield _quota(remedy, len(_pod_sets(story)) > 1)
+        case Preempting(victims):
+            yield f"its turn, at which it preempts {', '.join(str(each.workload) for each in victims)}"
+        case Departure(victims):
+            yield f"the end of {', '.join(str(each.workload) for each in victims)}, preempted already"
+        case Turn(ahead) if ahead:
+            yield f"its turn, after {ahead} ahead of it"
+        case Turn():
+            yield "its turn, which is next"
+        case Time(None):
+            yield "the event that ends its backoff"
+        case Time(until) if until is not None:
+            yield f"the end of its backoff at {until:%Y-%m-%d %H:%M:%S %Z}"
+        case Change(_, message) if not story.hints and message:
+            yield f"a change of what its condition says: {message}"
+
+
+def _pod_sets(story: Story) -> tuple[str, ...]:
+    evaluation = story.explanation.evaluation
+    return tuple(each.name for each in evaluation.pod_sets) if evaluation is not None else ()
+
+
+def _quota(remedy: MoreQuota, has_several: bool) -> str:  # noqa: FBT001
+    """Room in one flavor: at every limit that is too tight."""
+    whose = f" for pod set {remedy.pod_set}" if has_several else ""
+    needed = "; and ".join(dict.fromkeys(map(_room, remedy.shortages)))
+    return f"in flavor {remedy.flavor}{whose}: {needed}"
+
+
+def _room(shortage: Shortage) -> str:
+    amount, resource = shortage.shown(shortage.missing), shortage.fr.resource
+    place = f"{'Cohort' if shortage.place.kind == 'cohort' else 'ClusterQueue'} {shortage.place.name}"
+    match shortage.limit:
+        case Limit.MAXIMUM:
+            return f"{amount} {resource} less asked for, or as much more quota in {place}{shortage.keeping}"
+        case Limit.BORROWING_LIMIT:
+            return f"{amount} {resource} given back in {place}, or its borrowingLimit raised by as much"
+        case Limit.LENDING_LIMIT:
+            keepers = " or ".join(str(each.place) for each in shortage.keepers)
+            return f"{amount} {resource} given back in {place}, or a lendingLimit of {keepers} raised by as much"
+        case Limit.COHORT_CAPACITY:
+            return f"{amount} {resource} given back in {place}, or as much more nominalQuota in it"
+        case Limit.NOMINAL:
+            return f"{amount} {resource} given back in {place}, or its nominalQuota raised by as much"
+
+
+# Who may take its place
+
+
+def _threats(story: Story) -> Iterator[str]:
+    if story.explanation.state not in (State.ADMITTED, State.RESERVED):
+        return
+    yield from (each.why for each in story.threats)
+    if not story.threats and not story.notes:
+        yield "nobody, as policies and use are now"

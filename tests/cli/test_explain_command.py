@@ -1,0 +1,78 @@
+"""`kohort explain` takes the name of a job, a Workload or a pod, and tells its story to people and programs."""
+
+import json
+from pathlib import Path
+
+from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
+from embedded.server.clusters import Object
+from insight.looking import admitted
+from insight.serving import shell
+from jobs.job_houses import QUEUE_NAME, job_house
+
+
+def job(name: str, queue: str = "", cpu: str = "1") -> Object:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
+    labels = {QUEUE_NAME: queue} if queue else {}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "default", "labels": labels},
+        "spec": {"suspend": bool(queue), "template": template},
+    }
+
+
+def pod_of(owner: Object) -> Object:
+    reference = {"apiVersion": "batch/v1", "kind": "Job", "controller": True}
+    own = {**reference, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "etl-x7k2p", "namespace": "default", "ownerReferences": [own]},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+
+
+async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: Path) -> None:
+    async with job_house() as home, shell(home.cluster, tmp_path) as user:
+        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), job("etl", "lq", "99"))
+        await home.calm()
+        await home.create(pod_of(await home.job("etl")))
+        by_job, by_pod = await user.run("explain", "etl"), await user.run("explain", "pod/etl-x7k2p")
+        name = json.loads((await user.run("explain", "job/etl", "-o", "json")).out)["workload"]["name"]
+        by_workload = await user.run("explain", name)
+    assert by_job.code == 0, by_job.err
+    assert by_job.lines[0] == "job/etl"
+    assert "It asks for more than it could ever get" in by_job.out
+    assert by_job.lines[2:4] == by_pod.lines[2:4] == by_workload.lines[2:4]
+
+
+async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
+    async with house() as home, shell(home.cluster, tmp_path) as user:
+        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("a", "lq"))
+        await admitted(home, "a")
+        await home.create(workload("b", "nowhere"))
+        await home.later(3)
+        told, data = await user.run("explain", "a", "b"), await user.run("explain", "a", "b", "-o", "yaml")
+    assert [line for line in told.lines if line.startswith("workload/")] == ["workload/a", "workload/b"]
+    assert data.out.count("subject:") == 2
+
+
+async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+        await cluster.create(local_queue("team-a", "cq"))
+        await cluster.create(job("free"))
+        await cluster.create(job("astray", "taem-a"))
+        free, astray = await user.run("explain", "free"), await user.run("explain", "astray")
+    assert "It is not queued: it has no label kueue.x-k8s.io/queue-name" in free.out
+    assert "there is team-a" in free.out
+    assert "It names LocalQueue taem-a, but no Workload stands for it." in astray.out
+    assert "There is no LocalQueue taem-a in namespace default: did you mean team-a?" in astray.out
+
+
+async def test_a_mistyped_name_leads_to_the_one_meant(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+        await cluster.create(job("pretrain"))
+        ended = await user.run("explain", "pertrain")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "did you mean pretrain?" in ended.err

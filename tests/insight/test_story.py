@@ -1,0 +1,174 @@
+"""The story of a Workload: why it waits, who holds what it needs, who may take its place, what happened."""
+
+from datetime import timedelta
+
+from controllers.houses import House, cluster_queue, cohort, flavor, house, local_queue, workload
+from insight.looking import admitted, client_of, let, somebody
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import RequeueState, WorkloadStatus
+from kohort.engine.explain import State
+from kohort.insight.snapshot import Snapshot, take
+from kohort.insight.story.data import story_data
+from kohort.insight.story.history import history_of
+from kohort.insight.story.model import Story
+from kohort.insight.story.telling import story_of
+from kohort.insight.story.words import told
+from kohort.kube.kinds import ObjectKey
+from web.engines import NOON
+
+RECLAIMING = {"reclaimWithinCohort": "Any"}
+
+
+async def look(home: House) -> Snapshot:
+    await home.later(3)
+    return await take(client_of(home.cluster), home="default")
+
+
+def story(snapshot: Snapshot, name: str) -> Story:
+    return story_of(snapshot, snapshot.of(Workload)[ObjectKey("default", name)], f"workload/{name}")
+
+
+def text(found: Story, snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    return {section.heading: section.lines for section in told(found, snapshot.taken)}
+
+
+async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq", "8"), local_queue("lq", "cq"))
+        await home.create(workload("small", "lq", "1"), workload("large", "lq", "6"))
+        await admitted(home, "small", "large")
+        await home.create(workload("late", "lq", "4", priority=-1))
+        snapshot = await look(home)
+    found = story(snapshot, "late")
+    assert [(each.workload.name, each.amount) for each in found.holdings[0].holders] == [
+        ("large", 6000),
+        ("small", 1000),
+    ]
+    said = text(found, snapshot)
+    assert said[""][0] == "It waits for 3 more cpu in flavor f: queue cq has 8, 7 in use."
+    assert "Preemption can't help: the policies of queue cq forbid it." in said[""]
+    assert said["What would let it in"] == (
+        "in flavor f: 3 cpu given back in ClusterQueue cq, or its nominalQuota raised by as much",
+    )
+    assert [line.split("  ")[-1].split(",")[0] for line in said["Who holds cpu of f in queue cq"]] == [
+        "large of default in queue cq",
+        "small of default in queue cq",
+    ]
+
+
+async def test_many_holders_are_counted() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq", "8"), local_queue("lq", "cq"))
+        names = [f"w{number}" for number in range(8)]
+        await home.create(*(workload(name, "lq", "1") for name in names))
+        await admitted(home, *names)
+        await home.create(workload("late", "lq", "4"))
+        snapshot = await look(home)
+    (holding,) = story(snapshot, "late").holdings
+    assert (len(holding.holders), holding.others, holding.amount_of_others) == (5, 3, 3000)
+
+
+async def test_who_runs_on_borrowed_quota_is_told_who_may_take_it_back() -> None:
+    async with house() as home:
+        await home.create(flavor(), cohort("all"))
+        await home.create(cluster_queue("mine", "2", cohortName="all"), local_queue("mine", "mine"))
+        await home.create(cluster_queue("theirs", "2", cohortName="all", preemption=RECLAIMING))
+        await home.create(workload("greedy", "mine", "3"))
+        await admitted(home, "greedy")
+        snapshot = await look(home)
+    (threat,) = story(snapshot, "greedy").threats
+    assert threat.why == "queue theirs may reclaim what queue mine borrows: cpu of f"
+    assert threat.waiting is None
+
+
+async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq", "2"), local_queue("lq", "cq"), workload("low", "lq", "2"))
+        await admitted(home, "low")
+        snapshot = await look(home)
+        assert text(story(snapshot, "low"), snapshot)["Who may take its place"] == (
+            "nobody, as policies and use are now",
+        )
+        client = client_of(home.cluster)
+        await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
+        await home.merge("ClusterQueue", "cq", {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}})
+        await home.create(workload("high", "lq", "2", priority=9))
+        await home.later(3)
+        # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
+        await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
+        snapshot = await take(client)
+    first, second = story(snapshot, "low").threats
+    assert first.waiting == ("default", "high")
+    assert first.why == "default/high waits to preempt it (InClusterQueue)"
+    assert "whoever has a priority above 0 may preempt it" in second.why
+
+
+async def test_the_end_and_the_way_there_are_told() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("done", "lq"))
+        await admitted(home, "done")
+        await home.later(60)
+        await home.finish("done")
+        snapshot = await look(home)
+    found = story(snapshot, "done")
+    assert found.explanation.state is State.FINISHED
+    said = text(found, snapshot)
+    assert said[""][0] == "It has finished."
+    assert any("it finished" in line for line in said["What happened"])
+    assert "Who may take its place" not in said
+
+
+async def test_who_gets_no_turn_is_told_what_to_do() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"))
+        await home.create(local_queue("stopped", "cq", stopPolicy="Hold"), local_queue("lost", "nowhere"))
+        await home.create(workload("held", "lq", active=False), workload("stuck", "stopped"))
+        await home.create(workload("astray", "lp"), workload("far", "lost"))
+        snapshot = await look(home)
+    hints = {name: story(snapshot, name).hints for name in ("held", "stuck", "astray", "far")}
+    assert hints["held"] == ("let it go on: kohort resume workload/held -n default",)
+    assert hints["stuck"] == ("let its queue go on: kohort resume queue/stopped -n default",)
+    assert hints["astray"][0].startswith("make LocalQueue lp in namespace default")
+    assert hints["far"] == ("make ClusterQueue nowhere: there is cq",)
+
+
+async def test_an_inactive_queue_says_what_it_lacks() -> None:
+    async with house() as home:
+        await home.create(cluster_queue("cq", flavors="missing"), local_queue("lq", "cq"), workload("mine", "lq"))
+        snapshot = await look(home)
+    (note,) = story(snapshot, "mine").notes
+    assert note.startswith("ClusterQueue cq: Can't admit new workloads: references missing ResourceFlavor")
+
+
+async def test_without_rights_the_condition_speaks() -> None:
+    ann = somebody()
+    async with house() as home:
+        await let(home.cluster, ann, "workloads", "localqueues", namespace="default")
+        await home.create(flavor(), cluster_queue("cq", "1"), local_queue("lq", "cq"), workload("big", "lq", "4"))
+        await home.later(3)
+        snapshot = await take(client_of(home.cluster, ann), home="default")
+    found = story(snapshot, "big")
+    assert found.explanation.cluster_queue == "cq"
+    assert "maximum capacity (1)" in text(found, snapshot)[""][0]
+    assert found.notes == ("This is what its manager wrote down; more is told to those who may see every Workload",)
+
+
+async def test_data_has_quantities_and_camel_case_keys() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("cq", "1500m"), local_queue("lq", "cq"), workload("a", "lq", "1"))
+        await admitted(home, "a")
+        await home.create(workload("b", "lq", "700m"))
+        snapshot = await look(home)
+    data = story_data(story(snapshot, "b"))
+    (shortage,) = data["evaluation"]["podSets"][0]["tried"][0]["shortages"]
+    assert (shortage["missing"], shortage["inUse"], shortage["limit"]) == ("200m", "1", "Nominal")
+    assert data["holders"][0]["workloads"][0]["amount"] == "1"
+    assert data["remedies"][0]["kind"] == "MoreQuota"
+    assert (data["clusterQueue"], data["state"]) == ("cq", "Queued")
+
+
+def test_what_is_to_come_is_told_too() -> None:
+    later = NOON + timedelta(minutes=5)
+    status = WorkloadStatus(requeue_state=RequeueState(count=2, requeue_at=later))
+    (happening,) = history_of(Workload(status=status), NOON)
+    assert (happening.time, happening.text) == (later, "will be looked at again (try 3)")
