@@ -7,19 +7,7 @@ from controllers.houses import cluster_queue, flavor, house, kueue_cluster, loca
 from embedded.server.clusters import Object
 from insight.looking import admitted
 from insight.serving import shell
-from jobs.job_houses import QUEUE_NAME, job_house
-
-
-def job(name: str, queue: str = "", cpu: str = "1") -> Object:
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
-    labels = {QUEUE_NAME: queue} if queue else {}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "default", "labels": labels},
-        "spec": {"suspend": bool(queue), "template": template},
-    }
+from jobs.job_houses import batch_job, job_house
 
 
 def pod_of(owner: Object) -> Object:
@@ -35,7 +23,7 @@ def pod_of(owner: Object) -> Object:
 
 async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: Path) -> None:
     async with job_house() as home, shell(home.cluster, tmp_path) as user:
-        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), job("etl", "lq", "99"))
+        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq", "99"))
         await home.calm()
         await home.create(pod_of(await home.job("etl")))
         by_job, by_pod = await user.run("explain", "etl"), await user.run("explain", "pod/etl-x7k2p")
@@ -61,8 +49,8 @@ async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:
 async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
         await cluster.create(local_queue("team-a", "cq"))
-        await cluster.create(job("free"))
-        await cluster.create(job("astray", "taem-a"))
+        await cluster.create(batch_job("free", ""))
+        await cluster.create(batch_job("astray", "taem-a"))
         free, astray = await user.run("explain", "free"), await user.run("explain", "astray")
     assert "It is not queued: it has no label kueue.x-k8s.io/queue-name" in free.out
     assert "there is team-a" in free.out
@@ -72,7 +60,7 @@ async def test_a_job_that_is_not_queued_says_why_and_what_to_do(tmp_path: Path) 
 
 async def test_a_mistyped_name_leads_to_the_one_meant(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
-        await cluster.create(job("pretrain"))
+        await cluster.create(batch_job("pretrain"))
         ended = await user.run("explain", "pertrain")
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert "did you mean pretrain?" in ended.err

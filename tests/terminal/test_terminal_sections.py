@@ -21,8 +21,8 @@ def test_on_a_terminal_they_are_wrapped_below_their_second_column() -> None:
     assert list(sections_text(TOLD, Screen(27))) == [
         "Heading",
         "  one two three four five",
-        "     4  six seven eight",
-        "        nine ten",
+        "     4  six seven eight nine",
+        "        ten",
         "",
         "alone",
     ]
