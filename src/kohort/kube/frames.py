@@ -30,6 +30,9 @@ class ChangeType(StrEnum):
     BOOKMARK = "BOOKMARK"
 
 
+_TYPES: dict[str, ChangeType] = {str(each): each for each in ChangeType}
+
+
 class Change(NamedTuple, Generic[T]):
     """One event of a watch; a bookmark has no object."""
 
@@ -89,10 +92,9 @@ def _change(frame: _Frame, kind: Kind[T]) -> Change[T]:
     if frame.type == "ERROR":
         status = decode_json(frame.object)
         raise StatusError.from_status(status if isinstance(status, dict) else {})
-    try:
-        what = ChangeType(frame.type)
-    except ValueError:
-        raise LostAnswerError(f"the watch sent an event of unknown type {frame.type[:40]!r}") from None
+    what = _TYPES.get(frame.type)
+    if what is None:
+        raise LostAnswerError(f"the watch sent an event of unknown type {frame.type[:40]!r}")
     if what is ChangeType.BOOKMARK:
         return Change(what, decode(frame.object, Head).metadata.resource_version, None)
     return _object_change(what, frame.object, kind)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from kohort.api.core.bodies import DeleteOptions, Preconditions
@@ -45,13 +46,15 @@ class WriteOptions:
 
     def query(self) -> Query:
         """As query parameters."""
-        return query(
-            (
-                ("fieldManager", self.field_manager),
-                ("dryRun", "All" if self.dry_run else ""),
-                ("fieldValidation", self.field_validation),
-            )
-        )
+        return _asked(self)
+
+
+@lru_cache(64)
+def _asked(options: WriteOptions) -> Query:
+    """All writes of a program are done in a few ways."""
+    dry_run = "All" if options.dry_run else ""
+    names = ("fieldManager", "dryRun", "fieldValidation")
+    return query(zip(names, (options.field_manager, dry_run, options.field_validation), strict=True))
 
 
 PLAIN = WriteOptions()

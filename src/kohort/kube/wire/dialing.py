@@ -7,6 +7,7 @@ import asyncio
 import base64
 import ssl
 from dataclasses import dataclass
+from ipaddress import ip_address
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from kohort.kube.wire.connection import INBOX, Connection
@@ -42,6 +43,15 @@ class Place:
     def is_sealed(self) -> bool:
         """Whether TLS is spoken there."""
         return self.scheme == "https"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether there is nothing to look up."""
+        try:
+            ip_address(self.host)
+        except ValueError:
+            return False
+        return True
 
     @property
     def target(self) -> str:
@@ -91,7 +101,7 @@ class Dialer:
                 place.host,
                 place.port,
                 ssl=shell,
-                happy_eyeballs_delay=SECOND_ADDRESS_SECONDS,
+                happy_eyeballs_delay=None if place.is_numeric else SECOND_ADDRESS_SECONDS,
             )
         except (OSError, UnicodeError) as error:
             raise NoConnectionError("no connection") from error

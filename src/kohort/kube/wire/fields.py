@@ -4,12 +4,13 @@ Nearly all of them are never looked at, so none is cut out beforehand; that all 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from kohort.kube.wire.errors import MalformedError
 
-_LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]+:[^\r\n\0]*\r\n)*")
+_LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+\r\n)*+")
 
 
 class Fields(Mapping[str, str]):
@@ -25,14 +26,14 @@ class Fields(Mapping[str, str]):
         self._lowered = self._raw.lower()
 
     def __getitem__(self, name: str) -> str:
-        values = self.all(b"\r\n" + name.lower().encode() + b":")
+        values = self.all(_wanted(name))
         if not values:
             raise KeyError(name)
         return ", ".join(values)
 
     def get(self, name: str, default: Any = None, /) -> Any:
         """The value, or another one where there is none: nearly always so, and then without an exception."""
-        values = self.all(b"\r\n" + name.lower().encode() + b":")
+        values = self.all(_wanted(name))
         return ", ".join(values) if values else default
 
     def __contains__(self, name: object) -> bool:
@@ -46,13 +47,20 @@ class Fields(Mapping[str, str]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def all(self, wanted: bytes) -> list[str]:
+    def all(self, wanted: bytes) -> Sequence[str]:
         """The values under a name, which is given as it stands in a head: after a line's end, small, with its colon."""
-        found = list[str]()
         at = self._lowered.find(wanted)
+        if at < 0:
+            return ()
+        found = []
         while at >= 0:
             begin = at + len(wanted)
             end = self._raw.index(b"\r\n", begin)
             found.append(self._raw[begin:end].decode("utf-8", "replace").strip(" \t"))
             at = self._lowered.find(wanted, end)
         return found
+
+
+@lru_cache(64)
+def _wanted(name: str) -> bytes:
+    return b"\r\n" + name.lower().encode() + b":"

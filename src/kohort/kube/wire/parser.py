@@ -5,7 +5,7 @@ refused, and everything that has no bound by itself gets one: the peer may be an
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kohort.kube.wire.errors import BrokenOffError, MalformedError
 from kohort.kube.wire.fields import Fields
@@ -187,11 +187,11 @@ class Parser:
         return end + 4
 
 
-def _tokens(values: list[str]) -> list[str]:
+def _tokens(values: Sequence[str]) -> list[str]:
     return [token.strip(" \t").lower() for value in values for token in value.split(",")]
 
 
-def _length(values: list[str]) -> int:
+def _length(values: Sequence[str]) -> int:
     first = values[0]
     if any(value != first for value in values) or not (first.isascii() and first.isdigit()) or len(first) > 15:
         raise MalformedError("a length that is none")

@@ -34,7 +34,7 @@ class Seal:
         """The plain text of what came; raises SSLError."""
         incoming, read = self._incoming, self._tls.read
         incoming.write(data)
-        parts = list[bytes]()
+        parts = []
         try:
             while incoming.pending and not self.is_over:
                 part = read(RECORD)
