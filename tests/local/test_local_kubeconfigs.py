@@ -1,5 +1,6 @@
 """Kubeconfigs: one of the cluster's own, and a context in a file of many, whose other contents stay as they are."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,3 +119,24 @@ def test_a_file_that_kubectl_is_writing_is_waited_for_in_vain(tmp_path: Path, mo
 def test_it_is_the_file_that_kubectl_writes_to() -> None:
     assert usual_kubeconfig({"KUBECONFIG": "/a:/b"}) == Path("/a")
     assert usual_kubeconfig({}) == Path.home() / ".kube" / "config"
+
+
+def test_a_file_that_has_the_cluster_is_kept_up_to_date_and_no_other_is_written(tmp_path: Path) -> None:
+    shared = tmp_path / "config"
+    shared.write_text(THEIRS)
+    own = published(tmp_path, "kohort", server="https://here:2")
+    replace(own, perhaps=shared).write()
+    assert shared.read_text() == THEIRS
+    published(tmp_path, "kohort", shared, "https://here:1").write()
+    published(tmp_path, "kohort", server="https://here:2")
+    replace(own, perhaps=shared).write()
+    assert find_access(Choice(shared, "kohort")).server == "https://here:2"
+
+
+def test_somebody_elses_cluster_of_the_same_name_is_left_alone(tmp_path: Path) -> None:
+    shared = tmp_path / "config"
+    other = as_served("https://elsewhere")
+    other["clusters"][0]["cluster"]["certificate-authority-data"] = "YW5vdGhlcg=="
+    shared.write_text(yaml.safe_dump(other))
+    replace(published(tmp_path, "kohort"), perhaps=shared).write()
+    assert find_access(Choice(shared, "kohort")).server == "https://elsewhere"

@@ -22,7 +22,7 @@ from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
 from kohort.kube.errors import KubeError
-from kohort.local.kubeconfigs import Published
+from kohort.local.kubeconfigs import Published, usual_kubeconfig
 from kohort.local.lives import Claim, Ended, Pods, Run, now
 from kohort.local.places import Place
 from kohort.local.ports import Ports, Wanted, choose_ports
@@ -161,7 +161,9 @@ def _folder(place: Place | None) -> Iterator[Path]:
 
 def _published(wish: Wish, folder: Path) -> Published:
     own = wish.kubeconfig or folder / "kubeconfig"
-    return Published(folder / "keys" / "admin.kubeconfig", wish.context, own, wish.shared)
+    source = folder / "keys" / "admin.kubeconfig"
+    perhaps = usual_kubeconfig() if wish.place is not None else None
+    return Published(source, wish.context, own, wish.shared, perhaps)
 
 
 def _settings(wish: Wish, ports: Ports, published: Published) -> Settings:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Final
 
 from kohort.local.lives import Pods, Run, is_claimed, last_run
@@ -43,9 +44,9 @@ class Outcome:
 
 def stop(place: Place, waiting: Callable[[Run], None], grace: float = GRACE_SECONDS) -> Outcome:
     """Stop the process that has a cluster; `waiting` is called once it was asked."""
-    run = last_run(place)
-    if not is_claimed(place) or run is None:
-        return Outcome(place, How.IDLE, run)
+    run = _holder(place)
+    if run is None:
+        return Outcome(place, How.IDLE, last_run(place))
     try:
         os.kill(run.pid, signal.SIGTERM)
         waiting(run)
@@ -57,6 +58,35 @@ def stop(place: Place, waiting: Callable[[Run], None], grace: float = GRACE_SECO
     except PermissionError:
         return Outcome(place, How.FOREIGN, run)
     return Outcome(place, How.KILLED if _is_gone(place, _LAST_SECONDS) else How.STUCK, run)
+
+
+def _holder(place: Place) -> Run | None:
+    """The run that has the cluster; its record is written an instant after its lock is taken."""
+    deadline = time.monotonic() + _LAST_SECONDS
+    while is_claimed(place) and time.monotonic() < deadline:
+        run = last_run(place)
+        if run is not None and run.ended is None and has_open(run.pid, place.lock):
+            return run
+        time.sleep(_PAUSE_SECONDS)
+    return None
+
+
+def has_open(pid: int, file: Path) -> bool:
+    """Whether a process has a file open, so that no other one is ended instead; believed where that can't be seen."""
+    try:
+        descriptors = list(Path(f"/proc/{pid}/fd").iterdir())
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()
+    except PermissionError:
+        return True
+    return any(_is_same(each, file) for each in descriptors)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
 
 
 def _is_gone(place: Place, seconds: float) -> bool:
