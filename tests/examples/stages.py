@@ -1,0 +1,60 @@
+"""A control plane with the manager on it, where the manifests of `examples/` are applied as they are."""
+
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from journeys.houses import House
+from kohort.api.config.common import Integrations
+from kohort.api.documents import read_documents
+from kohort.embedded.auth.users import AUTHENTICATED, User
+from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.registration import Registration
+from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.nodes.runtime import Runtime
+from kohort.embedded.nodes.simulated.plans import Defaults
+from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
+from kohort.embedded.plane import Crew, control_plane
+from kohort.embedded.server.settings import Settings
+from kohort.install.options import FRAMEWORKS
+from kohort.kube.client import Client
+from manager.managers import a_manager, configuration
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+Object = dict[str, Any]
+
+
+def folders() -> list[Path]:
+    """Every example."""
+    return sorted(each for each in EXAMPLES.iterdir() if each.is_dir())
+
+
+def files_of(example: str) -> list[Path]:
+    """The manifests of an example, in the order in which kubectl takes a folder."""
+    return sorted((EXAMPLES / example).glob("*.yaml"))
+
+
+def objects_in(file: Path, edit: Callable[[str], str] = str) -> Iterator[Object]:
+    """The objects of a manifest, as its author wrote them or after an edit of the text."""
+    for document in read_documents(edit(file.read_text("utf-8")).encode(), str(file)):
+        yield document.value
+
+
+def simulated(client: Client) -> Runtime:
+    """Pods that run in name only, and not for long unless they say so."""
+    return SimulatedRuntime(client.clock, Defaults(run_seconds=0.5))
+
+
+@asynccontextmanager
+async def a_stage(
+    nodes: Sequence[DeclaredNode], runtime: Callable[[Client], Runtime] = simulated
+) -> AsyncIterator[House]:
+    """A cluster of such nodes, with queues for all that `kohort install` enables."""
+    crew = Crew(Registration(tuple(nodes)), runtime, AgentSettings())
+    usual = configuration(integrations=Integrations(frameworks=FRAMEWORKS))
+    async with control_plane(Settings(), crew) as plane, a_manager(plane, usual):
+        yield House(
+            plane.client("admin"), lambda name: Client(plane.server.core.transport(User(name, (AUTHENTICATED,))))
+        )
