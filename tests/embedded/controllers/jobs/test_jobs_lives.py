@@ -192,6 +192,24 @@ async def test_restarts_of_containers_count_like_failures(world: JobWorld) -> No
     assert (await world.conditions(made))["Failed"] == TOO_MANY_FAILURES
 
 
+async def test_a_pod_that_ends_while_it_is_stopped_does_not_take_the_end_of_its_job_back(world: JobWorld) -> None:
+    made = await world.create(job(restart="OnFailure", backoffLimit=1))
+    await world.calm()
+    (pod,) = await world.active()
+    await world.run(pod)
+
+    async def end() -> None:
+        await world.end(pod, code=1)
+
+    world.meddler.before("DELETE", f"/pods/{pod['metadata']['name']}", end)
+    status = {"name": "main", "image": "i", "imageID": "", "ready": True, "restartCount": 1, "state": {"running": {}}}
+    await world.set_status(pod, containerStatuses=[status])
+    await world.calm()
+    await world.reap()
+    assert (await world.conditions(made))["Failed"] == TOO_MANY_FAILURES
+    assert (await world.status(made))["failed"] == 1
+
+
 async def test_nothing_to_complete_is_complete_at_once(world: JobWorld) -> None:
     made = await world.create(job(completions=0))
     await world.calm()

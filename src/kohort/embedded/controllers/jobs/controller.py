@@ -12,7 +12,7 @@ from kohort.api.selectors import compile_selector
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.claims import Claims, pods_by_controller
 from kohort.embedded.controllers.expectations import Expectations
-from kohort.embedded.controllers.jobs.endings import restarts
+from kohort.embedded.controllers.jobs.endings import Ending, restarts
 from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
 from kohort.embedded.controllers.jobs.making import pods_to_make
 from kohort.embedded.controllers.jobs.orphans import PATIENT, OrphanPods
@@ -145,7 +145,7 @@ class JobController(BuiltIn[ObjectKey]):
             refusal: KubeError | None = None
             if planned.touches_pods:
                 refusal = await self._staff(job, planned)
-                planned = await self._plan(job)
+                planned = await self._plan(job, planned.ending)
             written = await self._report(job, planned)
             await self._release(job, planned.release)
             if refusal is not None:
@@ -157,11 +157,11 @@ class JobController(BuiltIn[ObjectKey]):
             job = written
         return Requeue(GATHERING)
 
-    async def _plan(self, job: SeenJob) -> Plan:
+    async def _plan(self, job: SeenJob, decided: Ending | None = None) -> Plan:
         claimed = await self._claims.claim(job, compile_selector(job.spec.selector), self._pods.cache)
         pods = self._expectations.overlay(job.metadata.uid, claimed)
         record = self._records.get(job.metadata.uid, NO_FAILURES)
-        return plan(job, pods, self._clock.wall(), record)
+        return plan(job, pods, self._clock.wall(), record, decided)
 
     async def _staff(self, job: SeenJob, planned: Plan) -> KubeError | None:
         """Remove and make pods; the first refusal, where there is one."""

@@ -48,6 +48,8 @@ class Plan:
     """To be remembered, once that status is written."""
     again: float | None
     """Seconds after which time alone changes the plan."""
+    ending: Ending | None
+    """The end that the Job has come to; it stays so, whatever becomes of the pods that are stopped for it."""
 
     @property
     def touches_pods(self) -> bool:
@@ -55,12 +57,21 @@ class Plan:
         return bool(self.dismissals or self.deletes or self.creates)
 
 
-def plan(job: SeenJob, pods: Sequence[SeenPod], now: datetime, record: FailureRecord = NO_FAILURES) -> Plan:
-    """The next steps for a Job that is not finished; `pods` are all that belong to it."""
+def plan(
+    job: SeenJob,
+    pods: Sequence[SeenPod],
+    now: datetime,
+    record: FailureRecord = NO_FAILURES,
+    decided: Ending | None = None,
+) -> Plan:
+    """The next steps for a Job that is not finished; `pods` are all that belong to it.
+
+    An end that was `decided` on an earlier look, and not announced yet, is not looked for again.
+    """
     stamp = now.replace(microsecond=0)
     census = take_census(job, pods)
     record = record.after(census.new_succeeded, census.new_failed)
-    ending = find_ending(job, census, pods, now)
+    ending = decided or find_ending(job, census, pods, now)
     staffing = AS_IT_IS if ending or job.is_leaving else staff(job, census, record, now)
     if ending is None and is_complete(job, census):
         ending = COMPLETED
@@ -80,6 +91,7 @@ def plan(job: SeenJob, pods: Sequence[SeenPod], now: datetime, record: FailureRe
         notes=notes,
         record=record,
         again=_again(job, status, staffing, ending, now),
+        ending=ending,
     )
 
 
