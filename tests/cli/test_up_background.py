@@ -21,6 +21,8 @@ from kohort.kube.http import HttpTransport
 from kohort.kube.options import Scope
 
 PATIENCE = 90
+UP_SECONDS = 5.0
+"""The promise: from `kohort up` to the first admitted job."""
 CODE = "from kohort.cli.main import main; main()"
 QUEUE = "kueue.x-k8s.io/queue-name"
 
@@ -89,6 +91,12 @@ async def output(client: Client, name: str) -> bytes:
     return b"".join([await client.of(Pod).log(("default", each.metadata.name)) for each in started])
 
 
+def cpu_seconds(pid: int) -> float:
+    """What a process has used so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 async def until(look: Any, wanted: Any) -> None:
     while await look() != wanted:
         await asyncio.sleep(0.05)
@@ -122,6 +130,8 @@ async def test_a_job_in_its_queue_outlives_a_killed_daemon_and_runs_once(shell: 
         async with client_of(found["kubeconfig"]) as client:
             await client.of(Job.resource).create(job("long", script))
             await until(lambda: output(client, "long"), b"before\n")
+            # From nothing to a first job that runs, in seconds of CPU: what a quiet machine takes.
+            assert cpu_seconds(found["pid"]) < UP_SECONDS
         os.kill(found["pid"], signal.SIGKILL)
         while (await shell.status())[0]["state"] != "Crashed":
             await asyncio.sleep(0.05)

@@ -99,21 +99,28 @@ def test_a_cluster_whose_process_was_killed_has_crashed_and_can_be_started(root:
 def test_a_process_that_got_the_number_of_a_dead_one_is_not_mistaken_for_it(root: Path) -> None:
     """As after a reboot: the record names a process that is alive, and somebody else."""
     place = place_of("lab")
-    claim = Claim.take(place)
-    claim.write(Run(pid=os.getppid(), since=now(), url="https://127.0.0.1:1"))
-    claim.release()
+    with somebody_has(place):
+        pass
+    found = last_run(place)
+    assert found is not None
+    place.record.write_text(place.record.read_text().replace(str(found.pid), str(os.getppid())))
     assert standing(place).state is State.CRASHED
 
 
 def test_a_start_is_not_taken_for_the_run_before(root: Path) -> None:
     place = place_of("lab")
-    first = Claim.take(place)
-    first.write(Run(pid=1, since=now(), url="https://127.0.0.1:1"))
-    first.release()
-    second = Claim.take(place)
+    with somebody_has(place):
+        pass
+    claim = Claim.take(place)
     found = standing(place)
-    second.release()
+    claim.release()
     assert (found.state, found.run and found.run.pid) == (State.STARTING, os.getpid())
+
+
+def test_a_start_that_was_given_up_is_no_crash(root: Path) -> None:
+    place = place_of("lab")
+    Claim.take(place).release()
+    assert standing(place).state is State.STOPPED
 
 
 def test_a_run_that_ended_well_says_what_it_left(root: Path) -> None:

@@ -238,8 +238,8 @@ def _progress() -> Progress:
     return Ticks(sys.stdout, screen_of(sys.stdout, os.environ)) if is_terminal(sys.stdout) else Quiet()
 
 
-def _run(asked: Asked, claim: Claim | None, progress: Progress, seen: "tuple[Front, Echo | None]") -> int:
-    """Run the cluster to its end; gives how many pods ran then."""
+def _run(asked: Asked, claim: Claim | None, progress: Progress, seen: "tuple[Front, Echo | None]") -> int | None:
+    """Run the cluster to its end; gives how many pods ran then, None if it never was ready."""
     from kohort.embedded.memory import give_memory_back
     from kohort.local.logs import logging_to
     from kohort.local.running import Service
@@ -289,7 +289,7 @@ def _in_foreground(asked: Asked) -> None:
         running = _run(asked, claim, progress, foreground(_Greeter(asked)))
     from kohort.local.stopping import left_over
 
-    click.echo(f"stopped; {left_over(asked.pods, running)}")
+    click.echo("stopped before it was ready" if running is None else f"stopped; {left_over(asked.pods, running)}")
 
 
 @dataclass(frozen=True, slots=True)

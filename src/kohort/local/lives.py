@@ -122,7 +122,11 @@ class Claim:
         write_private(self.place.record, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
 
     def release(self) -> None:
-        """Let somebody else have it; the lock's file stays, so that two never lock different files."""
+        """Let somebody else have it; a run that did not come so far as to say how it ended has ended now."""
+        run = last_run(self.place)
+        if run is not None and run.ended is None:
+            self.write(msgspec.structs.replace(run, ended=Ended(now())))
+        # The lock's file stays, so that two never lock different files.
         os.close(self._descriptor)
 
 

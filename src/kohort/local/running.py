@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -28,6 +27,7 @@ from kohort.local.places import Place
 from kohort.local.ports import Ports, Wanted, choose_ports
 from kohort.local.progress import Progress, step
 from kohort.local.queueing import USER, Queues, has_webhooks, load, queueing, renew_definitions
+from kohort.local.signals import stop_asked
 from kohort.local.starter import place_starter
 from kohort.manager.state import Manager
 
@@ -181,11 +181,11 @@ class Service:
     progress: Progress
     front: Front
 
-    def run(self) -> int:
-        """Run it to its end; gives how many pods ran then. Raises an ApiError of one line."""
+    def run(self) -> int | None:
+        """Run it to its end; gives how many pods ran then, or None if it never was ready. Raises an ApiError."""
         return asyncio.run(self._run())
 
-    async def _run(self) -> int:
+    async def _run(self) -> int | None:
         stopped, ready = stop_asked(), asyncio.Event()
         work = asyncio.create_task(self._work(stopped, ready))
         stop = asyncio.create_task(stopped.wait())
@@ -197,7 +197,7 @@ class Service:
             await asyncio.wait({work}, timeout=STOP_SECONDS)
         if not work.done():
             raise ApiError(f"could not stop within {STOP_SECONDS:.0f} s: what was under way is left to the next start")
-        return 0 if work.cancelled() else work.result()
+        return None if work.cancelled() else work.result()
 
     async def _work(self, stopped: asyncio.Event, ready: asyncio.Event) -> int:
         wish, running = self.wish, 0
@@ -235,19 +235,3 @@ async def _running_pods(plane: ControlPlane, pods: Pods) -> int:
         return 0
     found = await plane.client(USER).of(Pod).list()
     return sum(each.status.phase == "Running" for each in found.items)
-
-
-def stop_asked() -> asyncio.Event:
-    """An event that Ctrl-C, SIGTERM and a closed terminal set; who asks a second time is not kept waiting."""
-    stopped = asyncio.Event()
-
-    def ask() -> None:
-        if stopped.is_set():
-            # Every write that was answered is on disk, and pods have processes of their own.
-            os._exit(128 + signal.SIGINT)
-        stopped.set()
-
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, ask)
-    return stopped

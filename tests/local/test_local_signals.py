@@ -1,0 +1,36 @@
+"""Ctrl-C and its like: the first one asks, the second one does not."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from kohort.local.signals import LEFT_AT_ONCE
+
+PATIENCE = 60
+STUCK = """
+import asyncio
+import signal
+import subprocess
+import sys
+from kohort.local.signals import stop_asked
+async def main():
+    stopped = stop_asked()
+    print("runs", flush=True)
+    await stopped.wait()
+    print("asked", flush=True)
+    await asyncio.sleep(60)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_who_asks_a_second_time_is_not_kept_waiting(number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        process.send_signal(number)
+        assert process.stdout.readline() == "asked\n"
+        process.send_signal(number)
+        assert process.wait(PATIENCE) == LEFT_AT_ONCE
