@@ -11,6 +11,7 @@ from cluster.control_plane import ControlPlane
 from cluster.nodes import simulated_nodes
 from journeys import three_roles, three_teams
 from journeys.houses import House, gpu_nodes
+from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.world import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
@@ -28,9 +29,14 @@ def plane() -> Iterator[ControlPlane]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def config() -> Configuration:
+    """The same for all: an API server takes its time to see that conversions are done somewhere else."""
+    return configuration()
+
+
 @asynccontextmanager
-async def a_house(plane: ControlPlane, folder: Path) -> AsyncIterator[House]:
-    config = configuration()
+async def a_house(plane: ControlPlane, config: Configuration, folder: Path) -> AsyncIterator[House]:
     options = ManagerOptions(f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
     async with AsyncExitStack() as stack:
 
@@ -48,11 +54,11 @@ async def a_house(plane: ControlPlane, folder: Path) -> AsyncIterator[House]:
         yield House(admin, lambda name: a_client(plane.user(name).write(folder / name)))
 
 
-async def test_three_teams_share_48_gpus(plane: ControlPlane, tmp_path: Path) -> None:
-    async with a_house(plane, tmp_path) as house:
+async def test_three_teams_share_48_gpus(plane: ControlPlane, config: Configuration, tmp_path: Path) -> None:
+    async with a_house(plane, config, tmp_path) as house:
         await three_teams.play(house)
 
 
-async def test_three_roles_work_together(plane: ControlPlane, tmp_path: Path) -> None:
-    async with a_house(plane, tmp_path) as house:
+async def test_three_roles_work_together(plane: ControlPlane, config: Configuration, tmp_path: Path) -> None:
+    async with a_house(plane, config, tmp_path) as house:
         await three_roles.play(house)
