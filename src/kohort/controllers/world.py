@@ -38,8 +38,8 @@ from kohort.kube.informer import Informer, Informers
 from kohort.kube.workqueue import RetryLimits
 from kohort.metrics.kueue import KueueMetrics
 
-EVENTS: Final = EventLimits(buffer=10_000)
-"""A burst of admissions is told in full, if a little later."""
+EVENTS: Final = EventLimits(buffer=10_000, writers=16)
+"""A burst of admissions is told in full, if a little later; and in step with them, on a server that is busy."""
 RETRIES: Final = RetryLimits(Backoff(base=0.005, cap=30.0, jitter=0.0), rate=500.0, burst=1000)
 """How failed keys come back: conflicts are many and cheap, and after an outage nobody is to wait for minutes."""
 
