@@ -48,6 +48,7 @@ COMMANDS = {
     "down": LazyCommand("kohort.cli.down:down", "Stop a cluster of this machine.", "Clusters"),
     "events": LazyCommand("kohort.cli.events:events", "Show what happened to a job, or what Kohort did.", "Jobs"),
     "explain": LazyCommand("kohort.cli.explain:explain", "Tell why a job waits, and what would let it in.", "Jobs"),
+    "fits": LazyCommand("kohort.cli.fits:fits", "Tell whether a job would start now.", "Jobs"),
     "hold": LazyCommand("kohort.cli.hold:hold", "Hold jobs back, or whole queues.", "Jobs"),
     "install": LazyCommand("kohort.cli.install:install", "Print what a cluster needs to run Kohort; or a Helm chart."),
     "logs": LazyCommand("kohort.cli.logs:logs", "Print what the pods of a job write.", "Jobs"),

@@ -1,9 +1,12 @@
 """The settings by which the cluster's manager decides, read from where Kueue and Kohort keep their Configuration."""
 
+from dataclasses import dataclass, field
 from typing import Final
 
 from kohort.api.codec import Json
+from kohort.api.config.v1beta2 import Configuration
 from kohort.api.errors import ApiError
+from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.resource import Resource
 from kohort.engine.settings import Settings
 from kohort.insight.reading import Unseen
@@ -16,23 +19,38 @@ FILE: Final = "controller_manager_config.yaml"
 CONFIG_MAPS: Final = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 
 
-async def read_settings(client: Client) -> tuple[Settings, Unseen | None]:
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the manager was told."""
+
+    configuration: Configuration = field(default_factory=Configuration)
+    gates: FeatureGates = DEFAULT_GATES
+    unseen: Unseen | None = None
+    """Given where that could not be read, and the defaults stand for it."""
+
+    @property
+    def settings(self) -> Settings:
+        """What of it decisions depend on."""
+        return Settings.of(self.configuration, self.gates)
+
+
+async def read_rules(client: Client) -> Rules:
     """What the manager was told; the defaults where that can't be read."""
     try:
         found = await client.of(CONFIG_MAPS).get((NAMESPACE, NAME))
     except StatusError as error:
         if error.is_not_found:
-            return Settings(), None
+            return Rules()
         if error.code == 403:
-            return Settings(), Unseen("Configuration", str(error))
+            return Rules(unseen=Unseen("Configuration", str(error)))
         raise
     try:
-        return _settings(found), None
+        return _rules(found)
     except ApiError as error:
-        return Settings(), Unseen("Configuration", f"ConfigMap {NAMESPACE}/{NAME}: {error}", code=422)
+        return Rules(unseen=Unseen("Configuration", f"ConfigMap {NAMESPACE}/{NAME}: {error}", code=422))
 
 
-def _settings(found: dict[str, Json]) -> Settings:
+def _rules(found: dict[str, Json]) -> Rules:
     # A cluster without this file, as most on a workstation are, never pays for reading YAML.
     from kohort.api.config.parsing import parse_configuration
     from kohort.api.documents import read_documents
@@ -40,8 +58,8 @@ def _settings(found: dict[str, Json]) -> Settings:
     text = (found.get("data") or {}).get(FILE, "")
     documents = list(read_documents(text.encode(), FILE))
     if not documents:
-        return Settings()
+        return Rules()
     result = parse_configuration(documents[0].value)
     if result.errors or result.config is None:
         raise ApiError("; ".join(map(str, result.errors)) or "no Configuration")
-    return Settings.of(result.config, result.gates)
+    return Rules(result.config, result.gates)

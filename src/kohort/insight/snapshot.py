@@ -21,7 +21,7 @@ from kohort.engine.engine import Engine
 from kohort.engine.events import Object, Put
 from kohort.engine.settings import Settings
 from kohort.insight.reading import Asked, Read, Unseen, read_kinds, resource_asked
-from kohort.insight.rules import read_settings
+from kohort.insight.rules import Rules, read_rules
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.kinds import ObjectKey, Unreadable
@@ -39,9 +39,13 @@ class Snapshot:
 
     taken: datetime
     found: Mapping[Asked, Read]
-    settings: Settings = field(default_factory=Settings)
+    rules: Rules = field(default_factory=Rules)
     """By which the cluster's manager decides, as far as known."""
-    settings_unseen: Unseen | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """What of its rules decisions depend on."""
+        return self.rules.settings
 
     @overload
     def of(self, kind: type[T]) -> Mapping[ObjectKey, T]: ...
@@ -59,7 +63,7 @@ class Snapshot:
     def unseen(self) -> tuple[Unseen, ...]:
         """What could not be looked at, and why."""
         kinds = (read.unseen for read in self.found.values())
-        return tuple(each for each in (*kinds, self.settings_unseen) if each is not None)
+        return tuple(each for each in (*kinds, self.rules.unseen) if each is not None)
 
     @property
     def unreadable(self) -> tuple[tuple[str, Unreadable], ...]:
@@ -88,17 +92,17 @@ async def take(client: Client, extra: Iterable[Asked] = (), home: str = "") -> S
     `home` is the namespace to make do with where one may not look everywhere. Raises a StatusError that `is_not_found`
     where the server does not know Kueue's kinds.
     """
-    settings = asyncio.create_task(read_settings(client))
+    reading = asyncio.create_task(read_rules(client))
     try:
         found = await read_kinds(client, (*DECIDING, *extra), home)
-        rules, unseen = await settings
+        rules = await reading
     except ExceptionGroup as group:
         raise group.exceptions[0] from None
     finally:
-        settings.cancel()
+        reading.cancel()
     _require_kueue(found)
     found[Namespace] = await _with_home(client, found[Namespace], home)
-    return Snapshot(client.clock.wall(), found, rules, unseen)
+    return Snapshot(client.clock.wall(), found, rules)
 
 
 def _require_kueue(found: Mapping[Asked, Read]) -> None:

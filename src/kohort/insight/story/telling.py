@@ -96,14 +96,15 @@ def _hints(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]:
         case State.DEACTIVATED:
             yield f"let it go on: kohort resume workload/{name} -n {queue.namespace}"
         case State.NO_QUEUE:
-            yield from _without_queue(snapshot, explanation)
+            yield from without_queue(snapshot, explanation)
         case State.STOPPED if _is_stopped(snapshot, queue):
             yield f"let its queue go on: kohort resume queue/{queue.name} -n {queue.namespace}"
         case State.STOPPED:
             yield f"see what its ClusterQueue lacks: kubectl describe clusterqueue {explanation.cluster_queue}"
 
 
-def _without_queue(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]:
+def without_queue(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]:
+    """What to do about a LocalQueue, or a ClusterQueue behind it, that is not there."""
     queue = explanation.local_queue
     there = [name for namespace, name in snapshot.of(LocalQueue) if namespace == queue.namespace]
     if queue.name in there:

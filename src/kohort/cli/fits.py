@@ -1,0 +1,143 @@
+"""`kohort fits`: would it start now; if not, what is short, whom it would preempt, what would let it in."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+
+import click
+
+from kohort.api.codec import Json
+from kohort.api.documents import Document, discover, load
+from kohort.api.errors import ApiError
+from kohort.cli.options import Output, Where, cluster_options, connected, data_text, output_option, running, screen
+from kohort.insight.fitting.candidates import Reader
+from kohort.insight.fitting.judging import Verdict, judge
+from kohort.insight.fitting.manifests import offline, split, with_manifests
+from kohort.insight.fitting.reads import ALSO_READ
+from kohort.insight.snapshot import Snapshot, take
+from kohort.insight.story.data import explanation_data
+from kohort.insight.story.model import Story
+from kohort.insight.story.words import told
+from kohort.terminal.screen import Screen
+from kohort.terminal.sections import Section, sections_text
+
+EXAMPLES = """\b
+Examples:
+  kohort fits -f train.yaml                       # would it start now?
+  kohort fits -f train.yaml --queue team-b        # and in that queue?
+  kohort fits -f more-quota.yaml -f train.yaml    # and if the ClusterQueue were like this?
+  kubectl create job x --image=i --dry-run=client -o yaml | kohort fits -f - --queue team-a
+  kohort fits --state queues/ -f train.yaml       # offline: the cluster is what these manifests say
+Exit code: 0 if everything would start now, 1 if something would not, 2 if that can't be told.
+"""
+_NOTHING = "give a Job, another kind that is queued, or a Workload"
+NO = 1
+CANNOT_TELL = 2
+
+
+@click.command(epilog=EXAMPLES)
+@click.option("-f", "--filename", "files", multiple=True, required=True, metavar="FILE|DIR|-", help="What to judge.")
+@click.option("--queue", default="", metavar="NAME", help="The LocalQueue, in place of those in the manifests.")
+@click.option(
+    "--state", "states", multiple=True, metavar="FILE|DIR", help="Manifests that stand for the cluster; asks no server."
+)
+@output_option(Output.JSON, Output.YAML)
+@cluster_options
+def fits(*, where: Where, files: tuple[str, ...], queue: str, states: tuple[str, ...], output: Output | None) -> None:
+    """Tell whether jobs would start now, without submitting them.
+
+    Several documents are judged in their order, each as if those before it had been submitted. Queues, flavors and
+    cohorts among them are taken as if they were applied already; kinds that nobody queues are passed over. Nothing is
+    written anywhere.
+    """
+    documents = [document for file in discover(files) for document in load(file)]
+    about, asked = split(documents)
+    if not asked:
+        raise ApiError(
+            f"nothing to judge in {', '.join(files)}: give a Job, another kind that is queued, or a Workload"
+        )
+    verdicts = running(_verdicts(where, about, asked, queue, states))
+    _print(verdicts, output)
+    sys.exit(_exit_code(verdicts))
+
+
+async def _verdicts(
+    where: Where, about: Sequence[Document], asked: Sequence[Document], queue: str, states: Sequence[str]
+) -> list[Verdict]:
+    if states:
+        given = [document for file in discover(states) for document in load(file)]
+        return _judged(offline(given, datetime.now(UTC)), about, asked, where.namespace or "default", queue)
+    access = where.access()
+    async with connected(access) as client:
+        snapshot = await take(client, ALSO_READ, home=access.namespace)
+    return _judged(snapshot, about, asked, access.namespace, queue)
+
+
+def _judged(
+    snapshot: Snapshot, about: Sequence[Document], asked: Sequence[Document], namespace: str, queue: str
+) -> list[Verdict]:
+    if not snapshot.can_judge:
+        unseen = next(each for each in snapshot.unseen if each.kind in ("ClusterQueue", "Workload"))
+        raise ApiError(f"can't tell without seeing every {unseen.kind}: {unseen.why}")
+    known = with_manifests(snapshot, about) if about else snapshot
+    reader = Reader(known, namespace, queue)
+    queued = [each for each in asked if reader.is_queued(each)]
+    if not queued:
+        raise ApiError(f"nothing to judge: {_NOTHING}")
+    return list(judge(known, reader.candidates(queued)))
+
+
+def _exit_code(verdicts: Sequence[Verdict]) -> int:
+    if any(each.explanation is None for each in verdicts):
+        return CANNOT_TELL
+    return 0 if all(each.starts for each in verdicts) else NO
+
+
+# Output
+
+
+def _print(verdicts: Sequence[Verdict], output: Output | None) -> None:
+    if output is not None:
+        click.echo(data_text([_data(each) for each in verdicts], output))
+        return
+    here = screen()
+    sections = [section for each in verdicts for section in _sections(each, here)]
+    for line in sections_text(sections, here):
+        click.echo(line)
+
+
+def _sections(verdict: Verdict, screen: Screen) -> Iterator[Section]:
+    candidate, explanation = verdict.candidate, verdict.explanation
+    mark = screen.glyphs.tick if verdict.starts else screen.glyphs.cross
+    heading = f"{mark} {candidate.subject} ({candidate.place})"
+    if explanation is None:
+        yield Section(heading, (f"{verdict.problem}.",))
+        return
+    story = Story(candidate.subject, explanation, holdings=verdict.holdings, hints=verdict.hints)
+    _, answer, *rest = told(story, datetime.now(UTC))
+    yield Section(heading, (_counted(verdict), *answer.lines))
+    yield from () if verdict.starts else rest
+
+
+def _counted(verdict: Verdict) -> str:
+    total, queue = len(verdict.candidate.workloads), verdict.candidate.queue
+    place = f"in LocalQueue {queue.name} of namespace {queue.namespace}"
+    if verdict.starts:
+        return f"Would start now {place}."
+    if total > 1:
+        return f"Would start {verdict.started} of its {total} pods now {place}."
+    return f"Would not start now {place}."
+
+
+def _data(verdict: Verdict) -> Json:
+    explanation = verdict.explanation
+    return {
+        "subject": verdict.candidate.subject,
+        "place": verdict.candidate.place,
+        "namespace": verdict.candidate.queue.namespace,
+        "starts": verdict.starts if explanation is not None else None,
+        "started": verdict.started,
+        "of": len(verdict.candidate.workloads),
+        "problem": verdict.problem,
+        "explanation": explanation_data(explanation) if explanation is not None else None,
+    }

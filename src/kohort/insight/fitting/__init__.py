@@ -1,0 +1,1 @@
+"""Whether jobs that were never submitted would start now: manifests to Workloads, judged one after the other."""

@@ -1,0 +1,206 @@
+"""From manifests to the Workloads that would stand for them, made by the functions that make them on a cluster.
+
+A kind without a Workload of its own is opened: a CronJob to its next Job, a Deployment to its pods, one by one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import structs
+
+from kohort.api.codec import from_json
+from kohort.api.documents import Document
+from kohort.api.errors import ApiError, DecodeError
+from kohort.api.kueue.conversion import V1BETA2, convert
+from kohort.api.kueue.group import GROUP
+from kohort.api.kueue.v1beta2 import LocalQueue, Workload, WorkloadPriorityClass
+from kohort.engine.records import Key
+from kohort.insight.fitting.reads import SnapshotReads
+from kohort.insight.snapshot import Snapshot
+from kohort.jobs.building import build_workload
+from kohort.jobs.builtin import built_in_frameworks
+from kohort.jobs.contract import Composable, Framework, JobKey
+from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE, default_job
+from kohort.jobs.defaulting.facts import JobFacts, set_label
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.pods.members import group_name
+from kohort.jobs.keys import QUEUE_NAME_LABEL
+from kohort.jobs.objects import metadata, queue_name
+from kohort.jobs.podsets import PodSet
+from kohort.jobs.priority import resolve_priority, with_priority
+from kohort.jobs.registry import group_kind, plugins
+from kohort.kube.kinds import ObjectKey
+
+WORKLOAD: Final = (GROUP, "Workload")
+POD: Final = ("", "Pod")
+POD_BY_POD: Final = frozenset({("apps", "Deployment"), ("apps", "ReplicaSet")})
+AS_A_WHOLE: Final = ("apps", "StatefulSet")
+CRON_JOB: Final = ("batch", "CronJob")
+MOST_PODS: Final = 1000
+"""Replicas of a Deployment that are judged one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A manifest and the Workloads that it would become."""
+
+    subject: str
+    """`job/train`."""
+    place: str
+    """`train.yaml:12`."""
+    queue: Key
+    """The LocalQueue, of which the name is empty where none is named."""
+    workloads: tuple[Workload, ...] = ()
+    problem: str = ""
+    """Why there is none."""
+
+
+class Reader:
+    """Reads manifests against one cluster."""
+
+    def __init__(self, snapshot: Snapshot, namespace: str, queue: str) -> None:
+        self._snapshot = snapshot
+        self._namespace = namespace
+        self._queue = queue
+        """Named on the command line, in place of those in manifests; empty where none was."""
+        self._frameworks = {_kind(each): each for each in (*built_in_frameworks(), *plugins())}
+
+    def is_queued(self, document: Document) -> bool:
+        """Whether it is of a kind that is queued, or asks for a queue."""
+        obj, _ = placed_object(document, self._namespace)
+        return _kind_of(obj) in self._frameworks or _kind_of(obj) == WORKLOAD or bool(queue_name(obj))
+
+    def candidates(self, documents: Sequence[Document]) -> list[Candidate]:
+        """What is to be judged, in the order of the documents; pods of a group once, where its first one stands."""
+        placed = [placed_object(document, self._namespace) for document in documents]
+        pods = [obj for obj, _ in placed if _kind_of(obj) == POD]
+        alone = SnapshotReads(self._snapshot, ())
+        reads = SnapshotReads(self._snapshot, [self._defaulted(obj, alone) for obj in pods])
+        found: dict[str, Candidate] = {}
+        for obj, place in placed:
+            name = self._subject(obj)
+            if name not in found or not group_name(obj):
+                found[f"{name} at {place}" if name in found else name] = self._candidate(obj, name, place, reads)
+        return list(found.values())
+
+    def _subject(self, obj: Object) -> str:
+        if _kind_of(obj) == POD and group_name(obj):
+            return f"pod group {group_name(obj)}"
+        name = metadata(obj).get("name") or f"{metadata(obj).get('generateName', '')}…"
+        return f"{str(obj.get('kind', '')).lower()}/{name}"
+
+    def _candidate(self, obj: Object, subject: str, place: str, reads: SnapshotReads) -> Candidate:
+        try:
+            workloads = tuple(self._workloads(obj, reads))
+        except ApiError as error:
+            queue = Key(metadata(obj).get("namespace", ""), queue_name(obj))
+            return Candidate(subject, place, queue, problem=str(error))
+        namespace = metadata(obj).get("namespace", "")
+        name = workloads[0].spec.queue_name or "" if workloads else ""
+        return Candidate(subject, place, Key(namespace, name), workloads)
+
+    def _workloads(self, obj: Object, reads: SnapshotReads) -> Iterator[Workload]:
+        group, kind = _kind_of(obj)
+        if (group, kind) == WORKLOAD:
+            yield self._own(obj)
+        elif (group, kind) == CRON_JOB:
+            yield from self._workloads(_next_job(obj), reads)
+        elif (group, kind) in POD_BY_POD:
+            yield from self._pods_of(obj, reads)
+        elif (group, kind) == AS_A_WHOLE:
+            job = self._defaulted(obj, reads)
+            yield self._built(self._frameworks[AS_A_WHOLE], job, [_replicas(job)], reads)
+        elif (framework := self._frameworks.get((group, kind))) is not None:
+            yield self._of(framework, self._defaulted(obj, reads), reads)
+        else:
+            known = ", ".join(sorted(kind for _, kind in self._frameworks))
+            raise ApiError(f"Kohort does not queue {obj.get('apiVersion')} {kind}: it knows {known}, and Workload")
+
+    def _own(self, obj: Object) -> Workload:
+        try:
+            found = from_json(convert(obj, V1BETA2), Workload)
+        except DecodeError as error:
+            raise ApiError(f"not a Workload: {error}") from None
+        spec = structs.replace(found.spec, queue_name=self._queue) if self._queue else found.spec
+        return structs.replace(found, spec=spec)
+
+    def _of(self, framework: Framework, job: Object, reads: SnapshotReads) -> Workload:
+        if isinstance(framework, Composable) and group_name(job):
+            key = JobKey(metadata(job).get("namespace", ""), group_name(job), is_group=True)
+            group = framework.load(key, reads)
+            if group is None:
+                raise ApiError(f"group {group_name(job)} has no pods")
+            workload = framework.compose(group, reads).workload
+            pod_sets = framework.pod_sets(group, reads)
+            return with_priority(workload, resolve_priority(framework, job, pod_sets, reads))
+        return self._built(framework, job, framework.pod_sets(job, reads), reads)
+
+    def _built(self, framework: Framework, job: Object, pod_sets: Sequence[PodSet], reads: SnapshotReads) -> Workload:
+        built = build_workload(framework, job, pod_sets, reads.configuration, reads.gates)
+        return with_priority(built, resolve_priority(framework, job, pod_sets, reads))
+
+    def _pods_of(self, obj: Object, reads: SnapshotReads) -> Iterator[Workload]:
+        parent = self._defaulted(obj, reads)
+        template = (parent.get("spec") or {}).get("template") or {}
+        pods = self._frameworks[POD]
+        for number in range(min(_replica_count(parent), MOST_PODS)):
+            name = f"{metadata(parent).get('name', '')}-{number}"
+            head = {**(template.get("metadata") or {}), "name": name, "namespace": metadata(parent)["namespace"]}
+            pod = {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": deepcopy(template.get("spec") or {})}
+            yield self._of(pods, pod, reads)
+
+    def _defaulted(self, obj: Object, reads: SnapshotReads) -> Object:
+        """The object as the webhook would leave it, in the queue that was asked for."""
+        framework = self._frameworks[_kind_of(obj)]
+        if self._queue:
+            obj = deepcopy(obj)
+            set_label(obj, QUEUE_NAME_LABEL, self._queue)
+        namespace = metadata(obj).get("namespace", "")
+        facts = JobFacts(
+            reads,
+            has_default_queue=ObjectKey(namespace, DEFAULT_QUEUE) in self._snapshot.of(LocalQueue),
+            has_default_priority_class=ObjectKey("", DEFAULT_PRIORITY_CLASS)
+            in self._snapshot.of(WorkloadPriorityClass),
+        )
+        return default_job(framework, obj, facts)[0]
+
+
+def placed_object(document: Document, namespace: str) -> tuple[Object, str]:
+    """A document as an object in a namespace, and where it stands; raises ApiError for what is no object."""
+    place = f"{document.file}:{document.line}"
+    value = document.value
+    if not isinstance(value, Mapping) or not isinstance(value.get("metadata") or {}, Mapping) or not value.get("kind"):
+        raise ApiError(f"{place}: no Kubernetes object: give it apiVersion, kind and metadata")
+    head = {**(value.get("metadata") or {})}
+    head["namespace"] = head.get("namespace") or namespace
+    return {**value, "metadata": head}, place
+
+
+def _kind(framework: Framework) -> tuple[str, str]:
+    return framework.resource.group, framework.resource.kind
+
+
+def _kind_of(obj: Object) -> tuple[str, str]:
+    return group_kind(str(obj.get("apiVersion", "")), str(obj.get("kind", "")))
+
+
+def _next_job(obj: Object) -> Object:
+    """The Job that a CronJob makes next, with the queue that it hands down."""
+    template = (obj.get("spec") or {}).get("jobTemplate") or {}
+    own = metadata(template)
+    labels = {**(own.get("labels") or {}), **(metadata(obj).get("labels") or {})}
+    head = {**own, "labels": labels, "name": f"{metadata(obj).get('name', '')}-next"}
+    head["namespace"] = metadata(obj).get("namespace", "")
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": head, "spec": template.get("spec") or {}}
+
+
+def _replica_count(obj: Object) -> int:
+    count = (obj.get("spec") or {}).get("replicas")
+    return 1 if count is None else int(count)
+
+
+def _replicas(obj: Object) -> PodSet:
+    template = (obj.get("spec") or {}).get("template") or {}
+    return PodSet("main", _replica_count(obj), {"spec": deepcopy(template.get("spec") or {})})

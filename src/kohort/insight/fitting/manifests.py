@@ -1,0 +1,94 @@
+"""Manifests that say how a cluster is, or how it might be: taken into a snapshot in place of what it has, or alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from kohort.api.codec import Json, from_json
+from kohort.api.core.namespaces import Namespace
+from kohort.api.documents import Document
+from kohort.api.errors import ApiError, DecodeError
+from kohort.api.kueue.conversion import V1BETA2, convert
+from kohort.api.kueue.group import GROUP
+from kohort.api.kueue.v1beta2 import LocalQueue, Workload
+from kohort.api.meta import ObjectMeta
+from kohort.insight.fitting.reads import ALSO_READ
+from kohort.insight.reading import Asked, Read, resource_asked
+from kohort.insight.snapshot import DECIDING, NAME_LABEL, Snapshot
+from kohort.jobs.registry import group_kind
+from kohort.kube.kinds import ObjectKey
+
+KNOWN: Final[Mapping[tuple[str, str], type[Any]]] = {
+    (resource_asked(kind).group, resource_asked(kind).kind): kind for kind in (*DECIDING, *ALSO_READ)
+}
+"""Kinds that a cluster consists of, as far as decisions go."""
+
+
+def split(documents: Iterable[Document]) -> tuple[list[Document], list[Document]]:
+    """What describes the cluster, and what is to be judged; of Lists, what is in them."""
+    flat = [each for document in documents for each in _unpacked(document)]
+    about = [each for each in flat if _struct_of(each) not in (None, Workload)]
+    return about, [each for each in flat if _struct_of(each) in (None, Workload)]
+
+
+def offline(documents: Sequence[Document], now: datetime) -> Snapshot:
+    """A cluster that consists of manifests only, Workloads included."""
+    empty = Snapshot(now, {kind: Read() for kind in (*DECIDING, *ALSO_READ)})
+    flat = [each for document in documents for each in _unpacked(document)]
+    return with_manifests(empty, [each for each in flat if _struct_of(each) is not None])
+
+
+def with_manifests(snapshot: Snapshot, documents: Iterable[Document]) -> Snapshot:
+    """The cluster as it would be with these objects; what has the same name is replaced."""
+    found: dict[Asked, Read] = dict(snapshot.found)
+    for document in documents:
+        kind, obj = _object(document)
+        key = ObjectKey(obj.metadata.namespace, obj.metadata.name)
+        found[kind] = Read({**found[kind].objects, key: obj}, found[kind].unseen, found[kind].unreadable)
+    found[Namespace] = _with_namespaces(found)
+    return Snapshot(snapshot.taken, found, snapshot.rules)
+
+
+def _with_namespaces(found: Mapping[Asked, Read]) -> Read:
+    """Namespaces that are named and described by nobody exist all the same."""
+    read = found[Namespace]
+    named = {key.namespace for kind in (LocalQueue, Workload) for key in found[kind].objects}
+    missing = {name for name in named if name and ObjectKey("", name) not in read.objects}
+    made = {
+        ObjectKey("", name): Namespace(metadata=ObjectMeta(name=name, labels={NAME_LABEL: name})) for name in missing
+    }
+    return Read({**read.objects, **made}, read.unseen, read.unreadable)
+
+
+def _unpacked(document: Document) -> list[Document]:
+    value = document.value
+    if isinstance(value, dict) and value.get("kind") == "List" and isinstance(value.get("items"), list):
+        return [Document(each, document.file, document.place) for each in value["items"]]
+    return [document]
+
+
+def _struct_of(document: Document) -> type[Any] | None:
+    value = document.value
+    if not isinstance(value, dict):
+        return None
+    return KNOWN.get(group_kind(str(value.get("apiVersion", "")), str(value.get("kind", ""))))
+
+
+def _object(document: Document) -> tuple[type[Any], Any]:
+    kind, value = _struct_of(document), document.value
+    if kind is None:
+        raise ApiError(f"{document.file}:{document.line}: {value.get('kind')} says nothing of a cluster")
+    try:
+        return kind, from_json(_placed(value, kind), kind)
+    except DecodeError as error:
+        raise ApiError(f"{document.file}:{document.line}: not a {kind.__name__}: {error}") from None
+
+
+def _placed(value: Json, kind: type[Any]) -> Json:
+    """In the version that is read, and in a namespace where it needs one."""
+    resource = resource_asked(kind)
+    current = convert(value, V1BETA2) if resource.group == GROUP else value
+    head = dict(current.get("metadata") or {})
+    if resource.namespaced:
+        head["namespace"] = head.get("namespace") or "default"
+    return {**current, "metadata": head}

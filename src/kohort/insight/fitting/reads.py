@@ -1,0 +1,80 @@
+"""What frameworks read of a cluster, from a snapshot and the manifests at hand."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.nodes import PriorityClass
+from kohort.api.gates import FeatureGates
+from kohort.api.kueue.v1beta2 import AdmissionCheck, Workload, WorkloadPriorityClass
+from kohort.api.resource import Resource
+from kohort.insight.snapshot import Snapshot
+from kohort.jobs.effects import Object
+from kohort.jobs.frameworks.pods.loading import group_values
+from kohort.kube.kinds import ObjectKey
+
+ALSO_READ: Final[tuple[type[Any], ...]] = (WorkloadPriorityClass, PriorityClass)
+"""What a job's priority depends on, beyond what decisions do."""
+
+
+class SnapshotReads:
+    """The cluster as it was, and pods that are about to be submitted."""
+
+    def __init__(self, snapshot: Snapshot, pods: Sequence[Object]) -> None:
+        self._snapshot = snapshot
+        self._pods = pods
+
+    @property
+    def configuration(self) -> Configuration:
+        """The settings of the manager."""
+        return self._snapshot.rules.configuration
+
+    @property
+    def gates(self) -> FeatureGates:
+        """Which behaviours are on."""
+        return self._snapshot.rules.gates
+
+    @property
+    def now(self) -> datetime:
+        """When the look was taken."""
+        return self._snapshot.taken
+
+    def get(self, resource: Resource, key: ObjectKey) -> Object | None:
+        """Nothing that is there already is asked about."""
+        return None
+
+    def find(self, resource: Resource, index: str, value: str) -> Sequence[Object]:
+        """The pods of a group, among those at hand."""
+        return [pod for pod in self._pods if value in group_values(pod)]
+
+    def workload(self, key: ObjectKey) -> Workload | None:
+        """A Workload of the cluster."""
+        return self._snapshot.of(Workload).get(key)
+
+    def owned_workloads(self, namespace: str, api_version: str, kind: str, name: str) -> Sequence[Workload]:
+        """None: the job is new."""
+        return ()
+
+    def check_controller(self, check: str) -> str:
+        """Name of the controller of an AdmissionCheck."""
+        found = self._snapshot.of(AdmissionCheck).get(ObjectKey("", check))
+        return found.spec.controller_name if found is not None and found.spec is not None else ""
+
+    def is_settled(self, expectation: str) -> bool:
+        """Nothing was written, so nothing is awaited."""
+        return True
+
+    # Priority classes
+
+    def workload_priority_class(self, name: str) -> WorkloadPriorityClass | None:
+        """A WorkloadPriorityClass."""
+        return self._snapshot.of(WorkloadPriorityClass).get(ObjectKey("", name))
+
+    def priority_class(self, name: str) -> PriorityClass | None:
+        """A PriorityClass."""
+        return self._snapshot.of(PriorityClass).get(ObjectKey("", name))
+
+    def default_priority_classes(self) -> Iterable[PriorityClass]:
+        """The PriorityClasses that are meant for pods that name none."""
+        return [each for each in self._snapshot.of(PriorityClass).values() if each.global_default]

@@ -1,0 +1,81 @@
+"""`kohort fits` answers with words, data and its exit code, from a cluster or from manifests alone."""
+
+import json
+from pathlib import Path
+
+import yaml
+
+from controllers.houses import cluster_queue, flavor, kueue_cluster, local_queue
+from embedded.server.clusters import Object
+from insight.looking import somebody
+from insight.serving import Ended, Shell, shell
+from jobs.job_houses import batch_job
+
+QUEUES = [flavor(), cluster_queue("cq", "4"), local_queue("lq", "cq")]
+
+
+def written(file: Path, *objects: Object) -> str:
+    file.write_text(yaml.safe_dump_all(objects))
+    return str(file)
+
+
+async def offline(folder: Path, *objects: Object, arguments: tuple[str, ...] = ()) -> Ended:
+    """Judged against queues in a file, with no server near."""
+    queues, jobs = written(folder / "queues.yaml", *QUEUES), written(folder / "jobs.yaml", *objects)
+    return await Shell(folder / "nowhere").run("fits", "--state", queues, "-f", jobs, *arguments)
+
+
+async def test_yes_is_0_and_no_is_1(tmp_path: Path) -> None:
+    yes, no = await offline(tmp_path, batch_job("a", "lq", "4")), await offline(tmp_path, batch_job("a", "lq", "5"))
+    assert (yes.code, no.code, yes.err, no.err) == (0, 1, "", "")
+    assert yes.out.splitlines()[1] == "  Would start now in LocalQueue lq of namespace default."
+    assert "Would not start now" in no.out
+    assert "It asks for more than it could ever get" in no.out
+    assert "What would let it in" in no.out
+
+
+async def test_what_cannot_be_told_is_2(tmp_path: Path) -> None:
+    ended = await offline(tmp_path, batch_job("a", ""), batch_job("b", "lq"))
+    assert ended.code == 2
+    assert "It names no queue" in ended.out
+    assert "Would start now" in ended.out
+
+
+async def test_other_kinds_are_passed_over(tmp_path: Path) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}
+    assert (await offline(tmp_path, service, batch_job("a", "lq"))).code == 0
+    alone = await offline(tmp_path, service)
+    assert (alone.code, alone.err) == (
+        2,
+        "kohort: error: nothing to judge: give a Job, another kind that is queued, or a Workload\n",
+    )
+
+
+async def test_data_is_the_same_as_json_and_yaml(tmp_path: Path) -> None:
+    as_json = await offline(tmp_path, batch_job("a", "lq", "5"), arguments=("-o", "json"))
+    as_yaml = await offline(tmp_path, batch_job("a", "lq", "5"), arguments=("-o", "yaml"))
+    (found,) = json.loads(as_json.out)
+    assert yaml.safe_load(as_yaml.out)[0]["explanation"]["state"] == "NotSubmitted"
+    assert (found["subject"], found["starts"], found["explanation"]["clusterQueue"]) == ("job/a", False, "cq")
+
+
+async def test_a_mistake_in_the_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("kind: Job\nmetadata: {name: x\n")
+    ended = await Shell(tmp_path / "nowhere").run("fits", "-f", str(tmp_path / "bad.yaml"))
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "bad.yaml:" in ended.err
+
+
+async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+        for each in QUEUES:
+            await cluster.create(each)
+        ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", batch_job("a", "lq", "4")))
+    assert (ended.code, ended.err) == (0, "")
+
+
+async def test_who_may_not_see_the_queues_cannot_be_told(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path, somebody()) as user:
+        ended = await user.run("fits", "-f", written(tmp_path / "job.yaml", batch_job("a", "lq", "4")))
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "can't tell without seeing every " in ended.err

@@ -1,0 +1,198 @@
+"""Jobs that were never submitted are judged as the cluster would: in order, with what-ifs, and for every kind."""
+
+import json
+from typing import Any
+
+import pytest
+
+from controllers.houses import cluster_queue, cohort, flavor, house, local_queue, priority_class, workload
+from embedded.server.clusters import Object
+from insight.looking import admitted, client_of
+from jobs.job_houses import batch_job
+from kohort.api.documents import Document, read_documents
+from kohort.engine.explain import Help
+from kohort.insight.fitting.candidates import Reader
+from kohort.insight.fitting.judging import Verdict, judge
+from kohort.insight.fitting.manifests import offline, split, with_manifests
+from kohort.insight.fitting.reads import ALSO_READ
+from kohort.insight.snapshot import Snapshot, take
+from web.engines import NOON
+
+QUEUE = "kueue.x-k8s.io/queue-name"
+GROUP = "kueue.x-k8s.io/pod-group-name"
+TOTAL = "kueue.x-k8s.io/pod-group-total-count"
+
+
+def documents(*objects: Object) -> list[Document]:
+    return [
+        each for number, obj in enumerate(objects) for each in read_documents(json.dumps(obj).encode(), f"f{number}")
+    ]
+
+
+def a_cluster(*objects: Object) -> Snapshot:
+    return offline(documents(flavor(), cluster_queue("cq", "4"), local_queue("lq", "cq"), *objects), NOON)
+
+
+def verdicts(snapshot: Snapshot, *objects: Object, queue: str = "") -> list[Verdict]:
+    about, asked = split(documents(*objects))
+    known = with_manifests(snapshot, about) if about else snapshot
+    return list(judge(known, Reader(known, "default", queue).candidates(asked)))
+
+
+def starts(snapshot: Snapshot, *objects: Object, queue: str = "") -> list[bool]:
+    return [each.starts for each in verdicts(snapshot, *objects, queue=queue)]
+
+
+def spec(cpu: str = "1") -> Object:
+    return {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}]}
+
+
+def serving(kind: str, replicas: int, cpu: str = "1") -> Object:
+    labels = {"app": "web"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "web", "labels": {QUEUE: "lq"}},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec(cpu)},
+        },
+    }
+
+
+def pod(name: str, cpu: str = "1", group: str = "", total: int = 0) -> Object:
+    metadata: dict[str, Any] = {"name": name, "labels": {QUEUE: "lq"}}
+    if group:
+        metadata["labels"][GROUP] = group
+        metadata["annotations"] = {TOTAL: str(total)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec(cpu)}
+
+
+def cron_job(cpu: str) -> Object:
+    template = {"spec": batch_job("x", "lq", cpu)["spec"]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": "nightly", "labels": {QUEUE: "lq"}},
+        "spec": {"schedule": "0 0 * * *", "jobTemplate": template},
+    }
+
+
+def test_a_job_starts_where_there_is_room_and_not_where_there_is_none() -> None:
+    assert starts(a_cluster(), batch_job("etl", "lq", "4")) == [True]
+    (verdict,) = verdicts(a_cluster(), batch_job("etl", "lq", "5"))
+    assert not verdict.starts
+    assert verdict.explanation is not None
+    assert "maximum capacity (4)" in verdict.explanation.message
+
+
+def test_several_are_judged_in_order_each_after_those_before() -> None:
+    jobs = [batch_job(name, "lq", cpu) for name, cpu in (("a", "3"), ("b", "3"), ("c", "1"))]
+    assert starts(a_cluster(), *jobs) == [True, False, True]
+    strict = cluster_queue("cq", "4", queueingStrategy="StrictFIFO")
+    assert starts(a_cluster(strict), *jobs) == [True, False, False], "behind one that waits in a strict queue"
+
+
+@pytest.mark.parametrize(
+    ("manifest", "expected"),
+    [
+        (workload("w", "lq", "4"), True),
+        (workload("w", "lq", "5"), False),
+        (cron_job("4"), True),
+        (cron_job("5"), False),
+        (serving("StatefulSet", 4), True),
+        (serving("StatefulSet", 5), False),
+        (serving("Deployment", 4), True),
+        (serving("ReplicaSet", 5), False),
+        (pod("p", "4"), True),
+        (pod("p", "5"), False),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else None,
+)
+def test_every_kind_that_is_queued_is_judged(manifest: Object, expected: bool) -> None:
+    assert starts(a_cluster(), manifest) == [expected]
+
+
+def test_pods_of_a_deployment_start_one_by_one() -> None:
+    (verdict,) = verdicts(a_cluster(), serving("Deployment", 6))
+    assert (verdict.started, len(verdict.candidate.workloads), verdict.starts) == (4, 6, False)
+
+
+def test_pods_of_a_group_start_together_or_not_at_all() -> None:
+    pair = [pod("a", "2", "team", 2), pod("b", "2", "team", 2)]
+    (verdict,) = verdicts(a_cluster(), *pair)
+    assert (verdict.candidate.subject, verdict.starts) == ("pod group team", True)
+    assert starts(a_cluster(), *pair, pod("alone", "1")) == [True, False]
+    (alone,) = verdicts(a_cluster(), pair[0])
+    assert alone.explanation is None
+    assert alone.problem == "'team' group has fewer runnable pods than expected"
+
+
+def test_a_priority_class_counts_and_must_be_there() -> None:
+    urgent = batch_job("etl", "lq", "4")
+    urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+    (verdict,) = verdicts(a_cluster(priority_class("urgent", 50)), urgent)
+    assert verdict.explanation is not None
+    assert verdict.explanation.priority == 50
+    (missing,) = verdicts(a_cluster(), urgent)
+    assert missing.problem == 'WorkloadPriorityClass "urgent" not found'
+
+
+def test_the_queue_may_come_from_an_annotation_the_default_or_the_command_line() -> None:
+    annotated = batch_job("etl", "", "1")
+    annotated["metadata"]["annotations"] = {QUEUE: "lq"}
+    assert starts(a_cluster(), annotated) == [True]
+    assert starts(a_cluster(local_queue("default", "cq")), batch_job("etl", "")) == [True]
+    assert starts(a_cluster(), batch_job("etl", "elsewhere"), queue="lq") == [True]
+    (verdict,) = verdicts(a_cluster(), batch_job("etl", ""))
+    assert verdict.problem.startswith("It names no queue")
+
+
+def test_a_queue_that_is_not_there_is_told_with_those_that_are() -> None:
+    (verdict,) = verdicts(a_cluster(), batch_job("etl", "ql-1"))
+    assert not verdict.starts
+    assert verdict.hints == (
+        "make LocalQueue ql-1 in namespace default, or move it to one that is there",
+        "LocalQueues in namespace default: there is lq",
+    )
+
+
+def test_queues_among_the_manifests_are_taken_as_applied() -> None:
+    assert starts(a_cluster(), cluster_queue("cq", "8"), batch_job("etl", "lq", "8")) == [True]
+
+
+def test_older_versions_and_lists_are_read() -> None:
+    old = {**cluster_queue("cq", "8", cohort="all"), "apiVersion": "kueue.x-k8s.io/v1beta1"}
+    listed = {"apiVersion": "v1", "kind": "List", "items": [old, batch_job("etl", "lq", "8")]}
+    assert starts(a_cluster(), listed, cohort("all")) == [True]
+
+
+def test_kinds_that_nobody_queues_are_told_apart() -> None:
+    reader = Reader(a_cluster(), "default", "")
+    service, job, asking = documents(
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
+        batch_job(),
+        {"apiVersion": "x.io/v1", "kind": "Train", "metadata": {"name": "t", "labels": {QUEUE: "lq"}}},
+    )
+    assert [reader.is_queued(each) for each in (service, job, asking)] == [False, True, True]
+    (candidate,) = reader.candidates([asking])
+    assert candidate.problem.startswith("Kohort does not queue x.io/v1 Train: it knows CronJob, Deployment, Job")
+
+
+async def test_on_a_cluster_the_preempted_are_named() -> None:
+    async with house() as home:
+        preempting = cluster_queue("cq", "4", preemption={"withinClusterQueue": "LowerPriority"})
+        await home.create(flavor(), preempting, local_queue("lq", "cq"), priority_class("urgent", 50))
+        await home.create(workload("low", "lq", "4"))
+        await admitted(home, "low")
+        snapshot = await take(client_of(home.cluster), ALSO_READ)
+    urgent = batch_job("etl", "lq", "4")
+    urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
+    (verdict,) = verdicts(snapshot, urgent)
+    assert not verdict.starts
+    assert verdict.explanation is not None
+    assert verdict.explanation.evaluation is not None
+    preemption = verdict.explanation.evaluation.preemption
+    assert preemption.help is Help.POSSIBLE
+    assert [each.workload.name for each in preemption.victims] == ["low"]
