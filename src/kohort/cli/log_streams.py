@@ -186,8 +186,8 @@ class LogStreams:
             self._complain(source, error)
             return
         prefix = self._prefixes.of(pod)
-        for line in body.splitlines(keepends=True):
-            self._write(prefix + line if line.endswith(b"\n") else prefix + line + b"\n")
+        for line in body.removesuffix(b"\n").split(b"\n") if body else ():
+            self._write(prefix + line + b"\n")
 
     async def _stream(self, source: Source, prefix: bytes) -> None:
         async with self._room:

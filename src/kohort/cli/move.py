@@ -6,7 +6,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.cli.completing import complete_queues, complete_workloads
 from kohort.cli.options import Where, cluster_options, connected, running
 from kohort.cli.targets import LOCAL_QUEUE, WORKLOAD, Finder, Target, TargetError, references
-from kohort.engine.lifecycle.states import is_finished, is_reserved
+from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import queue_name
 from kohort.kube.client import Client
@@ -64,7 +64,17 @@ async def _moved(client: Client, target: Target, queue: str) -> str:
         metadata = {"labels": {QUEUE_NAME_LABEL: queue}, "resourceVersion": member.obj["metadata"]["resourceVersion"]}
         change = {"spec": {"queueName": queue}} if member.resource == WORKLOAD else {"metadata": metadata}
         await client.of(member.resource).patch(member.key, MergePatch(change))
+    await _move_evicted(client, target, queue)
     return f"{target.job} moved from {before} to {queue}" if before else f"{target.job} queued in {queue}"
+
+
+async def _move_evicted(client: Client, target: Target, queue: str) -> None:
+    """A Workload follows its job's label (JOB-53), but not while it counts as evicted (JOB-23), as after a hold."""
+    workload = target.workload
+    if workload is None or not is_evicted(workload):
+        return
+    key = (workload.metadata.namespace, workload.metadata.name)
+    await client.of(Workload).patch(key, MergePatch({"spec": {"queueName": queue}}))
 
 
 def _queue_of(target: Target) -> str:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from copy import copy
 
 import click
 from click.shell_completion import ShellComplete
@@ -18,7 +19,9 @@ class _PluginGroup(LazyGroup):
         """The command, imported now."""
         found = super().get_command(ctx, cmd_name)
         if found is not None and found.epilog:
-            found.epilog = found.epilog.replace("  kohort ", f"  {NAME} ")
+            shown = copy(found)
+            shown.epilog = found.epilog.replace("  kohort ", f"  {NAME} ")
+            return shown
         return found
 
 

@@ -1,0 +1,190 @@
+"""A whole cluster for the commands that need one; in a thread of its own, since commands run loops of their own."""
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from click.testing import CliRunner
+
+from kohort.api.core.batch import Job
+from kohort.api.resource import Resource
+from kohort.cli.main import main
+from kohort.cli.runtimes import RuntimeChoice, RuntimeName
+from kohort.embedded.nodes.declared import DeclaredNode
+from kohort.embedded.nodes.leases import PATIENT
+from kohort.embedded.nodes.registration import Leaving, Registration
+from kohort.embedded.nodes.running import AgentSettings
+from kohort.embedded.nodes.simulated.plans import Defaults
+from kohort.embedded.plane import ControlPlane, Crew, control_plane
+from kohort.embedded.runtimes.settings import AtStop
+from kohort.embedded.server.settings import Settings
+from kohort.kube.client import Client
+from kohort.kube.mapping import ResourceMapping
+from kohort.local.queueing import USER, Queues, load, queueing
+from manager.managers import LONG, free_port
+
+T = TypeVar("T")
+Object = dict[str, Any]
+
+V1BETA2 = "kueue.x-k8s.io/v1beta2"
+OFFERED = {"cpu": "8", "memory": "16Gi", "pods": "110", "nvidia.com/gpu": "4"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command said, and how it ended."""
+
+    code: object
+    out: str
+    err: str
+
+
+def run(run_main: Callable[[list[str]], None], arguments: list[str], typed: str | None = None) -> Answer:
+    """A command as a process would run it, errors and all."""
+    with CliRunner().isolation(input=typed) as (out, err, _):
+        code: object = 0
+        try:
+            run_main(arguments)
+        except SystemExit as left:
+            code = left.code
+    return Answer(code or 0, out.getvalue().decode(), err.getvalue().decode())
+
+
+@dataclass
+class Cluster:
+    """A control plane with one node and, perhaps, a manager."""
+
+    kubeconfig: Path
+    loop: asyncio.AbstractEventLoop = field(repr=False)
+    client: Client = field(repr=False)
+
+    def kohort(self, *arguments: str, typed: str | None = None) -> Answer:
+        """`kohort …` against it."""
+        command, *rest = arguments
+        return run(main, [command, f"--kubeconfig={self.kubeconfig}", *rest], typed)
+
+    def apart(self, *arguments: str) -> "subprocess.Popen[str]":
+        """`kohort …` as a process beside this one, which does not outlive its welcome."""
+        command, *rest = arguments
+        code = "from kohort.cli.main import main; main()"
+        line = [sys.executable, "-c", code, command, f"--kubeconfig={self.kubeconfig}", *rest]
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        timer = threading.Timer(LONG, process.kill)
+        timer.daemon = True
+        timer.start()
+        return process
+
+    def do(self, work: Coroutine[Any, Any, T]) -> T:
+        """Something with the cluster's own client."""
+        found: Future[T] = asyncio.run_coroutine_threadsafe(work, self.loop)
+        return found.result(LONG)
+
+    def create(self, *objects: Object) -> None:
+        """Objects of any kind, in order."""
+        for each in objects:
+            self.do(self._create(each))
+
+    def get(self, resource: Resource, name: str, namespace: str = "default") -> Object:
+        """An object that is there."""
+        return self.do(self.client.of(resource).get((namespace, name)))
+
+    def names(self, resource: Resource) -> list[str]:
+        """The names of all objects of a kind."""
+        return [each["metadata"]["name"] for each in self.do(self.client.of(resource).list()).items]
+
+    def until(self, look: Callable[[], T], wanted: Callable[[T], object]) -> T:
+        """What is found as soon as it is as wanted."""
+        return self.do(self._until(look, wanted))
+
+    async def _until(self, look: Callable[[], T], wanted: Callable[[T], object]) -> T:
+        async with asyncio.timeout(LONG):
+            while not wanted(found := await asyncio.to_thread(look)):
+                await asyncio.sleep(0.05)
+        return found
+
+    async def _create(self, obj: Object) -> None:
+        resource = await ResourceMapping(self.client).resource(obj["apiVersion"], obj["kind"])
+        await self.client.of(resource).create(obj)
+
+
+@contextmanager
+def a_cluster(folder: Path, runtime: RuntimeName) -> Iterator[Cluster]:
+    """A cluster with the manager on it, for as long as the block lasts."""
+    ready: Future[Cluster] = Future()
+    thread = threading.Thread(target=lambda: asyncio.run(_live(folder, runtime, ready)), daemon=True)
+    thread.start()
+    cluster = ready.result(LONG)
+    try:
+        yield cluster
+    finally:
+        cluster.loop.call_soon_threadsafe(_stops[cluster.loop].set)
+        thread.join(LONG)
+
+
+_stops: dict[asyncio.AbstractEventLoop, asyncio.Event] = {}
+
+
+async def _live(folder: Path, runtime: RuntimeName, ready: "Future[Cluster]") -> None:
+    loop = asyncio.get_running_loop()
+    stop = _stops[loop] = asyncio.Event()
+    try:
+        async with AsyncExitStack() as stack:
+            plane = await stack.enter_async_context(control_plane(Settings(data=folder), _crew(folder, runtime)))
+            manager = queueing(plane.client(USER), Queues(load(None), free_port()))
+            await stack.enter_async_context(manager)
+            ready.set_result(_cluster(plane, loop))
+            await stop.wait()
+    except BaseException as error:
+        if ready.done():
+            raise
+        ready.set_exception(error)
+
+
+def _crew(folder: Path, runtime: RuntimeName) -> Crew:
+    node = DeclaredNode("here", OFFERED)
+    choice = RuntimeChoice(runtime, folder / "pods", node.offered, Defaults(0.0, 0.1), at_stop=AtStop.END)
+    settings = AgentSettings(runtime, addresses=choice.addresses())
+    return Crew(Registration((node,), PATIENT, Leaving.KEEP), choice.make, settings)
+
+
+def _cluster(plane: ControlPlane, loop: asyncio.AbstractEventLoop) -> Cluster:
+    return Cluster(plane.server.kubeconfig, loop, plane.client("tester"))
+
+
+# Objects, one line each
+
+
+def kueue(kind: str, name: str, spec: Object, namespace: str = "") -> Object:
+    place = {"namespace": namespace} if namespace else {}
+    return {"apiVersion": V1BETA2, "kind": kind, "metadata": {"name": name, **place}, "spec": spec}
+
+
+def flavor(name: str = "default", **labels: str) -> Object:
+    return kueue("ResourceFlavor", name, {"nodeLabels": labels} if labels else {})
+
+
+def cluster_queue(name: str, flavor: str = "default", **quota: str) -> Object:
+    resources = [{"name": each.replace("_", "/"), "nominalQuota": amount} for each, amount in quota.items()]
+    covered = [each["name"] for each in resources]
+    group = {"coveredResources": covered, "flavors": [{"name": flavor, "resources": resources}]}
+    return kueue("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": [group]})
+
+
+def local_queue(name: str, cluster_queue: str, namespace: str = "default") -> Object:
+    return kueue("LocalQueue", name, {"clusterQueue": cluster_queue}, namespace)
+
+
+def priority_class(name: str, value: int) -> Object:
+    found = kueue("WorkloadPriorityClass", name, {})
+    del found["spec"]
+    return {**found, "value": value}
+
+
+JOB = Job.resource

@@ -1,0 +1,66 @@
+"""`kohort cancel`: names are taken at their word, a whole queue is asked about."""
+
+from cli.clusters import JOB, Answer, Cluster, local_queue
+from cli.test_hold import waiting
+
+
+def test_a_job_goes_with_all_that_is_its_own(queues: Cluster, fresh: str) -> None:
+    waiting(queues, fresh)
+    assert queues.kohort("cancel", fresh) == Answer(0, f"job.batch/{fresh} deleted\n", "")
+    assert fresh not in queues.names(JOB)
+
+
+def test_a_workload_stands_for_its_job(queues: Cluster, fresh: str) -> None:
+    workload = waiting(queues, fresh)
+    assert queues.kohort("cancel", "workload", workload, "-o", "name").out == f"job.batch/{fresh}\n"
+    assert fresh not in queues.names(JOB)
+
+
+def test_one_name_that_is_wrong_keeps_all(queues: Cluster, fresh: str) -> None:
+    waiting(queues, fresh)
+    assert queues.kohort("cancel", fresh, "no-such-job").code == 2
+    assert fresh in queues.names(JOB)
+
+
+def test_a_rehearsal_deletes_nothing(queues: Cluster, fresh: str) -> None:
+    waiting(queues, fresh)
+    assert queues.kohort("cancel", fresh, "--dry-run").out == f"job.batch/{fresh} deleted (dry run)\n"
+    assert fresh in queues.names(JOB)
+
+
+def test_a_finished_job_is_called_so(queues: Cluster, fresh: str) -> None:
+    queues.kohort("submit", "-q", "team-a", "--cpu", "1", "--name", fresh, "--wait", "--", "true")
+    assert queues.kohort("cancel", fresh).out == f"job.batch/{fresh} deleted (it had finished)\n"
+
+
+def test_a_pod_of_a_job_is_not_what_is_meant(queues: Cluster, fresh: str) -> None:
+    queues.kohort("submit", "-q", "team-a", "--cpu", "1", "--name", fresh, "--wait", "--", "true")
+    pods = queues.kohort("logs", fresh)
+    assert pods.code == 0
+    from kohort.api.core.pods import Pod
+
+    pod = next(name for name in queues.names(Pod.resource) if name.startswith(f"{fresh}-"))
+    answer = queues.kohort("cancel", pod)
+    assert (answer.code, f"pod/{pod} belongs to Job {fresh}: name that" in answer.err) == (2, True)
+
+
+def test_a_whole_queue_is_asked_about(queues: Cluster, fresh: str) -> None:
+    queues.create(local_queue(f"q-{fresh}", "nothing"))
+    names = [f"{fresh}-a", f"{fresh}-b"]
+    for name in names:
+        waiting(queues, name, f"q-{fresh}")
+    asked = queues.kohort("cancel", "--all", "-q", f"q-{fresh}", typed="n\n")
+    assert asked.code == 130
+    assert f"Delete 2 Jobs of queue q-{fresh} ({fresh}-a, {fresh}-b)? [y/N]:" in asked.err
+    assert set(names) <= set(queues.names(JOB))
+    done = queues.kohort("cancel", "--all", "-q", f"q-{fresh}", "--yes")
+    assert sorted(done.out.splitlines()) == [f"job.batch/{name} deleted" for name in names]
+    nothing = queues.kohort("cancel", "--all", "-q", f"q-{fresh}")
+    assert nothing == Answer(0, "", f"no unfinished Jobs in queue q-{fresh}\n")
+
+
+def test_names_and_all_of_them_contradict_each_other(queues: Cluster) -> None:
+    assert "give names, or --all" in queues.kohort("cancel").err
+    assert "give names or --all, not both" in queues.kohort("cancel", "a", "--all").err
+    assert "-q goes with --all" in queues.kohort("cancel", "a", "-q", "team-a").err
+    assert "no LocalQueue 'team-aa'" in queues.kohort("cancel", "--all", "-q", "team-aa").err

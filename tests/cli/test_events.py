@@ -1,0 +1,98 @@
+"""`kohort events`: a job, its Workload and its pods in one order; or all that Kohort tells of."""
+
+import json
+
+import yaml
+
+from cli.clusters import Answer, Cluster
+from cli.test_hold import waiting
+from kohort.api.core.events import Event, EventSeries, EventSource
+from kohort.api.core.objects import ObjectReference
+from kohort.cli.event_lines import About, in_order, last_seen, ours, times
+
+
+def finished(queues: Cluster, name: str) -> None:
+    queues.kohort("submit", "-q", "team-a", "--cpu", "500m", "--name", name, "--wait", "--", "true")
+
+
+def test_the_story_of_a_job_is_told_in_order(queues: Cluster, fresh: str) -> None:
+    finished(queues, fresh)
+    answer = queues.until(lambda: queues.kohort("events", fresh), lambda found: "FinishedWorkload" in found.out)
+    header, *lines = answer.out.splitlines()
+    assert header.split() == ["LAST", "SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]
+    reasons = [line.split()[2] for line in lines]
+    assert reasons.index("CreatedWorkload") < reasons.index("Started") < reasons.index("FinishedWorkload")
+    objects = {line.split()[3].partition("/")[0] for line in lines}
+    assert {"job", "workload", "pod"} <= objects
+
+
+def test_without_a_name_what_kohort_did_and_nothing_else(queues: Cluster, fresh: str) -> None:
+    finished(queues, fresh)
+    look = ("events", "-o", "json")
+    told = queues.until(
+        lambda: json.loads(queues.kohort(*look).out),
+        lambda found: any(each["reason"] == "FinishedWorkload" and fresh in each["object"]["name"] for each in found),
+    )
+    assert {each["object"]["kind"] for each in told} <= {"Job", "Workload", "LocalQueue", "ClusterQueue"}
+    assert all(each["count"] >= 1 and "kueue" in each["from"] for each in told)
+
+
+def test_wide_tells_who_says_so_and_how_often(queues: Cluster, fresh: str) -> None:
+    finished(queues, fresh)
+    header = queues.kohort("events", fresh, "-o", "wide").out.splitlines()[0]
+    assert "COUNT" in header
+    assert "FROM" in header
+    assert queues.kohort("events", "-A").out.startswith("NAMESPACE")
+    assert isinstance(yaml.safe_load(queues.kohort("events", fresh, "-o", "yaml").out), list)
+
+
+def test_watching_goes_on(queues: Cluster, fresh: str) -> None:
+    waiting(queues, fresh)
+    watcher = queues.apart("events", "-w", fresh)
+    assert watcher.stdout is not None
+    assert "LAST SEEN" in watcher.stdout.readline()
+    queues.kohort("hold", fresh)
+    queues.kohort("move", fresh, "--to", "team-a")
+    queues.kohort("resume", fresh)
+    assert any("Started" in line for line in watcher.stdout)
+    watcher.terminate()
+    watcher.communicate(timeout=60)
+
+
+def test_where_nothing_happened(queues: Cluster) -> None:
+    answer = queues.kohort("events", "-n", "kube-system")
+    assert answer == Answer(0, "", "no events: they are kept for about an hour\n")
+
+
+def test_contradictions_are_told(queues: Cluster) -> None:
+    assert "leave -A out" in queues.kohort("events", "x", "-A").err
+    assert "-w prints lines" in queues.kohort("events", "-w", "-o", "json").err
+
+
+# Pure
+
+
+def event(kind: str, name: str, **more: object) -> Event:
+    return Event(regarding=ObjectReference(kind=kind, name=name), **more)  # type: ignore[arg-type]
+
+
+def test_pods_that_are_gone_are_known_by_their_names() -> None:
+    from kohort.api.core.batch import Job
+    from kohort.cli.targets import Owned, Target
+
+    about = About.target(Target((Owned(Job.resource, {"metadata": {"name": "train"}}),), ()))
+    assert about(event("Job", "train"))
+    assert about(event("Pod", "train-x7k2p"))
+    assert about(event("Pod", "train-12-x7k2p"))
+    assert not about(event("Pod", "train-more-x7k2p"))
+    assert not about(event("Workload", "train"))
+
+
+def test_both_forms_of_an_event_are_read() -> None:
+    new = event("Job", "a", event_time="2026-01-01T00:00:01.000000Z", series=None)
+    again = EventSeries(count=3, last_observed_time="2026-01-01T00:00:09.000000Z")
+    series = event("Job", "b", event_time="2026-01-01T00:00:00.000000Z", series=again)
+    assert [each.regarding.name for each in in_order([series, new])] == ["a", "b"]
+    assert (times(new), times(series), last_seen(series).second) == (1, 3, 9)
+    assert ours(event("Job", "a", deprecated_source=EventSource(component="batch/job-kueue-controller")))
+    assert not ours(event("Job", "a", reporting_controller="job-controller"))

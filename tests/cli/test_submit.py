@@ -1,0 +1,286 @@
+"""`kohort submit`: what it makes, what it refuses, and what it tells while it waits."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.clusters import JOB, Answer, Cluster, run
+from kohort.cli.job_making import Amounts, JobWish, Shape, SubmitError, job_of, name_after, seconds_of
+from kohort.cli.main import main
+from kohort.jobs.keys import MAX_EXEC_TIME_LABEL, PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+
+
+def made(*arguments: str) -> dict[str, Any]:
+    """The Job of a rehearsal without a server."""
+    answer = run(main, ["submit", "--dry-run=client", "-o", "yaml", *arguments])
+    assert answer.code == 0, answer
+    found: dict[str, Any] = yaml.safe_load(answer.out)
+    return found
+
+
+def container(job: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = job["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+# What it makes
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python train.py", "train"),
+        ("python3.11 -u ./src/Train_Model.py --lr 3", "train-model"),
+        ("python -m research.models.llm", "llm"),
+        ("torchrun --nproc-per-node 8 finetune.py", "finetune"),
+        ("/opt/bin/simulate", "simulate"),
+        ("OMP_NUM_THREADS=1 ./run.sh", "run"),
+        ("bash", "bash"),
+        ("env", "env"),
+        ("--", "job"),
+        (f"./{'a' * 100}", "a" * 52),
+    ],
+)
+def test_a_job_is_called_after_its_command(command: str, name: str) -> None:
+    assert name_after(command.split()) == name
+
+
+def test_a_script_in_quotes_is_called_after_its_shell() -> None:
+    assert name_after(["bash", "-c", "echo hello; sleep 5"]) == "bash"
+
+
+def test_a_job_waits_suspended_under_the_label_of_its_queue() -> None:
+    job = made("-q", "team-a", "--priority", "high", "--max-time", "1h30m", "--cpu", "1", "--", "python", "train.py")
+    assert job["spec"]["suspend"] is True
+    assert job["metadata"]["generateName"] == "train-"
+    assert job["metadata"]["labels"] == {
+        QUEUE_NAME_LABEL: "team-a",
+        PRIORITY_CLASS_LABEL: "high",
+        MAX_EXEC_TIME_LABEL: "5400",
+    }
+
+
+def test_each_pod_gets_what_it_asks_for_and_of_memory_and_gpus_no_more() -> None:
+    job = made("--gpus", "2", "--cpu", "8", "--memory", "32Gi", "--", "true")
+    assert container(job)["resources"] == {
+        "requests": {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"},
+        "limits": {"memory": "32Gi", "nvidia.com/gpu": "2"},
+    }
+    other = made("--gpus", "1", "--gpu-resource", "amd.com/gpu", "--", "true")
+    assert container(other)["resources"]["limits"] == {"amd.com/gpu": "1"}
+
+
+def test_pods_side_by_side_all_have_to_succeed() -> None:
+    spec = made("--cpu", "1", "--parallel", "16", "--indexed", "--retries", "3", "--", "true")["spec"]
+    assert (spec["parallelism"], spec["completions"], spec["completionMode"], spec["backoffLimit"]) == (
+        16,
+        16,
+        "Indexed",
+        3,
+    )
+    assert made("--cpu", "1", "--parallel", "2", "--completions", "9", "--", "true")["spec"]["completions"] == 9
+
+
+def test_pods_that_are_pushed_aside_do_not_count_as_failures() -> None:
+    rules = made("--cpu", "1", "--", "true")["spec"]["podFailurePolicy"]["rules"]
+    assert rules == [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+
+
+def test_the_command_keeps_its_own_options() -> None:
+    job = made("--cpu", "1", "python", "train.py", "--cpu", "9", "-q", "x")
+    assert container(job)["command"] == ["python", "train.py", "--cpu", "9", "-q", "x"]
+
+
+def test_variables_come_from_files_the_line_and_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    file = tmp_path / "env"
+    file.write_text("# a comment\n\nEPOCHS=1\nNAME=two words\n")
+    job = made("--cpu", "1", "--env-from-file", str(file), "--env", "EPOCHS=3", "--env", "TOKEN", "--", "true")
+    assert {each["name"]: each["value"] for each in container(job)["env"]} == {
+        "EPOCHS": "3",
+        "NAME": "two words",
+        "TOKEN": "secret",
+    }
+
+
+def test_labels_annotations_nodes_and_the_rest_go_where_they_belong() -> None:
+    job = made(
+        *("--cpu", "1", "--name", "fixed", "-n", "lab", "--image", "python:3", "--workdir", "/src"),
+        *("--label", "team=a", "--annotation", "note=a b", "--node-selector", "gpu=a100", "--", "true"),
+    )
+    assert job["metadata"] == {
+        "name": "fixed",
+        "namespace": "lab",
+        "labels": {"team": "a"},
+        "annotations": {"note": "a b"},
+    }
+    assert job["spec"]["template"]["spec"]["nodeSelector"] == {"gpu": "a100"}
+    assert (container(job)["image"], container(job)["workingDir"]) == ("python:3", "/src")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("90", 90), ("90s", 90), ("4h", 14400), ("2d", 172800), ("1d12h", 129600)]
+)
+def test_times_are_written_as_people_do(text: str, seconds: int) -> None:
+    assert seconds_of(text, "--max-time") == seconds
+
+
+def test_what_asks_for_nothing_is_told_that_no_quota_counts() -> None:
+    answer = run(main, ["submit", "--dry-run=client", "--image", "x", "--", "true"])
+    assert answer == Answer(
+        0,
+        "job.batch/true-… created (client dry run)\n",
+        "it asks for nothing, so that no quota counts: give --cpu, --memory or --gpus\n",
+    )
+
+
+# What it refuses
+
+
+@pytest.mark.parametrize(
+    ("wish", "why"),
+    [
+        (JobWish((), "default"), "no command: write it after --"),
+        (JobWish(("true",), "default", name="Bad_Name"), "--name 'Bad_Name' is malformed"),
+        (JobWish(("true",), "default", amounts=Amounts(cpu="lots")), "--cpu 'lots' is no amount: write 8, 0.5 or 500m"),
+        (JobWish(("true",), "default", amounts=Amounts(memory="8 GB")), "--memory '8 GB' is no amount"),
+        (JobWish(("true",), "default", amounts=Amounts(gpu_resource="a b")), "--gpu-resource 'a b'"),
+        (JobWish(("true",), "default", max_seconds=0), "--max-time must be more than nothing"),
+        (JobWish(("true",), "default", shape=Shape(4, 2)), "--completions 2 is less than --parallel 4"),
+        (JobWish(("true",), "default", labels={"a b": "c"}), "--label 'a b'"),
+    ],
+)
+def test_a_wish_that_makes_no_job_is_told_by_its_option(wish: JobWish, why: str) -> None:
+    with pytest.raises(SubmitError) as told:
+        job_of(wish)
+    assert str(told.value).startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("--max-time", "soon", "--", "true"), "--max-time 'soon' is no length of time: write 90s, 30m, 4h or 2d"),
+        (("--env", "NOBODY_SET_THIS", "--", "true"), "--env NOBODY_SET_THIS: there is no such variable here"),
+        (("--label", "team", "--", "true"), "--label 'team': write KEY=VALUE"),
+    ],
+)
+def test_a_mistake_is_one_line(arguments: tuple[str, ...], why: str) -> None:
+    answer = run(main, ["submit", "--dry-run=client", *arguments])
+    assert (answer.code, answer.err.count("\n")) == (2, 1)
+    assert why in answer.err
+
+
+def test_a_queue_that_is_misspelt_is_told_before_anything_is_made(queues: Cluster) -> None:
+    before = queues.names(JOB)
+    answer = queues.kohort("submit", "-q", "taem-a", "--cpu", "1", "--", "true")
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err == "kohort: error: no LocalQueue 'taem-a' in namespace default: did you mean team-a?\n"
+    assert queues.names(JOB) == before
+
+
+def test_without_a_queue_the_default_one_must_be_there(queues: Cluster) -> None:
+    answer = queues.kohort("submit", "--cpu", "1", "--", "true")
+    assert answer.code == 2
+    assert "give --queue: namespace default has no LocalQueue `default`; there is team-a, team-b, team-c" in answer.err
+
+
+def test_a_priority_class_that_is_misspelt_is_told(queues: Cluster) -> None:
+    answer = queues.kohort("submit", "-q", "team-a", "--priority", "hihg", "--cpu", "1", "--", "true")
+    assert (answer.code, "no WorkloadPriorityClass 'hihg': did you mean high?" in answer.err) == (2, True)
+
+
+def test_a_name_that_is_taken_is_told(queues: Cluster, fresh: str) -> None:
+    asked = ("submit", "-q", "team-b", "--cpu", "1", "--name", fresh, "--", "true")
+    assert queues.kohort(*asked).out == f"job.batch/{fresh} created\n"
+    answer = queues.kohort(*asked)
+    assert (answer.code, answer.err) == (
+        2,
+        f"kohort: error: Job {fresh} is there already: choose another --name, or leave it out\n",
+    )
+
+
+# On a cluster
+
+
+def test_a_rehearsal_on_the_server_makes_nothing(queues: Cluster, fresh: str) -> None:
+    answer = queues.kohort("submit", "-q", "team-a", "--name", fresh, "--dry-run=server", "-o", "json", "--", "true")
+    assert json.loads(answer.out)["metadata"]["labels"] == {QUEUE_NAME_LABEL: "team-a"}
+    assert fresh not in queues.names(JOB)
+
+
+def test_where_pods_are_processes_a_job_needs_no_image_and_runs_in_this_directory(
+    queues: Cluster, fresh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = queues.kohort("submit", "-q", "team-a", "--cpu", "1", "--follow", "--name", fresh, "--", "pwd")
+    assert (answer.code, answer.out) == (0, f"{tmp_path}\n"), answer
+    assert container(queues.get(JOB, fresh))["image"] == "none"
+
+
+def test_following_prints_what_the_job_writes_and_tells_its_way_beside_it(queues: Cluster, fresh: str) -> None:
+    script = "echo hello; echo you"
+    answer = queues.kohort(
+        "submit", "-q", "team-a", "--cpu", "1", "--name", fresh, "--follow", "--", "sh", "-c", script
+    )
+    assert (answer.code, answer.out) == (0, "hello\nyou\n"), answer
+    told = answer.err.splitlines()
+    assert told[0] == f"job.batch/{fresh} created"
+    assert "admitted by ClusterQueue two-cpus on default" in answer.err
+    assert told[-1].endswith("succeeded: 1 pod")
+
+
+def test_several_pods_are_told_apart(queues: Cluster, fresh: str) -> None:
+    answer = queues.kohort(
+        *("submit", "-q", "team-a", "--cpu", "500m", "--parallel", "2", "--indexed", "--name", fresh, "--follow"),
+        *("--", "sh", "-c", "echo I am $JOB_COMPLETION_INDEX"),
+    )
+    assert sorted(answer.out.splitlines()) == ["[0] I am 0", "[1] I am 1"], answer
+
+
+def test_waiting_ends_with_the_exit_code_of_the_job(queues: Cluster, fresh: str) -> None:
+    answer = queues.kohort(
+        "submit", "-q", "team-a", "--cpu", "1", "--wait", "--name", fresh, "--", "sh", "-c", "exit 7"
+    )
+    assert (answer.code, answer.out) == (7, f"job.batch/{fresh} created\n"), answer
+    assert "failed: Job has reached the specified backoff limit" in answer.err
+
+
+def test_a_queue_on_hold_is_told(queues: Cluster, fresh: str) -> None:
+    queues.kohort("hold", "queue", "team-c")
+    answer = queues.kohort("submit", "-q", "team-c", "--cpu", "1", "--name", fresh, "--", "true")
+    assert answer.code == 0
+    assert answer.err == "LocalQueue team-c is on hold: the job waits until `kohort resume queue team-c`\n"
+    queues.kohort("resume", "queue", "team-c")
+
+
+def read_until(process: "subprocess.Popen[str]", words: str) -> str:
+    """The first line with these words on standard error."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if words in line:
+            return line
+    raise AssertionError(f"ended without {words!r}")
+
+
+def test_ctrl_c_leaves_the_job_and_says_how_to_end_it(queues: Cluster, fresh: str) -> None:
+    process = queues.apart("submit", "-q", "team-b", "--cpu", "1", "--name", fresh, "--wait", "--", "true")
+    read_until(process, "queued in team-b")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, f"\njob {fresh} goes on; `kohort cancel {fresh}` ends it\n")
+    assert fresh in queues.names(JOB)
+
+
+def test_a_job_that_waits_is_told_its_position_and_what_it_waits_for(queues: Cluster, fresh: str) -> None:
+    process = queues.apart("submit", "-q", "team-b", "--cpu", "1", "--name", fresh, "--wait", "--", "true")
+    assert "queued in team-b at position" in read_until(process, "quota for cpu in flavor default")
+    queues.kohort("cancel", fresh)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.strip().endswith("deleted before it finished")) == (1, True)

@@ -1,0 +1,93 @@
+"""The one line that tells what a job is doing, state by state."""
+
+from typing import Any
+
+import pytest
+
+from kohort.api.codec import from_json
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.cli.narration import Phase, stage
+
+Object = dict[str, Any]
+
+
+def job(parallelism: int = 1, condition: str = "", message: str = "", **status: int) -> Object:
+    ended = [{"type": condition, "status": "True", "message": message}] if condition else []
+    return {
+        "metadata": {"name": "train"},
+        "spec": {"parallelism": parallelism},
+        "status": {**status, "conditions": ended},
+    }
+
+
+def workload(active: bool = True, admission: str = "", **conditions: tuple[str, str, str]) -> Workload:
+    found = [
+        {
+            "type": type_,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        for type_, (status, reason, message) in conditions.items()
+    ]
+    assigned = {"clusterQueue": admission, "podSetAssignments": [{"name": "main", "flavors": {"cpu": "a100"}}]}
+    status = {"conditions": found, **({"admission": assigned} if admission else {})}
+    return from_json({"spec": {"queueName": "team-a", "active": active, "podSets": []}, "status": status}, Workload)
+
+
+RESERVED = ("True", "QuotaReserved", "")
+ADMITTED = ("True", "Admitted", "")
+WAITING = workload(QuotaReserved=("False", "Pending", "insufficient quota for cpu, 2 more needed"))
+RUNNING = workload(admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED)
+
+
+@pytest.mark.parametrize(
+    ("found", "of", "position", "phase", "text"),
+    [
+        (None, None, None, Phase.GONE, "deleted before it finished"),
+        (job(), None, None, Phase.UNSEEN, "waits to be queued"),
+        (job(), workload(), None, Phase.QUEUED, "queued in team-a"),
+        (job(), WAITING, 2, Phase.QUEUED, "queued in team-a at position 3: insufficient quota for cpu, 2 more needed"),
+        (
+            job(),
+            workload(admission="lab", QuotaReserved=RESERVED),
+            None,
+            Phase.RESERVED,
+            "quota reserved in ClusterQueue lab",
+        ),
+        (job(), RUNNING, None, Phase.ADMITTED, "admitted by ClusterQueue lab on a100"),
+        (job(4, ready=1), RUNNING, None, Phase.RUNNING, "running: the first of 4 pods"),
+        (job(4, ready=4), RUNNING, None, Phase.RUNNING, "running: 4 pods"),
+        (job(4, ready=3, succeeded=1), RUNNING, None, Phase.RUNNING, "running: 4 pods"),
+        (
+            job(),
+            workload(
+                admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED, Evicted=("True", "Preempted", "for another")
+            ),
+            None,
+            Phase.EVICTED,
+            "evicted because Preempted: for another",
+        ),
+        (job(), workload(active=False), None, Phase.HELD, "on hold: `kohort resume train` queues it again"),
+        (
+            job(),
+            workload(active=False, Evicted=("True", "DeactivatedDueToMaximumExecutionTimeExceeded", "")),
+            None,
+            Phase.FAILED,
+            "given up: MaximumExecutionTimeExceeded (`kohort resume train` queues it again)",
+        ),
+        (job(condition="Complete", succeeded=3), RUNNING, None, Phase.SUCCEEDED, "succeeded: 3 pods"),
+        (job(condition="Failed", message="too slow"), RUNNING, None, Phase.FAILED, "failed: too slow"),
+    ],
+)
+def test_a_line_for_each_state(
+    found: Object | None, of: Workload | None, position: int | None, phase: Phase, text: str
+) -> None:
+    now = stage(found, of, position)
+    assert (now.phase, now.text) == (phase, text)
+
+
+def test_only_three_states_are_the_end() -> None:
+    ends = {phase for phase in Phase if stage(None, None, None).__class__(phase, "").is_end}
+    assert ends == {Phase.SUCCEEDED, Phase.FAILED, Phase.GONE}
