@@ -5,9 +5,11 @@ Their rules (API-6, API-37, API-38) are declared here once, for Kohort's kinds a
 
 from collections.abc import Callable
 from datetime import datetime
+from sys import intern
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from kohort.api.markers import (
     ATOMIC,
@@ -89,6 +91,12 @@ class Condition(Struct):
     """When `status` last changed its value."""
     observed_generation: Annotated[Int64, Bounds(minimum=0)] | None = None
     """The object's generation that the condition speaks of."""
+
+    def __post_init__(self) -> None:
+        # The same few texts are in the conditions of very many objects: each is kept once.
+        force_setattr(self, "type", intern(self.type))
+        force_setattr(self, "reason", intern(self.reason))
+        force_setattr(self, "message", intern(self.message))
 
 
 class LabelSelectorRequirement(Struct):
