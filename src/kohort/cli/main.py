@@ -61,6 +61,7 @@ COMMANDS = {
     "resume": LazyCommand("kohort.cli.resume:resume", "Let go what was held.", "Jobs"),
     "status": LazyCommand("kohort.cli.status:status", "Show the clusters of this machine.", "Clusters"),
     "submit": LazyCommand("kohort.cli.submit:submit", "Queue a command as a Job.", "Jobs"),
+    "top": LazyCommand("kohort.cli.top:top", "Show quota, use and borrowing, live.", "Queues"),
     "up": LazyCommand("kohort.cli.up:up", "Run a cluster with queues on this machine.", "Clusters"),
     "validate": LazyCommand("kohort.cli.validate:validate", "Check manifests offline.", "Jobs"),
 }

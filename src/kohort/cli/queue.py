@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,6 +41,8 @@ Examples:
 """
 PAUSE: Final = 1.0
 """Seconds between two looks of a view that follows the cluster, at least."""
+LONGEST: Final = 10.0
+"""Seconds after which times of day and ages are drawn anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _waits(workload: LeanWorkload) -> bool:
 async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
     from kohort.cli.stopping import stop_asked
     from kohort.kube.informer import Informers
-    from kohort.terminal.live import Place, live
+    from kohort.terminal.live import Place, live, until_worth_drawing
 
     ended, changed = stop_asked(), asyncio.Event()
     informers = Informers(client)
@@ -179,16 +180,6 @@ async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
                 changed.clear()
                 found = await _queues(client, wish, workloads.cache, local_queues.cache)
                 view.show(picture_of(found, wish.form(output), client.clock.wall()))
-                await _pause(ended, changed)
+                await until_worth_drawing(ended, changed, PAUSE, LONGEST)
     finally:
         await informers.stop()
-
-
-async def _pause(ended: asyncio.Event, changed: asyncio.Event) -> None:
-    """Wait until there is something new to show, ages included, but not at every change of many."""
-    with suppress(TimeoutError):
-        await asyncio.wait_for(ended.wait(), PAUSE)
-    waits = [asyncio.create_task(ended.wait()), asyncio.create_task(changed.wait())]
-    await asyncio.wait(waits, timeout=10 * PAUSE, return_when=asyncio.FIRST_COMPLETED)
-    for each in waits:
-        each.cancel()

@@ -10,7 +10,7 @@ import sys
 import termios
 import tty
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TextIO
 
@@ -134,6 +134,16 @@ class Drawn:
     def _write(self, text: str) -> None:
         self._place.out.write(text)
         self._place.out.flush()
+
+
+async def until_worth_drawing(ended: asyncio.Event, changed: asyncio.Event, pause: float, longest: float) -> None:
+    """Wait for a pause and then for a change, but not for longer than ages stay true; the end ends any wait."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(ended.wait(), pause)
+    waits = [asyncio.create_task(ended.wait()), asyncio.create_task(changed.wait())]
+    await asyncio.wait(waits, timeout=longest, return_when=asyncio.FIRST_COMPLETED)
+    for each in waits:
+        each.cancel()
 
 
 def fitting(lines: Sequence[str], screen: Screen) -> Sequence[str]:

@@ -7,7 +7,16 @@ from enum import Enum
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import PLAIN, Role, Text, columns, cut, harmless
 
-Cell = str | Text
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A cell that is painted already, such as a bar; never cut."""
+
+    width: int
+    painted: str
+
+
+Cell = str | Text | Drawing
 Row = Sequence[Cell]
 
 WIDE_GAP = 3
@@ -38,19 +47,25 @@ def numbers(header: str) -> Column:
 
 def table(columns_: Sequence[Column], rows: Iterable[Row], screen: Screen) -> list[str]:
     """The lines of a table with its header, no longer than the screen is wide; full where it has no width."""
-    header = [Text(column.header, Role.TITLE) for column in columns_]
-    return _Layout.of(columns_, [header, *([_text(cell) for cell in row] for row in rows)], screen).lines()
+    header: list[Text | Drawing] = [Text(column.header, Role.TITLE) for column in columns_]
+    return _Layout.of(columns_, [header, *([_clean(cell) for cell in row] for row in rows)], screen).lines()
 
 
-def _text(cell: Cell) -> Text:
+def _clean(cell: Cell) -> Text | Drawing:
+    if isinstance(cell, Drawing):
+        return cell
     given = Text(cell) if isinstance(cell, str) else cell
     return Text(harmless(given.text), given.role)
+
+
+def _width(cell: Text | Drawing) -> int:
+    return cell.width if isinstance(cell, Drawing) else columns(cell.text)
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Text]]
+    rows: Sequence[Sequence[Text | Drawing]]
     widths: Sequence[int]
     gap: str
     limit: int | None
@@ -58,8 +73,8 @@ class _Layout:
     screen: Screen
 
     @classmethod
-    def of(cls, given: Sequence[Column], rows: Sequence[Sequence[Text]], screen: Screen) -> "_Layout":
-        widths = [max(columns(row[index].text) for row in rows) for index in range(len(given))]
+    def of(cls, given: Sequence[Column], rows: Sequence[Sequence[Text | Drawing]], screen: Screen) -> "_Layout":
+        widths = [max(_width(row[index]) for row in rows) for index in range(len(given))]
         gap, gaps, width = WIDE_GAP, len(given) - 1, screen.width
         if width is None:
             return cls(given, rows, widths, " " * gap, None, screen)
@@ -74,12 +89,14 @@ class _Layout:
     def lines(self) -> list[str]:
         return [self._line(row) for row in self.rows]
 
-    def _line(self, row: Sequence[Text]) -> str:
+    def _line(self, row: Sequence[Text | Drawing]) -> str:
         line = self.gap.join(self._cell(index, cell) for index, cell in enumerate(row)).rstrip()
         return line if self.limit is None else cut(line, self.limit, self.screen.glyphs.ellipsis)
 
-    def _cell(self, index: int, cell: Text) -> str:
+    def _cell(self, index: int, cell: Text | Drawing) -> str:
         width = self.widths[index]
+        if isinstance(cell, Drawing):
+            return cell.painted + " " * (width - cell.width)
         shown = cut(cell.text, width, self.screen.glyphs.ellipsis)
         painted = self.screen.style.paint(shown, cell.role)
         room = " " * (width - columns(shown))

@@ -1,0 +1,117 @@
+"""Quota and its use over all cohort trees, as an engine sees it: one frozen branch per Cohort and ClusterQueue."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kohort.api.amounts import UNLIMITED, add
+from kohort.engine.engine import Engine
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.quota import Cell, FlavorResource
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One flavor-resource at one node, in internal units."""
+
+    fr: FlavorResource
+    quota: int
+    """What the node has: its own, and of a Cohort what those below it lend."""
+    used: int
+    borrowed: int
+    """What is used beyond the quota."""
+    lendable: int
+    """What it does not use itself and leaves to others of the tree, whether they use it already or not."""
+    waiting: int
+    """What those who wait ask for, told at the first flavor that has the resource."""
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether the quota has no bound."""
+        return self.quota >= UNLIMITED
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A node of a tree."""
+
+    kind: str
+    """`cohort` or `queue`."""
+    name: str
+    figures: tuple[Figures, ...]
+    running: int
+    waiting: int
+    is_active: bool
+    children: tuple["Branch", ...] = ()
+
+    def walk(self) -> Iterator["Branch"]:
+        """Itself and all below it."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+
+def quota_trees(engine: Engine) -> tuple[Branch, ...]:
+    """All trees, cohorts first; those whose parents run in a circle have no sums and stand alone."""
+    engine.forest.refresh()
+    forest = engine.forest
+    cohorts = [node for node in forest.cohorts.values() if node.parent is None or node.is_cyclic]
+    queues = [node for node in forest.queues.values() if node.parent is None]
+    return tuple(_branch(engine, node) for node in (*sorted(cohorts, key=_name), *sorted(queues, key=_name)))
+
+
+def _name(node: Node) -> str:
+    return node.name
+
+
+def _branch(engine: Engine, node: Node) -> Branch:
+    if isinstance(node, CohortNode):
+        members = (
+            [] if node.is_cyclic else sorted(node.members(), key=lambda each: (isinstance(each, CohortNode), each.name))
+        )
+        below = tuple(_branch(engine, member) for member in members)
+        return Branch(
+            "cohort",
+            node.name,
+            tuple(_figures(node, {})),
+            sum(each.running for each in below),
+            sum(each.waiting for each in below),
+            not node.is_cyclic,
+            below,
+        )
+    queue, pending = engine.queues[node.name], engine.pending[node.name]
+    asked = _asked(engine, node.name)
+    return Branch(
+        "queue", node.name, tuple(_figures(node, asked)), len(queue.holders), sum(pending.counts), queue.is_active
+    )
+
+
+def _figures(node: Node, asked: Mapping[str, int]) -> Iterator[Figures]:
+    left = dict(asked)
+    for fr in sorted(node.cells):
+        cell = node.cells[fr]
+        if not cell.is_listed and not cell.usage:
+            continue
+        yield Figures(
+            fr,
+            cell.subtree,
+            cell.usage,
+            max(0, cell.usage - cell.subtree) if node.parent is not None else 0,
+            _lendable(cell) if node.parent is not None else 0,
+            left.pop(fr.resource, 0),
+        )
+
+
+def _lendable(cell: Cell) -> int:
+    """What is free of it beyond what it keeps to itself."""
+    return max(0, cell.subtree - max(cell.usage, cell.local))
+
+
+def _asked(engine: Engine, name: str) -> dict[str, int]:
+    """What all who wait in a queue ask for, per resource."""
+    pending = engine.pending[name]
+    total: dict[str, int] = {}
+    for workload in pending.first(sum(pending.counts)):
+        for pod_set in workload.pod_sets:
+            for resource, amount in pod_set.total.items():
+                total[resource] = add(total.get(resource, 0), amount)
+    return total

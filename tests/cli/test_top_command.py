@@ -1,0 +1,137 @@
+"""`kohort top` draws quota as bars that fit the terminal, follows the cluster, and gives programs data."""
+
+import asyncio
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+import yaml
+
+from controllers.houses import cluster_queue, cohort, flavor, kueue_cluster, local_queue, workload
+from embedded.server.clusters import Cluster
+from insight.looking import let, somebody
+from insight.serving import shell
+from kohort.cli.top_picture import chosen, picture_of
+from kohort.engine.quota import FlavorResource
+from kohort.insight.quota import Branch, Figures
+from kohort.terminal.glyphs import ASCII, UNICODE
+from kohort.terminal.screen import Screen
+from kohort.terminal.style import COLOURED, columns
+
+PATIENCE = 60
+PICTURES = Path(__file__).parent / "pictures"
+GPU, CPU = FlavorResource("a100", "nvidia.com/gpu"), FlavorResource("a100", "cpu")
+VISION = Branch(
+    "queue",
+    "vision",
+    (Figures(CPU, 64_000, 48_000, 0, 16_000, 40_000), Figures(GPU, 8, 12, 4, 0, 40)),
+    2,
+    1,
+    is_active=True,
+)
+LANGUAGE = Branch("queue", "language", (Figures(GPU, 16, 10, 0, 4, 0),), 2, 0, is_active=False)
+TREE = Branch("cohort", "research", (Figures(GPU, 12, 12, 0, 0, 0),), 4, 1, is_active=True, children=(LANGUAGE, VISION))
+
+
+@pytest.mark.parametrize("width", [60, 80, 110, 160, 240])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    lines = picture_of([TREE], Screen(width, glyphs=UNICODE))
+    assert all(columns(line) <= width for line in lines)
+    assert any("▓" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "screen"),
+    [
+        ("top-80.txt", Screen(80, glyphs=UNICODE)),
+        ("top-160.txt", Screen(160, glyphs=UNICODE)),
+        ("top-in-a-file.txt", Screen(glyphs=ASCII)),
+    ],
+)
+def test_pictures_are_as_they_were_when_somebody_looked(name: str, screen: Screen) -> None:
+    assert picture_of([TREE], screen) == (PICTURES / name).read_text(encoding="utf-8").splitlines()
+
+
+def test_colours_leave_the_columns_where_they_are() -> None:
+    plain = picture_of([TREE], Screen(100, glyphs=UNICODE))
+    painted = picture_of([TREE], Screen(100, style=COLOURED, glyphs=UNICODE))
+    assert [re.sub(r"\x1b\[\d+m", "", line) for line in painted] == plain
+
+
+def test_nodes_and_resources_can_be_chosen() -> None:
+    (only,) = chosen([TREE], ["vision"], "gpu")
+    assert (only.name, [each.fr for each in only.figures]) == ("vision", [GPU])
+
+
+def test_a_queue_without_bounds_has_a_full_bar_of_what_is_used() -> None:
+    unlimited = Branch("queue", "free", (Figures(CPU, 2**66, 3000, 0, 0, 0),), 1, 0, is_active=True)
+    line = picture_of([unlimited], Screen(glyphs=ASCII))[1]
+    assert "no limit" in line
+    assert "#" * 20 in line
+
+
+def test_a_cluster_without_queues_says_so() -> None:
+    assert picture_of([], Screen()) == ["There is no ClusterQueue: see kohort up --starter, or docs/tutorials"]
+
+
+async def furnish(cluster: Cluster) -> None:
+    for each in (flavor(), cohort("all"), cluster_queue("cq", "8", cohortName="all"), local_queue("lq", "cq")):
+        await cluster.create(each)
+    await cluster.create(workload("late", "lq", "3"))
+
+
+async def test_data_and_pictures_of_a_cluster(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+        await furnish(cluster)
+        shown, data = await user.run("top"), await user.run("top", "-o", "json")
+        as_yaml, wrong = await user.run("top", "-o", "yaml"), await user.run("top", "al")
+    assert (shown.code, shown.lines[1].split()[0]) == (0, "all")
+    (tree,) = json.loads(data.out)
+    assert yaml.safe_load(as_yaml.out) == [tree]
+    (queue,) = tree["members"]
+    assert (queue["name"], queue["waiting"], queue["quota"][0]["waiting"]) == ("cq", 1, "3")
+    assert wrong.err == "kohort: error: no Cohort or ClusterQueue al: did you mean all?\n"
+
+
+async def test_who_may_not_see_the_queues_is_told_in_one_line(tmp_path: Path) -> None:
+    ann = somebody()
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path, ann) as user:
+        await let(cluster, ann, "workloads", namespace="default")
+        ended = await user.run("top")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "can't show quota without seeing every Workload" in ended.err
+
+
+async def test_on_a_terminal_it_follows_the_cluster_until_q(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+        await furnish(cluster)
+        far, near = pty.openpty()
+        fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        program = "from kohort.cli.main import main; main()"
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", program, "top", "--kubeconfig", str(user.kubeconfig)),
+            stdin=near,
+            stdout=near,
+            env={**os.environ, "TERM": "xterm", "NO_COLOR": "1"},
+        )
+        os.close(near)
+        async with asyncio.timeout(PATIENCE):
+            await _seen(far, "0 running, 1 waiting")
+            await cluster.create(workload("later", "lq", "3"))
+            await _seen(far, "0 running, 2 waiting")
+            os.write(far, b"q")
+            assert await process.wait() == 0
+        os.close(far)
+
+
+async def _seen(far: int, text: str) -> None:
+    seen = ""
+    while text not in seen:
+        seen += (await asyncio.to_thread(os.read, far, 65536)).decode()

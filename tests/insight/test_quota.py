@@ -1,0 +1,53 @@
+"""Quota over the trees: what a node has, uses, borrows, leaves to others, and what is waited for."""
+
+from controllers.houses import cluster_queue, cohort, flavor, group, house, local_queue, workload
+from insight.looking import admitted, client_of
+from kohort.insight.quota import Branch, Figures, quota_trees
+from kohort.insight.snapshot import take
+
+
+def figures(branch: Branch, resource: str = "cpu") -> Figures:
+    return next(each for each in branch.figures if each.fr.resource == resource)
+
+
+def lending(name: str, cpu: str, limit: str) -> dict[str, object]:
+    given = group("cpu", cpu, "f")
+    given["flavors"][0]["resources"][0]["lendingLimit"] = limit
+    return cluster_queue(name, cohortName="all", resourceGroups=[given])
+
+
+async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
+    async with house() as home:
+        await home.create(flavor(), cohort("all"), lending("lender", "8", "3"))
+        await home.create(cluster_queue("borrower", "4", cohortName="all"), local_queue("lq", "borrower"))
+        await home.create(local_queue("own", "lender"), workload("here", "own", "2"), workload("there", "lq", "6"))
+        await admitted(home, "here", "there")
+        await home.create(workload("late", "lq", "5"))
+        await home.later(3)
+        (tree,) = quota_trees((await take(client_of(home.cluster))).engine)
+    borrower, lender = tree.children
+    assert [each.name for each in tree.walk()] == ["all", "borrower", "lender"]
+    assert (tree.running, tree.waiting) == (2, 1)
+    own = figures(borrower)
+    assert (own.quota, own.used, own.borrowed, own.waiting) == (4000, 6000, 2000, 5000)
+    other = figures(lender)
+    assert (other.quota, other.used, other.borrowed, other.lendable, other.waiting) == (8000, 2000, 0, 3000, 0)
+    whole = figures(tree)
+    assert (whole.quota, whole.used) == (7000, 6000), "what the lender keeps to itself is no business of the cohort's"
+
+
+async def test_queues_stand_alone_without_a_cohort_and_inactive_ones_say_so() -> None:
+    async with house() as home:
+        await home.create(flavor(), cluster_queue("b"), cluster_queue("a", flavors="missing"))
+        await home.later(3)
+        trees = quota_trees((await take(client_of(home.cluster))).engine)
+    assert [(each.kind, each.name, each.is_active) for each in trees] == [("queue", "a", False), ("queue", "b", True)]
+    assert figures(trees[1]).lendable == 0
+
+
+async def test_cohorts_in_a_circle_are_shown_without_sums() -> None:
+    async with house() as home:
+        await home.create(cohort("x", "y"), cohort("y", "x"))
+        await home.later(3)
+        trees = quota_trees((await take(client_of(home.cluster))).engine)
+    assert [(each.name, each.is_active, each.children) for each in trees] == [("x", False, ()), ("y", False, ())]
