@@ -85,6 +85,24 @@ async def test_many_failing_keys_together_are_held_back() -> None:
     queue.shut_down()
 
 
+@pytest.mark.parametrize("story", ["key, cancel", "cancel, key"])
+async def test_a_worker_that_is_cancelled_leaves_its_key_to_another(story: str) -> None:
+    queue = WorkQueue[str](VirtualClock())
+    workers = [asyncio.create_task(queue.get()) for _ in range(3)]
+    await settle()
+    for step in story.split(", "):
+        if step == "key":
+            queue.add("a")
+        else:
+            workers[0].cancel()
+    await settle()
+    assert [worker.done() for worker in workers] == [True, True, False]
+    assert (workers[0].cancelled(), workers[1].result()) == (True, "a")
+    queue.shut_down()
+    with pytest.raises(ShutDownError):
+        await workers[2]
+
+
 async def test_a_closed_queue_gives_and_takes_nothing() -> None:
     clock = VirtualClock()
     queue = WorkQueue[str](clock)

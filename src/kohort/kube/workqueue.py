@@ -5,6 +5,7 @@ Level-triggered: a key says "look again", not what happened. One that comes whil
 
 import asyncio
 import heapq
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
@@ -59,7 +60,8 @@ class WorkQueue(Generic[K]):
         self._running: dict[K, _Waiting | None] = {}
         self._delayed = _Delayed[K](clock, self.add)
         self._failures: dict[K, int] = {}
-        self._ready = asyncio.Event()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        """Workers with nothing to do; each key wakes one of them."""
         self._closed = False
 
     def __len__(self) -> int:
@@ -87,7 +89,8 @@ class WorkQueue(Generic[K]):
         self._waiting[key] = now = self._joined(before, priority)
         if before is None or now.priority > before.priority:
             heapq.heappush(self._heap, (-now.priority, next(self._order), key))
-        self._ready.set()
+        if before is None:
+            self._wake_one()
 
     def add_after(self, key: K, seconds: float, priority: int = 0) -> None:
         """Have the key looked at later; of several times the earliest counts."""
@@ -119,8 +122,7 @@ class WorkQueue(Generic[K]):
                 raise ShutDownError
             if self._waiting:
                 return self._take()
-            self._ready.clear()
-            await self._ready.wait()
+            await self._woken()
 
     def done(self, key: K) -> None:
         """The caller is through with the key; what came for it meanwhile is queued now."""
@@ -134,7 +136,28 @@ class WorkQueue(Generic[K]):
         self._delayed.stop()
         self._waiting.clear()
         self._heap.clear()
-        self._ready.set()
+        while self._idle:
+            self._wake_one()
+
+    async def _woken(self) -> None:
+        """Be idle until a key comes; one that came for a worker who is cancelled at that moment wakes another."""
+        idle = asyncio.get_running_loop().create_future()
+        self._idle.append(idle)
+        try:
+            await idle
+        except asyncio.CancelledError:
+            if not idle.cancelled():
+                self._wake_one()
+            elif idle in self._idle:
+                self._idle.remove(idle)
+            raise
+
+    def _wake_one(self) -> None:
+        while self._idle:
+            idle = self._idle.popleft()
+            if not idle.done():
+                idle.set_result(None)
+                return
 
     def _joined(self, before: _Waiting | None, priority: int) -> _Waiting:
         if before is None:
