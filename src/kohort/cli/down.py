@@ -46,7 +46,7 @@ def down(*, name: str | None, everything: bool, data: Path | None) -> None:
 
 
 def _one(name: str, data: Path | None) -> Place:
-    place = place_of(name, data)
+    place = place_of(name, data and data.absolute())
     if standing(place).state is State.UNUSED:
         others = [each.name for each in known_places()]
         hint = f"; {instead(name, others)}" if others and data is None else ""

@@ -49,7 +49,7 @@ def status(*, output: Output | None, data: Path | None) -> None:
     """
     from kohort.local.survey import survey
 
-    places = known_places() if data is None else [place_of(DEFAULT_NAME, data)]
+    places = known_places() if data is None else [place_of(DEFAULT_NAME, data.absolute())]
     found = running(survey(places))
     if output is not None:
         click.echo(data_text({"items": [each.document() for each in found]}, output))

@@ -177,7 +177,7 @@ def up(
     """
     _refuse_contradictions(click.get_current_context())
     chosen = runtime or ("process" if nodes is None else "simulated")
-    place = place_of(name, data)
+    place = place_of(name, data and data.absolute())
     asked = Asked(
         place=None if ephemeral else place,
         context=place.context,
@@ -326,6 +326,7 @@ def _ready(asked: Asked, cluster: "Cluster", warnings: int = 0) -> Ready:
         nodes=nodes_in_words(cluster.nodes, asked.runtime),
         farewell=FAREWELLS[asked.pods],
         starter=cluster.starter,
+        has_queues=cluster.has_queues,
         shared=str(cluster.published.shared or ""),
         warnings=cluster.warnings,
         log=_log(asked.place, warnings),

@@ -69,6 +69,7 @@ def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
         os._exit(0)
     relay, code = Relayed(writing), 0
     try:
+        _let_go_of_files(writing)
         _let_go_of_terminal(output)
         relay.tell(Claimed(os.getpid()))
         work(relay)
@@ -91,6 +92,12 @@ def _failure(error: BaseException, relay: Relayed) -> int:
     traceback.print_exception(error)
     relay.tell(Problem(f"{type(error).__name__}: {' '.join(str(error).split())}", ERROR))
     return ERROR
+
+
+def _let_go_of_files(kept: int) -> None:
+    """Whoever waits for the end of some other file of ours must not wait for the cluster's."""
+    os.closerange(3, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
 
 
 def _let_go_of_terminal(output: Path) -> None:

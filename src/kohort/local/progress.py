@@ -100,6 +100,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """What becomes of pods when it stops."""
     starter: tuple[str, ...] | None = None
     """Kinds of starter objects that were made now; None where nobody asked for any."""
+    has_queues: bool = True
+    """Whether there is a queue to send jobs to."""
     shared: str = ""
     """The kubeconfig of many contexts that has it too."""
     warnings: tuple[str, ...] = ()

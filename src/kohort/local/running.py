@@ -81,6 +81,12 @@ class Cluster:
         """Where its API is."""
         return self.plane.server.url
 
+    @property
+    def has_queues(self) -> bool:
+        """Whether there is a queue to send jobs to, as far as is known here."""
+        world = self.manager.world if self.manager is not None else None
+        return world is None or any(True for _ in world.local_queues.cache)
+
 
 Front = Callable[[Cluster, asyncio.Event], Awaitable[None]]
 """What people see of a cluster, until the event is set."""
