@@ -15,6 +15,9 @@ from kohort.api.times import parse_time
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.embedded.nodes.declared import DeclaredNode, parse_taints
 from kohort.embedded.runtimes.settings import AtStop
+from kohort.insight.doctor.examining import LOOKED_AT, examine
+from kohort.insight.doctor.model import Severity as DoctorSeverity
+from kohort.insight.snapshot import take
 from kohort.install.roles import user_roles
 from kohort.kube.errors import StatusError
 
@@ -58,6 +61,15 @@ async def waits(person: Person, job: str, namespace: str, why: str) -> None:
     )
 
 
+async def diagnosis(house: House, example: str) -> set[str]:
+    """What the doctor finds, hints apart; whatever that is, the example's page must tell of it."""
+    report = examine(await take(house.admin, LOOKED_AT))
+    found = {each.check.id for each in report.findings if each.check.severity is not DoctorSeverity.HINT}
+    page = (EXAMPLES / example / "README.md").read_text("utf-8")
+    assert {each for each in found if f"`{each}`" not in page} == set(), [each.sighting for each in report.findings]
+    return found
+
+
 def says(found: Object | None, type_: str) -> str:
     return condition(found, type_)[0]
 
@@ -80,6 +92,7 @@ async def test_the_mock_training_runs_and_says_so(tmp_path: Path) -> None:
         pods = await admin.pods_of("mock-training", "training")
         logs = [await log_of(admin, each) for each in pods]
         assert [each.splitlines()[-1] for each in logs] == [LAST_WORDS] * 3
+        assert await diagnosis(house, "mock-training") == {"quota-above-nodes", "never-borrows"}
 
 
 async def log_of(person: Person, pod: Object) -> str:
@@ -111,6 +124,7 @@ async def test_three_teams_share_48_gpus_as_the_example_tells() -> None:
         evicted = await admin.workload_of("fine-tune", "team-research")
         assert condition(evicted, "Preempted") == ("True", "InCohortReclamation")
         assert running(await admin.pods_of("train-llm", "team-research")) == 16
+        assert await diagnosis(house, "three-teams") == set()
 
 
 async def held_for(person: Person, job: str, namespace: str) -> float:
@@ -139,6 +153,7 @@ async def test_ml_teams_lend_a_quarter_and_put_training_first() -> None:
         await starts(admin, "foundation-model", "ml-training", 4)
         evicted = await admin.workload_of("preprocessing", "ml-training")
         assert condition(evicted, "Preempted") == ("True", "InClusterQueue")
+        assert await diagnosis(house, "ml-teams") == {"flavor-without-nodes"}
 
 
 def usage(queue: Object) -> tuple[str, str]:
@@ -157,6 +172,7 @@ async def test_a_lab_has_a_default_queue_and_notebooks_that_stay() -> None:
         await admin.create(notebook)
         await finishes(mia, "evaluate", "lab")
         await comes_true(lambda: of_app(admin, "notebook", "lab"), lambda found: running(found) == 1, "it runs")
+        assert await diagnosis(house, "lab-roles") == set()
         with pytest.raises(StatusError, match="forbidden"):
             await mia.create(next(iter(objects_in(files_of("lab-roles")[0]))))
 
@@ -182,6 +198,7 @@ async def test_spot_nodes_take_who_tolerates_them() -> None:
         await starts(admin, "sweep", "default", 8)
         assert {each["spec"]["nodeName"] for each in await admin.pods_of("sweep", "default")} == {"spot"}
         await waits(admin, "patient", "default", "insufficient unused quota for cpu in flavor on-demand, 8 more needed")
+        assert await diagnosis(house, "node-types") == set()
 
 
 async def test_every_kind_is_queued() -> None:
@@ -198,6 +215,7 @@ async def test_every_kind_is_queued() -> None:
         await comes_true(lambda: of_app(admin, "a-deployment"), lambda found: running(found) == 2, "both replicas run")
         await comes_true(lambda: of_app(admin, "a-statefulset"), lambda found: running(found) == 2, "both members run")
         await _everybody_was_admitted(house)
+        assert await diagnosis(house, "every-kind") == set()
 
 
 async def _everybody_was_admitted(house: House) -> None:
