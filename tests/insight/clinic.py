@@ -137,7 +137,8 @@ def workload(
 ) -> Object:
     """Pods that ask for one CPU each, or for what is said."""
     container = {"name": "c", "resources": {"requests": requests or {"cpu": "1"}}}
-    pods: Object = {"name": "main", "count": count, "template": {"spec": {"containers": [container]}}}
+    template = {"spec": {"restartPolicy": rest.pop("restart_policy", "Never"), "containers": [container]}}
+    pods: Object = {"name": "main", "count": count, "template": template}
     if "min_count" in rest:
         pods["minCount"] = rest.pop("min_count")
     status = {"conditions": list(conditions), **rest.pop("status", {})}

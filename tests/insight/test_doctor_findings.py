@@ -526,6 +526,21 @@ COHORTS = (
         problem="may be evicted: lender may reclaim what it borrows",
         fix="withinClusterQueue: Never",
     ),
+    ill(
+        "serving-preemptible",
+        "a pod of a Deployment",
+        cluster_queue(preemption={"withinClusterQueue": "LowerPriority"}),
+        running(metadata=owned_by("Pod", "web-1"), restart_policy="Always"),
+        about="ClusterQueue cq",
+        problem="1 workload (Pod default/web-1) may be evicted",
+        fix="withinClusterQueue: Never",
+    ),
+    well(
+        "serving-preemptible",
+        "a pod that comes to an end",
+        cluster_queue(preemption={"withinClusterQueue": "LowerPriority"}),
+        running(metadata=owned_by("Pod", "once")),
+    ),
     well(
         "serving-preemptible",
         "a queue that evicts nobody",

@@ -143,11 +143,15 @@ def _can_borrow(facts: Facts, name: str) -> bool:
 
 
 def _serves(workload: Workload) -> bool:
-    return any(owner.kind in _SERVING for owner in workload.metadata.owner_references)
+    """Whether it is there to stay: by its owner or, for pods of a Deployment, by pods that are always restarted."""
+    owners = {owner.kind for owner in workload.metadata.owner_references}
+    if owners & {*_SERVING}:
+        return True
+    return "Pod" in owners and any(each.pod_template.spec.restart_policy == "Always" for each in workload.spec.pod_sets)
 
 
 def _owner(workload: Workload) -> str:
-    owners = workload.metadata.owner_references
+    owners = sorted(workload.metadata.owner_references, key=lambda owner: owner.kind not in _SERVING)
     return f"{owners[0].kind} {workload.metadata.namespace}/{owners[0].name}"
 
 
