@@ -10,6 +10,7 @@ import pytest
 
 from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job
+from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.embedded.nodes.declared import DeclaredNode, Fleet
 from kohort.embedded.nodes.registration import Leaving, Registration
@@ -21,12 +22,12 @@ from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
 from kohort.kube.patches import MergePatch
-from kohort.local.lives import Pods
+from kohort.local.lives import Claim, Pods, last_run
 from kohort.local.places import Place
 from kohort.local.ports import Wanted
 from kohort.local.progress import Quiet
 from kohort.local.queueing import load, local_configuration
-from kohort.local.running import Cluster, QueueWish, Wish, living, open_nodes
+from kohort.local.running import Cluster, QueueWish, Service, Wish, living, open_nodes
 
 PATIENCE = 60
 STARTER = QueueWish(has_starter=True)
@@ -167,3 +168,30 @@ def test_nodes_that_keep_pods_out_are_not_counted_unless_all_do(tainted: tuple[s
         for index, effect in enumerate(tainted)
     )
     assert [each.name for each in open_nodes(nodes)] == counted
+
+
+async def test_pods_that_run_on_are_counted_also_when_nobody_can_be_shown_anything(tmp_path: Path) -> None:
+    place = Place("lab", tmp_path)
+
+    async def crew(_: Path) -> Crew:
+        registration = Registration(Fleet(1).nodes(), leaving=Leaving.KEEP)
+        runtime = Defaults(0.0, 1000.0)
+        return Crew(registration, lambda client: SimulatedRuntime(client.clock, runtime), AgentSettings("simulated"))
+
+    async def closed_terminal(found: Cluster, _: asyncio.Event) -> None:
+        client = found.plane.client("user")
+        await client.of(Job.resource).create(job("long"))
+        while [each.status.phase for each in (await client.of(Pod).list()).items] != ["Running"]:
+            await asyncio.sleep(0.02)
+        raise OSError(5, "Input/output error")
+
+    claim = Claim.take(place)
+    wish = Wish(place, Wanted(), crew, "simulated", Pods.LEFT, None, context=place.context)
+    service = Service(wish, claim, Quiet(), closed_terminal)
+    with pytest.raises(OSError, match="Input/output"):
+        await service.work(asyncio.Event(), asyncio.Event())
+    claim.release()
+    found = last_run(place)
+    assert found is not None
+    assert found.ended is not None
+    assert found.ended.running_pods == 1

@@ -1,6 +1,7 @@
 """What a person sees of a cluster in the foreground: a view that is kept up to date, or a line for each happening."""
 
 import asyncio
+import logging
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +18,8 @@ from kohort.local.view import Facts, draw
 from kohort.terminal.live import Place, live
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, is_terminal
+
+log = logging.getLogger(__name__)
 
 _EVERY: Final = 1.0
 """Seconds between two drawings."""
@@ -41,6 +44,14 @@ def foreground(greeter: Greeter) -> tuple[Front, Echo]:
     echo = Echo(early.append)
 
     async def front(cluster: Cluster, stopped: asyncio.Event) -> None:
+        try:
+            await show(cluster, stopped)
+        except OSError as error:
+            # A terminal that was closed, or a pipe that nobody reads: who started the cluster has gone.
+            echo.tell = None
+            log.info("stopping, since nobody can be shown anything any more: %s", error)
+
+    async def show(cluster: Cluster, stopped: asyncio.Event) -> None:
         greeter.greet(cluster, early)
         echo.tell = _say_aside
         world = cluster.manager.world if cluster.manager is not None else None

@@ -193,7 +193,7 @@ class Service:
 
     async def _run(self) -> int | None:
         stopped, ready = stop_asked(), asyncio.Event()
-        work = asyncio.create_task(self._work(stopped, ready))
+        work = asyncio.create_task(self.work(stopped, ready))
         stop = asyncio.create_task(stopped.wait())
         await asyncio.wait({work, stop}, return_when=asyncio.FIRST_COMPLETED)
         stop.cancel()
@@ -205,7 +205,8 @@ class Service:
             raise ApiError(f"could not stop within {STOP_SECONDS:.0f} s: what was under way is left to the next start")
         return None if work.cancelled() else work.result()
 
-    async def _work(self, stopped: asyncio.Event, ready: asyncio.Event) -> int:
+    async def work(self, stopped: asyncio.Event, ready: asyncio.Event) -> int:
+        """Run it until its front returns; `ready` is set once it answers, and the record is true in any case."""
         wish, running = self.wish, 0
         run = Run(pid=os.getpid(), since=now(), context=wish.context, runtime=wish.runtime, pods=wish.pods)
         try:
@@ -214,8 +215,11 @@ class Service:
                 run = _told(run, cluster)
                 self._write(run)
                 settle_in()
-                await self.front(cluster, stopped)
-                running = await _running_pods(cluster.plane, wish.pods)
+                try:
+                    await self.front(cluster, stopped)
+                finally:
+                    # Also when nobody can be shown anything any more: what is recorded must be true.
+                    running = await _running_pods(cluster.plane, wish.pods)
         finally:
             self._write(msgspec.structs.replace(run, ended=Ended(now(), running)))
         return running
