@@ -39,7 +39,7 @@ def test_a_job_that_runs_stays_and_says_how_it_could_move(queues: Cluster, fresh
 
 def test_the_way_that_it_says_is_open(queues: Cluster, fresh: str) -> None:
     queues.kohort("submit", "-q", "team-a", "--cpu", "100m", "--name", fresh, "--", "sleep", "1000")
-    queues.until(lambda: queues.get(JOB, fresh)["spec"]["suspend"], lambda suspended: not suspended)
+    queues.until(lambda: queues.get(JOB, fresh).get("status", {}).get("ready"), bool)
     queues.kohort("hold", fresh)
     moved = queues.until(lambda: queues.kohort("move", fresh, "--to", "team-b"), lambda answer: answer.code == 0)
     assert moved.out == f"job.batch/{fresh} moved from team-a to team-b\n"

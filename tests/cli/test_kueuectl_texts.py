@@ -1,0 +1,92 @@
+"""Quotas, taints and templates of `kubectl kueue`: pure."""
+
+import pytest
+
+from kohort.api.errors import ApiError
+from kohort.cli.kueuectl.creating import CreateError, pairs, taints, toleration
+from kohort.cli.kueuectl.jsonpath_text import JsonPathText
+from kohort.cli.kueuectl.quotas import QuotaError, resource_groups
+
+
+def nominal(*texts: str) -> list[dict[str, object]]:
+    return resource_groups({"--nominal-quota": texts})
+
+
+def test_flavors_with_the_same_resources_share_a_group() -> None:
+    (group,) = nominal("a:cpu=1;memory=2Gi", "b:memory=4Gi;cpu=3")
+    assert group["coveredResources"] == ["cpu", "memory"]
+    second = group["flavors"][1]["resources"]  # type: ignore[index]
+    assert [each["name"] for each in second] == ["cpu", "memory"]
+
+
+def test_flavors_with_other_resources_have_a_group_of_their_own() -> None:
+    assert [group["coveredResources"] for group in nominal("a:cpu=1", "b:nvidia.com/gpu=8")] == [
+        ["cpu"],
+        ["nvidia.com/gpu"],
+    ]
+
+
+def test_a_limit_without_a_quota_makes_a_quota_of_nothing() -> None:
+    (group,) = resource_groups({"--borrowing-limit": ["a:cpu=1"]})
+    assert group["flavors"][0]["resources"] == [{"name": "cpu", "nominalQuota": "0", "borrowingLimit": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("cpu=1", "write flavor:resource=amount"),
+        ("a:", "write flavor:resource=amount"),
+        ("a:cpu", "'cpu' is no quota"),
+        ("a:cpu=lots", "'cpu=lots' is no quota"),
+    ],
+)
+def test_quotas_that_can_not_be_read(text: str, why: str) -> None:
+    with pytest.raises(QuotaError, match="--nominal-quota") as told:
+        nominal(text)
+    assert why in str(told.value)
+
+
+def test_quotas_that_do_not_go_together() -> None:
+    with pytest.raises(QuotaError, match="has other resources here than elsewhere: list cpu"):
+        resource_groups({"--nominal-quota": ["a:cpu=1"], "--lending-limit": ["a:memory=1Gi"]})
+    with pytest.raises(QuotaError, match="cpu: another flavor has these resources among others"):
+        nominal("a:cpu=1;memory=1Gi", "b:cpu=1")
+
+
+def test_tolerations_and_taints() -> None:
+    assert toleration("a") == {"key": "a", "operator": "Exists"}
+    assert toleration("a=b:NoSchedule") == {"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"}
+    for text in ("a=b:Never", "", "a b"):
+        with pytest.raises(CreateError):
+            toleration(text)
+    with pytest.raises(CreateError, match="is there twice"):
+        taints(["a=1:NoSchedule", "a=2:NoSchedule"])
+    with pytest.raises(CreateError, match="write KEY=VALUE:EFFECT"):
+        taints(["a=b"])
+    with pytest.raises(CreateError, match="write KEY=VALUE"):
+        pairs("--node-labels", ["a"])
+
+
+ITEMS = {"items": [{"name": "a", "size": 1, "on": True}, {"name": "b", "size": 2, "on": False}]}
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("{.items[*].name}", "a b"),
+        (".items[0].name", "a"),
+        ("{.items[*].on}", "true false"),
+        ('{range .items[*]}{.name}{"\\t"}{.size}{"\\n"}{end}', "a\t1\nb\t2\n"),
+        ("sum: {.items[?(@.size>1)].name}!", "sum: b!"),
+        ("{range .items[*]}[{.name}]{end}", "[a][b]"),
+        ("{'it''s'}", "it''s"),
+    ],
+)
+def test_templates(template: str, text: str) -> None:
+    assert JsonPathText(template)(ITEMS) == text
+
+
+@pytest.mark.parametrize("template", ["{range .items[*]}{.name}", "{.name", "{end}", "{.items[}", '{"\\q"}'])
+def test_templates_that_can_not_be_read(template: str) -> None:
+    with pytest.raises(ApiError):
+        JsonPathText(template)
