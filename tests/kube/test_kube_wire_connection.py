@@ -200,6 +200,26 @@ async def test_the_time_of_one_request_is_not_that_of_the_next() -> None:
             await ask(transport, timeout=0.05)
 
 
+async def test_the_end_of_an_earlier_requests_time_leaves_the_next_alone() -> None:
+    line, loop = Line(), asyncio.get_running_loop()
+    first = loop.time() + 0.3
+    for deadline in (first, first + 1000):
+        asking = asyncio.create_task(line.connection.ask(b"", "GET", deadline))
+        await settle()
+        if deadline == first:
+            line.say(ok(b"a"))
+            await asking
+    over = loop.create_future()
+    loop.call_at(first, over.set_result, None)
+    await over
+    await settle()
+    assert not asking.done()
+    line.say(ok(b"b"))
+    assert await (await asking).read() == b"b"
+    line.connection.abort()
+    await line.connection.lost
+
+
 async def test_closing_breaks_off_open_answers_and_a_closed_transport_opens_again() -> None:
     async def script(caller: Caller) -> None:
         await caller.request()
