@@ -530,6 +530,13 @@ def test_an_address_that_is_none_is_told(server: str) -> None:
         HttpTransport(Access(server, StaticCredentials(), origin="test"), SETTINGS)
 
 
+@pytest.mark.parametrize("proxy", ["http://user:secret@", "http://user:se/cret@host", "http://user:secret@host:x"])
+def test_a_proxy_that_is_none_is_told_without_its_password(proxy: str) -> None:
+    with pytest.raises(ConfigError, match="is no address: write https://host:port") as caught:
+        HttpTransport(Access("https://host", StaticCredentials(), proxy=proxy), SETTINGS)
+    assert "se" not in str(caught.value)
+
+
 async def test_a_token_with_a_line_break_in_it_is_told_without_showing_it() -> None:
     credentials = StaticCredentials(token=Inline(b"sec\nret"))
     transport = HttpTransport(Access("http://127.0.0.1:1", credentials, origin="test"), SETTINGS)

@@ -76,12 +76,9 @@ class Connection(asyncio.BufferedProtocol):
     async def secure(self, context: ssl.SSLContext, server_name: str) -> None:
         """Speak TLS from now on; raises SSLError or BrokenOffError."""
         self._seal = Seal(context, server_name)
-        self._shaking = self._loop.create_future()
-        self._shake(b"")
-        try:
-            await self._shaking
-        finally:
-            self._shaking = None
+        self._shaking = shaking = self._loop.create_future()
+        self._shake(self._seal, shaking, b"")
+        await shaking
 
     def go_on(self) -> None:
         """Read on, if the peer was made to wait."""
@@ -113,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
         if seal is None:
             self._feed(bytes(data))
         elif self._shaking is not None:
-            self._shake(data)
+            self._shake(seal, self._shaking, data)
         else:
             try:
                 self._open(seal, data)
@@ -139,12 +136,12 @@ class Connection(asyncio.BufferedProtocol):
 
     # What came
 
-    def _shake(self, data: bytes | memoryview) -> None:
-        seal, shaking = self._seal, self._shaking
-        if seal is None or shaking is None or shaking.done():
+    def _shake(self, seal: Seal, shaking: "asyncio.Future[None]", data: bytes | memoryview) -> None:
+        if shaking.done():
             return
         try:
             if seal.shake(data):
+                self._shaking = None  # at once: what comes next is no handshake any more
                 shaking.set_result(None)
         except ssl.SSLError as error:
             shaking.set_exception(error)

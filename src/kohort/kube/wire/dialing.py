@@ -32,12 +32,15 @@ class Place:
 
     @classmethod
     def of(cls, url: str) -> "Place":
-        """The place that a URL names; raises ValueError."""
-        split = urlsplit(url)
-        if split.scheme not in _PORTS or not split.hostname:
-            raise ValueError(f"{url} is no http:// or https:// address")
-        port = _PORTS[split.scheme] if split.port is None else split.port
-        return cls(split.scheme, split.hostname, port, split.path.rstrip("/"), _authorization(split))
+        """The place that a URL names; raises ValueError, which does not tell a password."""
+        try:
+            split = urlsplit(url)
+            if split.scheme in _PORTS and split.hostname:
+                port = _PORTS[split.scheme] if split.port is None else split.port
+                return cls(split.scheme, split.hostname, port, split.path.rstrip("/"), _authorization(split))
+        except ValueError:
+            pass
+        raise ValueError(f"{url.rpartition('@')[2]!r} is no address: write https://host:port")
 
     @property
     def is_sealed(self) -> bool:
