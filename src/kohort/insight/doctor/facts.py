@@ -15,6 +15,7 @@ from kohort.api.conditions import find, is_true
 from kohort.api.core.batch import Job
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import Node, RuntimeClass
+from kohort.api.errors import ApiError
 from kohort.api.kueue.v1beta2 import (
     AdmissionCheck,
     ClusterQueue,
@@ -30,6 +31,7 @@ from kohort.engine.intake import quotas_of
 from kohort.engine.lifecycle.states import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from kohort.engine.quota import FlavorResource
 from kohort.engine.requests import PodSetDemand, admitted_usage, demands
+from kohort.engine.settings import Settings
 from kohort.engine.surroundings import Surroundings
 from kohort.insight.snapshot import Snapshot
 
@@ -49,6 +51,15 @@ class NodeGroup(NamedTuple):
     """Those labels that any flavor asks for."""
     allocatable: Mapping[str, int]
     """Of all of them together, in internal units."""
+
+
+class Asking(NamedTuple):
+    """A Workload that waits."""
+
+    workload: Workload
+    queue: str
+    """The ClusterQueue that it waits for."""
+    pod_sets: tuple[PodSetDemand, ...]
 
 
 @dataclass(frozen=True)
@@ -212,15 +223,33 @@ class Facts:
         """Those that run, by ClusterQueue."""
         return _grouped((each.status.admission.cluster_queue, each) for each in self.running if each.status.admission)
 
-    def demand_of(self, workload: Workload) -> tuple[PodSetDemand, ...]:
-        """What its pod sets ask for, as the manager counts it; raises ApiError where that can't be read."""
-        settings = self.snapshot.settings
-        return demands(workload, settings.requests, self._surroundings.of(workload.metadata.namespace), settings.gates)
+    @cached_property
+    def settings(self) -> Settings:
+        """By which the manager decides; one and the same, so that what follows from it is remembered."""
+        return self.snapshot.settings
+
+    @cached_property
+    def asking(self) -> tuple[Asking, ...]:
+        """Everybody who waits in a ClusterQueue that exists, and what is asked for."""
+        found = ((each, self.cluster_queue_of(each)) for each in self.waiting)
+        return tuple(
+            Asking(workload, queue.metadata.name, asked)
+            for workload, queue in found
+            if queue is not None and (asked := self._demand_of(workload))
+        )
+
+    def _demand_of(self, workload: Workload) -> tuple[PodSetDemand, ...]:
+        """What its pod sets ask for, as the manager counts it; nothing where that makes no sense."""
+        surroundings = self._surroundings.of(workload.metadata.namespace)
+        try:
+            return demands(workload, self.settings.requests, surroundings, self.settings.gates)
+        except ApiError:
+            return ()
 
     def usage_of(self, workload: Workload) -> dict[FlavorResource, int]:
         """What it holds of each flavor-resource."""
         usage: dict[FlavorResource, int] = {}
-        for pod_set in admitted_usage(workload, self.snapshot.settings.gates):
+        for pod_set in admitted_usage(workload, self.settings.gates):
             for resource, amount in pod_set.amounts.items():
                 if flavor := pod_set.flavors.get(resource):
                     of = FlavorResource(flavor, resource)

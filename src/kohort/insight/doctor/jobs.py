@@ -6,7 +6,6 @@ from typing import Final
 
 from kohort.api.amounts import format_amount
 from kohort.api.core.batch import Job
-from kohort.api.errors import ApiError
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue, Workload, WorkloadPriorityClass
 from kohort.engine.quota import FlavorResource
@@ -95,14 +94,14 @@ def _class_unused(facts: Facts) -> Iterator[Sighting]:
 
 
 def _not_covered(facts: Facts) -> Iterator[Sighting]:
-    if facts.snapshot.settings.cycle.assigning.ignores_undeclared:
+    if facts.settings.cycle.assigning.ignores_undeclared:
         return
     lacking: dict[tuple[str, str], list[Workload]] = defaultdict(list)
     covered = {
         name: {resource for group in queue.spec.resource_groups for resource in group.covered_resources}
         for name, queue in facts.cluster_queues.items()
     }
-    for workload, queue, asked in _asking(facts):
+    for workload, queue, asked in facts.asking:
         resources = {name for demand in asked if demand.count for name, amount in demand.per_pod.items() if amount}
         for resource in resources - covered[queue]:
             lacking[queue, resource].append(workload)
@@ -118,7 +117,7 @@ def _not_covered(facts: Facts) -> Iterator[Sighting]:
 def _beyond_reach(facts: Facts) -> Iterator[Sighting]:
     """One pod set has one flavor for a resource: no flavor could give so much, whoever else is idle."""
     most: dict[tuple[str, str], int] = {}
-    for workload, queue, asked in _asking(facts):
+    for workload, queue, asked in facts.asking:
         for demand in asked:
             if found := _excess(facts, queue, demand, most):
                 metadata = workload.metadata
@@ -146,19 +145,6 @@ def _most(facts: Facts, queue: str, resource: str) -> int:
     groups = facts.cluster_queues[queue].spec.resource_groups
     flavors = [each.name for group in groups if resource in group.covered_resources for each in group.flavors]
     return max((facts.most(queue, FlavorResource(flavor, resource)) for flavor in flavors), default=-1)
-
-
-def _asking(facts: Facts) -> Iterator[tuple[Workload, str, tuple[PodSetDemand, ...]]]:
-    """Everybody who waits in a ClusterQueue that exists, and what is asked for."""
-    for workload in facts.waiting:
-        queue = facts.cluster_queue_of(workload)
-        if queue is None:
-            continue
-        try:
-            yield workload, queue.metadata.name, facts.demand_of(workload)
-        except ApiError:
-            # Requests that make no sense are told by the Workload's own condition.
-            continue
 
 
 def _workload_names(workloads: Iterable[Workload]) -> str:

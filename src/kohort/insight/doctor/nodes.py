@@ -52,7 +52,7 @@ def _instead(facts: Facts, flavor: ResourceFlavor) -> str:
 
 def _above_nodes(facts: Facts) -> Iterator[Sighting]:
     """All quota of a flavor against its nodes; what nobody has a number for is left alone."""
-    rules = facts.snapshot.settings.requests.transformations.values()
+    rules = facts.settings.requests.transformations.values()
     made_up = {name for rule in rules for name in rule.factors}
     for of, quota in sorted(_promised(facts).items()):
         flavor = facts.flavors.get(of.flavor)
