@@ -1,12 +1,19 @@
 """The one line that tells what a job is doing, state by state."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from kohort.api.codec import from_json
+from kohort.api.codec import from_json, to_json
+from kohort.api.core.batch import Job
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.cli.narration import Phase, Stage, stage
+from kohort.cli.waiting import waiting
+from kohort.jobs.keys import JOB_UID_LABEL
+from kohort.kube.client import Client
+from kohort.kube.patches import MergePatch
+from kube.fake_api import FakeApi
 
 Object = dict[str, Any]
 
@@ -91,3 +98,35 @@ def test_a_line_for_each_state(
 def test_only_three_states_are_the_end() -> None:
     ends = {phase for phase in Phase if Stage(phase, "").is_end}
     assert ends == {Phase.SUCCEEDED, Phase.FAILED, Phase.GONE}
+
+
+# What of it is told
+
+
+async def settle() -> None:
+    """Let all that is under way in this loop come to its end."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None:
+    api = FakeApi()
+    client = Client(api)
+    metadata = {"name": "train", "namespace": "default", "uid": "u"}
+    made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
+    told = list[str]()
+    async with asyncio.timeout(30), waiting(client, made, lambda now: told.append(now.text)) as waiter:
+        ending = asyncio.create_task(waiter.wait())
+        await settle()
+        workload = {"name": "w", "namespace": "default", "uid": "w", "labels": {JOB_UID_LABEL: "u"}}
+        running = {"metadata": workload, "spec": to_json(RUNNING)["spec"], "status": to_json(RUNNING)["status"]}
+        await client.of(Workload.info.resource).create(running)
+        await settle()
+        jobs = client.of(Job.resource)
+        for status in ({"ready": 1}, {"ready": 1}, {"ready": 0, "succeeded": 1}):
+            await jobs.patch(("default", "train"), MergePatch({"status": status}))
+            await settle()
+        complete = [{"type": "Complete", "status": "True", "message": ""}]
+        await jobs.patch(("default", "train"), MergePatch({"status": {"conditions": complete}}))
+        assert (await ending).phase is Phase.SUCCEEDED
+    assert told == ["admitted by ClusterQueue lab on a100", "running: 1 pod", "succeeded: 1 pod"]

@@ -83,14 +83,8 @@ class Layout:
     is_wide: bool = False
 
     def columns(self) -> list[Column]:
-        """The columns; what is said gives way first."""
-        found = [
-            Column("LAST SEEN"),
-            Column("TYPE"),
-            Column("REASON"),
-            Column("OBJECT", least=20),
-            Column("MESSAGE", least=20),
-        ]
+        """The columns, as kubectl has them."""
+        found = [Column(name) for name in ("LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")]
         if self.is_wide:
             found[4:4] = [numbers("COUNT"), Column("FROM")]
         return [Column("NAMESPACE"), *found] if self.has_namespace else found

@@ -1,6 +1,7 @@
 """`kohort events`: what happened to a job, its Workload and its pods, in one order; or all that Kohort tells of."""
 
 import asyncio
+from dataclasses import replace
 
 import click
 
@@ -24,6 +25,7 @@ from kohort.cli.targets import Finder, references
 from kohort.kube.client import Client
 from kohort.kube.informer import Informers
 from kohort.kube.options import Scope
+from kohort.terminal.screen import Screen
 from kohort.terminal.tables import table
 
 EXAMPLES = """\b
@@ -70,8 +72,13 @@ def _print(found: list[Event], layout: Layout, output: Output | None, client: Cl
         click.echo("no events: they are kept for about an hour", err=True)
     else:
         now = client.clock.wall()
-        for line in table(layout.columns(), [layout.row(event, now) for event in found], screen()):
+        for line in table(layout.columns(), [layout.row(event, now) for event in found], _whole()):
             click.echo(line)
+
+
+def _whole() -> Screen:
+    """Lines of any length: what an event says is what one came for, and must not be cut."""
+    return replace(screen(), width=None)
 
 
 async def _watch(client: Client, scope: Scope, concerns: Concerns, layout: Layout) -> None:
@@ -97,6 +104,6 @@ async def _watch(client: Client, scope: Scope, concerns: Concerns, layout: Layou
 def _append(batch: list[Event], layout: Layout, client: Client, is_first: bool) -> None:  # noqa: FBT001
     """Lines below those that are there; the header stands above the first only."""
     now = client.clock.wall()
-    lines = table(layout.columns(), [layout.row(event, now) for event in batch], screen())
+    lines = table(layout.columns(), [layout.row(event, now) for event in batch], _whole())
     for line in lines if is_first else lines[1:]:
         click.echo(line)

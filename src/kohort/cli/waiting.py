@@ -72,11 +72,15 @@ class Waiter:
         self._changed.set()
 
     def _say(self, now: Stage) -> None:
-        if now == self._last or (self._last is not None and self._last.is_end):
-            return
-        if now.phase is not Phase.UNSEEN:
-            self._tell(now)
-        self._last = now
+        if now != self._last and not self._is_stale(now):
+            if now.phase is not Phase.UNSEEN:
+                self._tell(now)
+            self._last = now
+
+    def _is_stale(self, now: Stage) -> bool:
+        """Whether that is no news: nothing follows the end, and a job whose pods end one by one was admitted before."""
+        last = self._last
+        return last is not None and (last.is_end or (last.phase, now.phase) == (Phase.RUNNING, Phase.ADMITTED))
 
     def _stage(self) -> Stage:
         job = next(iter(self._jobs.cache), None)
