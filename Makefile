@@ -5,12 +5,13 @@ VENV  := .venv
 BIN   := $(VENV)/bin
 KEY   := $(shell { cat pyproject.toml constraints.txt; pwd; } | cksum | cut -d' ' -f1)
 STAMP := $(VENV)/.installed-$(KEY)
+READY := $(VENV)/.ready-$(KEY)
 
 # The first of these that runs and is new enough makes the .venv; `make PYTHON=/path/to/python` names one.
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
 IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
-# Passed on to pytest: `make test ARGS="tests/api -k quantity"`.
+# Passed on: `make test ARGS="tests/api -k quantity"`, `make up ARGS="-d --starter"`.
 ARGS ?=
 # Processes that share the tests. The whole run takes 36 s of CPU in one, 47 s shared by two: it pays from two cores on. A
 # part is quicker in one, because every process collects all tests again.
@@ -19,11 +20,14 @@ WORKERS ?= $(if $(ARGS),0,auto)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help venv test test-faults test-oracle test-peers cluster-binaries cluster-up lint format bench docs clean
+.PHONY: help up venv test test-faults test-oracle test-peers cluster-binaries cluster-up lint format bench docs clean
 
 help:  ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
 	  printf '  make %-16s %s\n' "$$name" "$$text"; done
+
+up: $(READY)  ## run a cluster with queues on this machine; ARGS="-d --starter" goes to kohort up
+	@$(BIN)/kohort up $(ARGS)
 
 venv: $(STAMP)  ## set up .venv with Kohort and its tools (the other targets do it by themselves)
 
@@ -44,7 +48,7 @@ PEER_SCENARIOS ?= 500
 
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
-	$(BIN)/python -m pytest tests/cluster tests/wire tests/workloads $(ARGS)
+	$(BIN)/python -m pytest tests/cluster tests/wire tests/workloads tests/docs/with_kubectl.py tests/docs/from_a_clone.py $(ARGS)
 
 test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its requests: hours of CPU; ARGS="-k …" picks some
 	$(BIN)/python -m pytest -n auto tests/journeys/every_fault.py tests/manager/every_failover.py $(ARGS)
@@ -79,6 +83,13 @@ clean:  ## remove .venv and every cache
 $(STAMP): $(BIN)/python
 	@rm -f $(VENV)/.installed-*
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@touch $@ $(READY)
+
+# Enough to run Kohort, without the tools of those who change it.
+$(READY): $(BIN)/python
+	@echo "installing Kohort into $(VENV), once"
+	@rm -f $(VENV)/.ready-*
+	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[up]'
 	@touch $@
 
 $(BIN)/python:

@@ -1,0 +1,73 @@
+"""The README as a newcomer meets it: a clone in an empty folder, a fresh environment, its commands verbatim.
+
+`make test-peers` names this file, because `kubectl` is built there.
+"""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from docs.pages import ROOT, Command, blocks, commands, is_as_told
+from docs.readers import kubectl_here
+
+PATIENCE: Final = 600.0
+"""Seconds for all of it; the installation takes most."""
+MARK: Final = "--- kohort readme ---"
+
+
+class Newcomer:
+    """Somebody with a shell, a clone and nothing else."""
+
+    def __init__(self, folder: Path, kubectl: Path) -> None:
+        self.home = folder / "home"
+        self.clone = folder / "kohort"
+        self.home.mkdir()
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(self.clone)], check=True)
+        kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "http"))}
+        self.environment = {**kept, "PATH": f"{kubectl.parent}:{os.environ['PATH']}", "HOME": str(self.home)}
+
+    def read(self, told: list[Command]) -> list[tuple[Command, str]]:
+        """Type all commands into one shell; what each of them said. The first that fails ends it."""
+        script = "set -e\n" + "\n".join(f"{each.text}\necho; echo {shlex.quote(MARK)}" for each in told)
+        done = self._shell(script)
+        said = done.split(f"\n{MARK}\n")
+        assert len(said) == len(told) + 1, f"{told[len(said) - 1].text}\n{said[-1]}"
+        return list(zip(told, said, strict=False))
+
+    def close(self) -> None:
+        """Leave nothing running."""
+        self._shell(f"{self.clone / '.venv/bin/kohort'} down --all || true")
+
+    def _shell(self, script: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=self.clone,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return done.stdout.decode()
+
+
+@pytest.fixture
+def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
+    kubectl = kubectl_here()
+    assert kubectl is not None, "no kubectl: make cluster-binaries builds one"
+    found = Newcomer(tmp_path, kubectl)
+    yield found
+    found.close()
+
+
+def test_the_readme_works_as_written(newcomer: Newcomer) -> None:
+    told = [each for block in blocks(ROOT / "README.md") if block.note == "test: clone" for each in commands(block)]
+    assert len(told) > 5
+    for command, said in newcomer.read(told):
+        assert not command.says or is_as_told(said, command.says), f"{command.text}\n{said}"
