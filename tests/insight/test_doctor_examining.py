@@ -68,6 +68,7 @@ def test_what_rests_on_kinds_that_one_may_not_see_is_left_out() -> None:
         "flavors-share-nodes",
         "untolerated-taint",
         "pod-larger-than-nodes",
+        "node-without-flavor",
     }
     assert [each.kind for each in report.unseen] == ["Node"]
 

@@ -19,6 +19,8 @@ from kohort.terminal.nearest import nearest
 _NEEDS = (Node, ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck)
 _TRANSIENT = "node.kubernetes.io/"
 """Taints that come and go with the health of a node."""
+_CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
+"""Labels of nodes that are not there for jobs."""
 
 
 def _promising(facts: Facts, flavor: str) -> bool:
@@ -179,6 +181,31 @@ def _too_large(facts: Facts, assigned: PodSetAssignment, largest: dict[FlavorRes
     return ""
 
 
+def _of_no_flavor(facts: Facts) -> Iterator[Sighting]:
+    """Nodes that queued jobs never get to, told of together; a flavor without nodes is likely to mean them."""
+    flavors = [each for each in facts.all(ResourceFlavor) if each.metadata.name in facts.quota_owners]
+    if not flavors or not all(map(facts.nodes_of, flavors)):
+        return
+    idle = [
+        node
+        for group in facts.node_groups
+        if not any(stands_for(flavor, group) for flavor in flavors)
+        for node in group.nodes
+        if not any(label in node.metadata.labels for label in _CONTROL_PLANE)
+    ]
+    if idle:
+        first = idle[0].metadata.name
+        problem = (
+            f"{counted(len(idle), 'node has', 'nodes have')} the labels of no flavor with quota: {_node_names(idle)}"
+        )
+        fix = f"give a flavor the labels that kubectl get node {first} --show-labels tells, and quota in a ClusterQueue"
+        yield Sighting(Subject("Node", first), problem, fix)
+
+
+def _node_names(nodes: list[Node]) -> str:
+    return listed(each.metadata.name for each in nodes)
+
+
 CHECKS = (
     Check(
         "flavor-without-nodes",
@@ -210,6 +237,14 @@ CHECKS = (
         "nodes of a flavor with a taint that the flavor does not know of",
         "jobs are admitted, and their pods may not go to these nodes unless they happen to tolerate the taint",
         _tainted,
+        _NEEDS,
+    ),
+    Check(
+        "node-without-flavor",
+        Severity.HINT,
+        "nodes that no flavor with quota stands for",
+        "queued jobs are never sent there: what these nodes have is used by nobody who queues",
+        _of_no_flavor,
         _NEEDS,
     ),
     Check(
