@@ -12,6 +12,7 @@ from insight.clinic import GPU, cluster_queue, flavor, job, local_queue, node, q
 from kohort.cli import doctor as command
 from kohort.cli.main import cli
 from kohort.insight.doctor.examining import CHECKS, examine
+from kohort.insight.doctor.model import Finding, Sighting, Subject
 from kohort.insight.reading import Unseen
 from kohort.insight.snapshot import Snapshot
 from kohort.terminal.glyphs import UNICODE
@@ -124,5 +125,13 @@ def test_it_looks_as_it_did(doctor: Doctor, monkeypatch: pytest.MonkeyPatch, wid
 
 def test_colours_go_by_severity() -> None:
     lines = list(command._lines(examine(ILL), Screen(80, 50, COLOURED, UNICODE)))
-    assert lines[0].startswith("\x1b[31merror\x1b[0m: ")
-    assert any(line.startswith("\x1b[36mhint\x1b[0m: ") for line in lines)
+    assert lines[0].startswith("\x1b[31merror: \x1b[0m\x1b[1ma LocalQueue")
+    assert any(line.startswith("\x1b[36mhint: \x1b[0m") for line in lines)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_no_line_is_longer_than_the_screen(width: int) -> None:
+    for check in CHECKS:
+        finding = Finding(check, Sighting(Subject("Job", "j", "default"), "words " * 30, "words " * 30))
+        for line in command._group(check, [finding], Screen(width, 50, glyphs=UNICODE)):
+            assert len(line) <= width

@@ -225,7 +225,7 @@ QUEUES = (
         local_queue("lq", "team-reserch"),
         workload(),
         about="LocalQueue default/lq",
-        problem="there is no ClusterQueue team-reserch: did you mean team-research?; 1 workload waits in it",
+        problem="there is no ClusterQueue team-reserch (did you mean team-research?); 1 workload waits in it",
         fix="create ClusterQueue team-reserch",
     ),
     ill(

@@ -107,9 +107,10 @@ def _lines(report: Report, place: Screen) -> Iterator[str]:
 
 
 def _group(check: Check, found: list[Finding], place: Screen) -> Iterator[str]:
-    paint, signs = place.style.paint, place.glyphs
-    severity = paint(check.severity.value, _ROLES[check.severity])
-    yield f"{severity}: {paint(check.title, Role.TITLE)} {paint(f'({check.id})', Role.DIM)}"
+    signs, severity = place.glyphs, f"{check.severity.value}: "
+    first, *more = _wrapped(f"{check.title} ({check.id})", " " * len(severity), "  ", place, Role.TITLE)
+    yield place.style.paint(severity, _ROLES[check.severity]) + first[len(severity) :]
+    yield from more
     yield from _wrapped(check.hurts, "  ", "  ", place, Role.DIM)
     for each in found[:MOST_SHOWN]:
         sighting = each.sighting

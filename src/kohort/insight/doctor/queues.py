@@ -36,7 +36,7 @@ def _leading_nowhere(facts: Facts) -> Iterator[Sighting]:
         if not target:
             yield Sighting(subject, f"names no ClusterQueue{waiting}", "set spec.clusterQueue")
             continue
-        problem = f"there is no ClusterQueue {target}: {instead(target, facts.cluster_queues)}{waiting}"
+        problem = f"there is no ClusterQueue {target} ({instead(target, facts.cluster_queues)}){waiting}"
         yield Sighting(
             subject,
             problem,
