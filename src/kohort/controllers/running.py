@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from kohort.controllers.devices.claimants import counting_claims
 from kohort.controllers.queues.cluster_queues import ClusterQueues
 from kohort.controllers.queues.cohorts import Cohorts
 from kohort.controllers.queues.guards import check_guard, flavor_guard, topology_guard
@@ -35,7 +36,7 @@ def keepers(world: World) -> list[Keeper[Any]]:
 @asynccontextmanager
 async def controlling(world: World) -> AsyncIterator[None]:
     """Core controllers at work for as long as the block lasts."""
-    async with scheduling(world), reconciling_workloads(world), keeping(world):
+    async with counting_claims(world), scheduling(world), reconciling_workloads(world), keeping(world):
         yield
 
 

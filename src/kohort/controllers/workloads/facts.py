@@ -3,6 +3,7 @@
 from typing import Final
 
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.controllers.devices.claims import claims_problem
 from kohort.controllers.world import World
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, cluster_queue_facts, local_queue_facts, policies_of
 from kohort.engine.lifecycle.reasons import MISCONFIGURED
@@ -30,6 +31,7 @@ class Surroundings:
             local_queue=local_queue_facts(local_queue) if local_queue else None,
             cluster_queue=self._facts_of(queue) if queue else None,
             namespace_problem=problem,
+            claims_problem=claims_problem(workload, self._gates),
             bypass_reason=bypass,
             policies=self._policies,
             gates=self._gates,

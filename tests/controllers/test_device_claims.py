@@ -1,0 +1,215 @@
+"""Workloads that claim devices are counted, or told why they can't be (API-124)."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controllers.houses import House, cluster_queue, figures, flavor, house, local_queue, workload
+from controllers.stages import conditions, says
+from embedded.server.clusters import Object
+from kohort.api.codec import from_json
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.controllers.devices.claims import DeviceResources, UncountableError, UnreadableError, count, has_claims
+from kohort.controllers.world import ManagerSettings
+
+MAPPINGS = {
+    "resources": {
+        "deviceClassMappings": [
+            {"name": "example.com/gpu", "deviceClassNames": ["a100", "h100"]},
+            {
+                "name": "example.com/memory",
+                "deviceClassNames": ["mig"],
+                "sources": [
+                    {"counter": {"driver": "d", "name": "memory", "deviceSelector": {"cel": {"expression": "true"}}}}
+                ],
+            },
+        ]
+    }
+}
+MAPPED = ManagerSettings(from_json(MAPPINGS, Configuration))
+PLACE = "spec.podSets[0].template.spec.resourceClaims[0]"
+
+
+def without(*gates: Gate) -> ManagerSettings:
+    return ManagerSettings(gates=FeatureGates(DEFAULT_GATES.on - set(gates)))
+
+
+def claimant(name: str, *templates: str, **claim: str) -> Object:
+    """A Workload whose pods name these templates, or a claim."""
+    made = workload(name, "l")
+    claims = [{"name": each, "resourceClaimTemplateName": each} for each in templates]
+    named = [{"name": "c", **claim}] if claim else []
+    made["spec"]["podSets"][0]["template"]["spec"]["resourceClaims"] = [*claims, *named]
+    return made
+
+
+def template(name: str, *requests: Object) -> Object:
+    spec = {"devices": {"requests": list(requests)}}
+    head = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate"}
+    return {**head, "metadata": {"name": name, "namespace": "default"}, "spec": {"spec": spec}}
+
+
+def devices(class_name: str, number: int = 1, name: str = "r", **more: Any) -> Object:
+    mode = {"allocationMode": "ExactCount", "count": number}
+    return {"name": name, "exactly": {"deviceClassName": class_name, **mode, **more}}
+
+
+async def opened(home: House) -> None:
+    await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"))
+
+
+def words(found: Object, type_: str) -> str:
+    return next(str(each["message"]) for each in found["status"]["conditions"] if each["type"] == type_)
+
+
+async def refused(home: House, *, patience: float = 10.0) -> Object:
+    """The Workload `w`, once it is told that it can't be counted; nobody holds quota."""
+    found = await home.until(says(QuotaReserved="False", Requeued="False"), "Workload", "w", patience=patience)
+    assert conditions(found)["QuotaReserved"] == ("False", "Misconfigured")
+    assert conditions(found)["Requeued"] == ("False", "Inadmissible")
+    assert words(found, "QuotaReserved") == words(found, "Requeued")
+    assert figures(await home.get("ClusterQueue", "q")) == (0, 0, 0)
+    return found
+
+
+@pytest.mark.parametrize("made", [claimant("w", "gpu"), claimant("w", resourceClaimName="mine")])
+async def test_without_the_integration_claims_are_refused(made: Object) -> None:
+    async with house(without(Gate.KueueDRAIntegration)) as home:
+        await opened(home)
+        await home.create(made)
+        told = words(await refused(home), "Requeued")
+        assert told == "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
+
+
+async def test_claims_count_for_nothing_where_neither_gate_is_on() -> None:
+    async with house(without(Gate.KueueDRAIntegration, Gate.KueueDRARejectWorkloadsWhenDRADisabled)) as home:
+        await opened(home)
+        await home.create(claimant("w", "gpu"))
+        await home.until(says(Admitted="True"), "Workload", "w")
+
+
+async def test_a_claim_that_is_named_directly_is_refused() -> None:
+    async with house(MAPPED) as home:
+        await opened(home)
+        await home.create(claimant("w", resourceClaimName="mine"))
+        told = words(await refused(home), "QuotaReserved")
+        assert told == "KueueDRAIntegration feature does not support use of resource claims"
+
+
+async def test_a_claim_of_a_mapped_class_lets_the_workload_in() -> None:
+    async with house(MAPPED) as home:
+        await opened(home)
+        await home.create(template("gpu", devices("a100", 2)), claimant("w", "gpu"))
+        await home.until(says(Admitted="True"), "Workload", "w")
+
+
+async def test_a_workload_waits_for_its_template_and_is_let_in_when_it_is_there() -> None:
+    async with house(MAPPED) as home:
+        await opened(home)
+        await home.create(claimant("w", "gpu"))
+        told = words(await refused(home), "QuotaReserved")
+        assert told == (
+            f"{PLACE}: Internal error: failed to get claim spec for ResourceClaimTemplate gpu in podset main: "
+            'resourceclaimtemplates.resource.k8s.io "gpu" not found'
+        )
+        await home.later(20)
+        assert conditions(await home.get("Workload", "w"))["Requeued"] == ("False", "Inadmissible")
+        await home.create(template("gpu", devices("a100")))
+        await home.until(says(Admitted="True"), "Workload", "w", patience=90.0)
+
+
+async def test_what_is_refused_is_not_written_again_and_again() -> None:
+    async with house(MAPPED) as home:
+        await opened(home)
+        await home.create(template("gpu", devices("unknown")), claimant("w", "gpu"))
+        await refused(home)
+        before = home.revision
+        await home.later(40)
+        assert home.revision == before
+
+
+async def test_a_template_that_may_not_be_read_is_told_so() -> None:
+    async with house(MAPPED) as home:
+        await opened(home)
+        home.meddler.refuse("GET", "resourceclaimtemplates/gpu", *[403] * 20)
+        await home.create(template("gpu", devices("a100")), claimant("w", "gpu"))
+        assert "failed to get claim spec for ResourceClaimTemplate gpu" in words(await refused(home), "Requeued")
+
+
+# What claims come to
+
+
+def counted(claims: dict[str, Object]) -> dict[str, dict[str, int]]:
+    made = from_json(claimant("w", *claims), Workload)
+    specs = {name: each["spec"]["spec"] for name, each in claims.items()}
+    return count(made, specs, DeviceResources.of(MAPPED.configuration))
+
+
+def problem(request: Object) -> str:
+    with pytest.raises(UncountableError) as raised:
+        counted({"t": template("t", request)})
+    assert not isinstance(raised.value, UnreadableError)
+    return str(raised.value)
+
+
+def test_classes_that_count_as_the_same_add_up_over_requests_and_claims() -> None:
+    claims = {
+        "one": template("one", devices("a100", 2), devices("h100", 3, "other")),
+        "two": template("two", devices("a100", 4)),
+    }
+    assert counted(claims) == {"main": {"example.com/gpu": 9}}
+
+
+@given(st.lists(st.integers(min_value=1, max_value=2**63 - 1), max_size=5))
+def test_devices_add_up_and_never_wrap(numbers: list[int]) -> None:
+    requests = [devices("a100", number, f"r{index}") for index, number in enumerate(numbers)]
+    total = counted({"t": template("t", *requests)}).get("main", {}).get("example.com/gpu", 0)
+    assert total == min(sum(numbers), 2**63 - 1)
+
+
+def test_a_class_that_is_not_mapped_is_not_found() -> None:
+    text = f'{PLACE}.resourceClaimTemplateName: Not found: "DeviceClass x is not mapped in DRA configuration for podset'
+    assert problem(devices("x")) == f'{text} main"'
+
+
+def test_classes_with_counters_are_refused() -> None:
+    assert "counts by counters or capacities" in problem(devices("mig"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "place", "told"),
+    [
+        (
+            {"name": "r", "firstAvailable": [{"name": "s"}]},
+            "",
+            "null: {}FirstAvailable device selection is not supported",
+        ),
+        ({"name": "r"}, "", "null: {}Exactly must be set if FirstAvailable is nil"),
+        (devices("a100", adminAccess=True), ".exactly.adminAccess", "null: {}AdminAccess is not supported"),
+        (
+            devices("a100", allocationMode="All"),
+            ".exactly.allocationMode",
+            "\"All\": {}AllocationMode 'All' is not supported",
+        ),
+        (
+            devices("a100", allocationMode="Some"),
+            ".exactly.allocationMode",
+            '"Some": {}unsupported allocation mode: Some',
+        ),
+    ],
+)
+def test_requests_that_are_not_supported_are_told_by_their_field(request_: Object, place: str, told: str) -> None:
+    words_ = told.format("ResourceClaimTemplate t: ")
+    assert problem(request_) == f"{PLACE}.devices.requests[0]{place}: Invalid value: {words_}"
+
+
+def test_a_workload_whose_template_only_speaks_of_claims_has_none() -> None:
+    made = workload("w", "l")
+    made["spec"]["podSets"][0]["template"]["metadata"] = {"annotations": {"a": '"resourceClaims"'}}
+    assert not has_claims(from_json(made, Workload))
+    made["spec"]["podSets"][0]["template"]["spec"]["resourceClaims"] = []
+    assert not has_claims(from_json(made, Workload))
