@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kohort.api.codec import Json
 from kohort.cli.options import DATA, Output, data_text
 from kohort.insight.queues import Line, Queues, Standing
 from kohort.insight.reasons import short_resource
 from kohort.terminal.ages import age
-from kohort.terminal.live import Picture
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text
 from kohort.terminal.tables import Cell, Column, numbers, table
+
+if TYPE_CHECKING:
+    from kohort.terminal.live import Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Form:
         return self.output is Output.WIDE
 
 
-def picture_of(found: Queues, form: Form, now: datetime) -> Picture:
+def picture_of(found: Queues, form: Form, now: datetime) -> "Picture":
     """What is shown, for any screen."""
     if form.output is Output.NAME:
         return lambda _screen: [f"workload.kueue.x-k8s.io/{each.key.name}" for each in (*found.waiting, *found.running)]

@@ -4,15 +4,17 @@ Needs no engine, so that it is told at once; the order comes from whoever knows 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from typing import NamedTuple
+
+import msgspec
 
 from kohort.api.amounts import add, format_amount, to_amount
 from kohort.api.errors import ApiError
 from kohort.insight.lean import LeanLocalQueue, LeanWorkload
 from kohort.insight.reasons import short_reason
+from kohort.insight.simple_pods import simple_request
 from kohort.kube.kinds import ObjectKey
 
 Amounts = Mapping[str, str]
@@ -43,8 +45,7 @@ class Position(NamedTuple):
     in_local_queue: int
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(msgspec.Struct, frozen=True):
     """The job that a Workload stands for."""
 
     api_version: str
@@ -55,8 +56,7 @@ class Owner:
         return f"{self.kind.lower()}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A Workload in a list."""
 
     key: ObjectKey
@@ -88,13 +88,12 @@ class Line:
         return ObjectKey(self.key.namespace, self.local_queue)
 
 
-@dataclass(frozen=True, slots=True)
-class Queues:
+class Queues(msgspec.Struct, frozen=True):
     """Everybody who waits or holds quota, in order."""
 
     waiting: tuple[Line, ...]
     running: tuple[Line, ...]
-    queues: Mapping[ObjectKey, str] = field(default_factory=dict)
+    queues: Mapping[ObjectKey, str] = {}
     """The LocalQueues that were looked at, each with its ClusterQueue."""
 
 
@@ -184,7 +183,7 @@ def _why(workload: LeanWorkload, way: LeanLocalQueue | None, standing: Standing,
         return f"there is no LocalQueue {name}" if name else "it names no queue"
     if standing is Standing.HELD:
         return f"LocalQueue {workload.spec.queue_name} is stopped"
-    return short_reason(message) if message else "not looked at yet"
+    return short_reason(message) if message else "waits for its turn"
 
 
 def _since(workload: LeanWorkload, standing: Standing) -> datetime | None:
@@ -215,7 +214,11 @@ def _asked(workload: LeanWorkload) -> Amounts:
 
 
 def _counted(workload: LeanWorkload) -> Amounts:
-    """What nobody has counted yet, or ever will: a Workload on hold, or of a queue that is not there."""
+    """What nobody has counted: of a Workload on hold, without a queue, or equal to one that was found wanting."""
+    sets = workload.spec.pod_sets
+    simple = [simple_request(bytes(each.template), each.count) for each in sets]
+    if None not in simple:
+        return _sum(each for each in simple if each is not None)
     from kohort.insight.asking import asked_of
 
     return asked_of(workload)

@@ -1,7 +1,6 @@
 """What is known of the place that output goes to: its width, its colours, its signs."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
@@ -33,14 +32,23 @@ def screen_of(stream: TextIO, environment: Mapping[str, str]) -> Screen:
     if not is_terminal(stream):
         return Screen(None, None, style, glyphs)
     width, height = _size(stream)
-    return Screen(width, height, style, glyphs)
+    usual_width, usual_height = UNKNOWN_SIZE
+    return Screen(
+        width or _number(environment.get("COLUMNS")) or usual_width,
+        height or _number(environment.get("LINES")) or usual_height,
+        style,
+        glyphs,
+    )
 
 
 def _size(stream: TextIO) -> tuple[int, int]:
-    """What the terminal itself says, which follows it; else the environment, else what is usual."""
+    """What the terminal itself says, which follows it; zeros where it does not."""
     try:
         size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
-        size = os.terminal_size((0, 0))
-    usual = shutil.get_terminal_size(UNKNOWN_SIZE)
-    return size.columns or usual.columns, size.lines or usual.lines
+        return 0, 0
+    return size.columns, size.lines
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isascii() and text.isdigit() else 0
