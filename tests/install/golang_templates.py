@@ -1,8 +1,12 @@
-"""Renders as much of Helm's templates as our chart uses: values, conditions on lists, and YAML of a value."""
+"""Renders as much of Helm's templates as our chart uses: conditions and variables on lines of their own, expressions.
 
+The real Helm renders the chart in `make test-peers`, where it is installed.
+"""
+
+import copy
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from textwrap import indent
 from typing import Any
 
@@ -10,13 +14,49 @@ import yaml
 
 Json = Any
 _IF = re.compile(r"\{\{- if (.+) \}\}")
-_END = "{{- end }}"
+_ELSE, _END = "{{- else }}", "{{- end }}"
+_LET = re.compile(r"\{\{- (\$\w+) := (.+) \}\}")
 _EXPRESSION = re.compile(r"\{\{ (.+?) \}\}")
-_HAS = re.compile(r'\(has "([^"]+)" ([.\w]+)\)')
+_BLOCK = re.compile(r"\s*\{\{- (toYaml .+) \}\}")
+_TOKEN = re.compile(r'"[^"]*"|[()|]|[^\s()|]+')
 
 
 class NotRenderedError(Exception):
     """The template says something that this renderer does not know."""
+
+
+def _dig(*arguments: Json) -> Json:
+    *names, otherwise, found = arguments
+    for name in names:
+        if name not in found:
+            return otherwise
+        found = found[name]
+    return found
+
+
+def _overwritten(found: Json, other: Json) -> Json:
+    if not (isinstance(found, dict) and isinstance(other, dict)):
+        return other
+    return {**found, **{name: _overwritten(found.get(name), value) for name, value in other.items()}}
+
+
+def _first_true(*values: Json) -> Json:
+    return next((value for value in values if value), values[-1])
+
+
+_FUNCTIONS: dict[str, Callable[..., Json]] = {
+    "deepCopy": copy.deepcopy,
+    "default": lambda otherwise, value: value or otherwise,
+    "dict": lambda *members: dict(zip(members[::2], members[1::2], strict=True)),
+    "dig": _dig,
+    "has": lambda value, values: value in values,
+    "list": lambda *values: list(values),
+    "mergeOverwrite": _overwritten,
+    "nindent": lambda spaces, text: "\n" + indent(text, " " * spaces),
+    "not": lambda value: not value,
+    "or": _first_true,
+    "toYaml": lambda value: yaml.safe_dump(value).rstrip("\n"),
+}
 
 
 @dataclass(frozen=True)
@@ -25,41 +65,72 @@ class Release:
 
     values: Json
     namespace: str
+    variables: dict[str, Json] = field(default_factory=dict)
 
     def rendered(self, template: str) -> str:
         """The text after rendering."""
         return "".join(f"{line}\n" for line in self._lines(template.splitlines()))
 
     def _lines(self, lines: list[str]) -> Iterator[str]:
-        shown = True
+        conditions: list[bool] = []
         for line in lines:
-            condition = _IF.fullmatch(line)
-            if condition:
-                shown = self._holds(condition[1])
+            if found := _IF.fullmatch(line):
+                conditions.append(all(conditions) and bool(self._value(found[1])))
+            elif line == _ELSE:
+                conditions.append(not conditions.pop() and all(conditions))
             elif line == _END:
-                shown = True
-            elif shown:
-                yield _EXPRESSION.sub(lambda found: self._text(found[1]), line)
+                conditions.pop()
+            elif found := _LET.fullmatch(line):
+                self.variables[found[1]] = self._value(found[2])
+            elif all(conditions):
+                yield self._line(line)
 
-    def _holds(self, condition: str) -> bool:
-        if condition.startswith("or "):
-            parts = _HAS.findall(condition)
-            assert " ".join(["or", *(f'(has "{name}" {path})' for name, path in parts)]) == condition
-            return any(name in self._value(path) for name, path in parts)
-        return bool(self._value(condition))
+    def _line(self, line: str) -> str:
+        if found := _BLOCK.fullmatch(line):
+            return str(self._value(found[1])).removeprefix("\n")
+        return _EXPRESSION.sub(lambda found: str(self._value(found[1])), line)
 
-    def _text(self, expression: str) -> str:
-        block = re.fullmatch(r"toYaml (\S+) \| indent (\d+)", expression)
-        if block:
-            return indent(yaml.safe_dump(self._value(block[1])).rstrip("\n"), " " * int(block[2]))
-        return str(self._value(expression))
+    def _value(self, expression: str) -> Json:
+        tokens = [found[0] for found in _TOKEN.finditer(expression)]
+        value = self._pipeline(tokens)
+        if tokens:
+            raise NotRenderedError(expression)
+        return value
 
-    def _value(self, path: str) -> Json:
+    def _pipeline(self, tokens: list[str]) -> Json:
+        value = self._command(tokens, [])
+        while tokens and tokens[0] == "|":
+            tokens.pop(0)
+            value = self._command(tokens, [value])
+        return value
+
+    def _command(self, tokens: list[str], piped: list[Json]) -> Json:
+        function = _FUNCTIONS.get(tokens[0])
+        if function is None:
+            return self._operand(tokens)
+        tokens.pop(0)
+        arguments = []
+        while tokens and tokens[0] not in ("|", ")"):
+            arguments.append(self._operand(tokens))
+        return function(*arguments, *piped)
+
+    def _operand(self, tokens: list[str]) -> Json:
+        word = tokens.pop(0)
+        if word == "(":
+            value = self._pipeline(tokens)
+            tokens.pop(0)
+            return value
+        if word in _FUNCTIONS:
+            return _FUNCTIONS[word]()
+        if word.startswith(("$", ".")):
+            return self._referred(word)
+        return yaml.safe_load(word)
+
+    def _referred(self, path: str) -> Json:
         if path == ".Release.Namespace":
             return self.namespace
+        if path.startswith("$"):
+            return self.variables[path]
         if not path.startswith(".Values."):
             raise NotRenderedError(path)
-        value = self.values
-        for name in path.removeprefix(".Values.").split("."):
-            value = value[name]
-        return value
+        return _dig(*path.removeprefix(".Values.").split("."), None, self.values)

@@ -9,7 +9,7 @@ import yaml
 from install.golang_templates import Release
 from kohort.install.chart import chart_files
 from kohort.install.manifests import manifests
-from kohort.install.options import Extra, Options
+from kohort.install.options import Extra, Issuer, Options
 
 Json = Any
 CHART = Path(__file__).parents[2] / "charts" / "kohort"
@@ -49,20 +49,40 @@ def test_the_files_are_those_that_the_command_writes() -> None:
     assert there == chart_files()
 
 
-@pytest.mark.parametrize(
-    ("release", "options"),
-    [
-        (Release(values(), "kueue-system"), Options()),
-        (Release(values(image="x:1", replicas=5), "queues"), Options("queues", "x:1", 5)),
-        (Release(values(serviceMonitor=True), "kueue-system"), Options(extras=frozenset({Extra.SERVICE_MONITOR}))),
-    ],
-)
-def test_the_chart_renders_what_install_prints(release: Release, options: Options) -> None:
-    assert rendered(release) == printed(options)
+def given(**members: Json) -> Json:
+    """The usual Configuration with other members."""
+    return {**values()["managerConfig"], **members}
 
 
-@pytest.mark.parametrize("frameworks", [["batch/job"], ["pod"], ["deployment", "replicaset"], ["statefulset"]])
-def test_webhooks_of_jobs_follow_the_values(frameworks: list[str]) -> None:
-    config = {**values()["managerConfig"], "integrations": {"frameworks": frameworks}}
-    options = Options(document=config)
-    assert rendered(Release(values(managerConfig=config), "kueue-system")) == printed(options)
+MOUNTED = given(internalCertManagement={"enable": False})
+CASES: dict[str, tuple[Json, str, Options]] = {
+    "as it is": ({}, "kueue-system", Options()),
+    "elsewhere": ({"image": "x:1", "replicas": 5}, "queues", Options("queues", "x:1", 5)),
+    "monitored": ({"serviceMonitor": True}, "kueue-system", Options(extras=frozenset({Extra.SERVICE_MONITOR}))),
+    "mounted": ({"managerConfig": MOUNTED}, "kueue-system", Options(document=MOUNTED)),
+    "by cert-manager": (
+        {"certManager": {"enable": True, "issuer": {"name": "", "kind": "Issuer"}}, "serviceMonitor": True},
+        "queues",
+        Options("queues", extras=frozenset({Extra.SERVICE_MONITOR}), issuer=Issuer()),
+    ),
+    "by another issuer": (
+        {"certManager": {"enable": True, "issuer": {"name": "company", "kind": "ClusterIssuer"}}},
+        "kueue-system",
+        Options(issuer=Issuer("company", "ClusterIssuer")),
+    ),
+    **{
+        f"for {','.join(names)}": (
+            {"managerConfig": given(integrations={"frameworks": names})},
+            "kueue-system",
+            Options(document=given(integrations={"frameworks": names})),
+        )
+        for names in ([], ["batch/job"], ["pod"], ["deployment", "replicaset"], ["statefulset"])
+    },
+}
+"""Values of the chart, the namespace, and the choices of the command that mean the same."""
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_chart_renders_what_install_prints(case: str) -> None:
+    changes, namespace, options = CASES[case]
+    assert rendered(Release(values(**changes), namespace)) == printed(options)

@@ -117,7 +117,9 @@ def test_mounted_certificates_are_mounted() -> None:
     options = configured(internalCertManagement={"enable": False})
     found = manifests(options)
     pod = named(found, "Deployment")["spec"]["template"]["spec"]
-    assert {"name": "cert", "secret": {"secretName": "kueue-webhook-server-cert"}} in pod["volumes"]
+    (volume,) = [each["secret"] for each in pod["volumes"] if each["name"] == "cert"]
+    assert volume["secretName"] == "kueue-webhook-server-cert"
+    assert {each["key"] for each in volume["items"]} == {"tls.crt", "tls.key"}
     assert not any(each["kind"] == "Secret" for each in found)
 
 

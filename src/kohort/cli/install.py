@@ -11,13 +11,14 @@ from kohort.api.gates import parse_flag
 from kohort.cli.crds import FORMATS
 from kohort.install.chart import chart_files
 from kohort.install.manifests import manifests
-from kohort.install.options import Extra, Options, OptionsError, usual_document
+from kohort.install.options import Extra, Issuer, Options, OptionsError, parse_issuer, usual_document
 
 EXAMPLES = """\b
 Examples:
   kohort install | kubectl apply --server-side -f -
   kohort install --namespace queues --image registry.example/kohort:1 --replicas 3
   kohort install --config controller_manager_config.yaml --service-monitor
+  kohort install --cert-manager --issuer company-ca/ClusterIssuer
   kohort install --chart charts/kohort
 """
 _USUAL = Options()
@@ -38,6 +39,12 @@ _GATES = ROOT / "--feature-gates"
 )
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Gates to switch in the Configuration.")
 @click.option("--service-monitor", is_flag=True, help="Also a ServiceMonitor for the Prometheus operator.")
+@click.option(
+    "--cert-manager", is_flag=True, help="Certificates by cert-manager, which signs with an authority of its own."
+)
+@click.option(
+    "--issuer", metavar="NAME[/KIND]", help="The Issuer or ClusterIssuer that signs instead; means --cert-manager too."
+)
 @click.option("-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Format.")
 @click.option(
     "--chart",
@@ -53,20 +60,23 @@ def install(
     config: Path | None,
     feature_gates: str,
     service_monitor: bool,
+    cert_manager: bool,
+    issuer: str | None,
     output: str,
     chart: Path | None,
 ) -> None:
     """Print everything that a cluster needs to run Kohort.
 
     Definitions of the kinds, roles, the manager with its Services and its Configuration, webhook configurations and
-    the visibility API. The manager makes its certificates itself and tells the API server of them.
+    the visibility API. The manager makes its certificates itself and tells the API server of them; or cert-manager
+    does.
     """
     if chart is not None:
         _write(chart)
         return
     extras = frozenset({Extra.SERVICE_MONITOR}) if service_monitor else frozenset[Extra]()
     document = _with_gates(_document(config), feature_gates)
-    options = Options(namespace, image, replicas, document, extras)
+    options = Options(namespace, image, replicas, document, extras, _issuer(issuer, Issuer() if cert_manager else None))
     click.echo(FORMATS[output](manifests(options)), nl=False)
 
 
@@ -77,6 +87,10 @@ def _document(config: Path | None) -> Json:
     if len(documents) != 1:
         raise OptionsError(f"{config}: has {len(documents)} documents; write exactly one Configuration")
     return documents[0].value
+
+
+def _issuer(named: str | None, usual: Issuer | None) -> Issuer | None:
+    return usual if named is None else parse_issuer(named)
 
 
 def _with_gates(document: Json, flag: str) -> Json:

@@ -1,15 +1,17 @@
 """The Helm chart, made from the very objects that `kohort install` prints.
 
-Those are rendered with stand-ins for what a user may choose, and each stand-in becomes a template expression. So the
-chart can't say anything else than the manifests, and needs only the simplest of templates.
+Those are rendered with stand-ins for what a user may choose, and each stand-in becomes a template expression; where a
+choice changes lines, both renderings are merged. So the chart can't say anything else than the manifests.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from textwrap import indent
 
 from kohort import __version__
 from kohort.api.codec import Json
 from kohort.install import workload
+from kohort.install.certificates import issued
 from kohort.install.manifests import (
     api_services,
     custom_definitions,
@@ -18,21 +20,36 @@ from kohort.install.manifests import (
     running,
     webhook_configuration,
 )
-from kohort.install.options import Options, frameworks_of, usual_document
-from kohort.install.text import to_documents, to_yaml
+from kohort.install.options import Issuer, Options, frameworks_of, usual_document
+from kohort.install.text import to_yaml
+from kohort.install.variants import merged, when
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.webhooks.configurations import webhooks
 from kohort.webhooks.jobs import framework_registrations
 from kohort.webhooks.registrations import KUEUE, Act, Registration, acting
 
 _NAMESPACE, _IMAGE, _REPLICAS = "chart-stand-in-namespace", "chart-stand-in-image", 7654321
-_FRAMEWORKS = ".Values.managerConfig.integrations.frameworks"
+_ISSUER = Issuer("chart-stand-in-issuer", "chart-stand-in-kind")
+_CERT_MANAGER = ".Values.certManager.enable"
+_MOUNTED, _FRAMEWORKS = "$mounted", "$frameworks"
+_VARIABLES = {
+    # Certificates are somebody else's.
+    _MOUNTED: f'or {_CERT_MANAGER} (not (dig "internalCertManagement" "enable" true .Values.managerConfig))',
+    _FRAMEWORKS: 'dig "integrations" "frameworks" list .Values.managerConfig | default (list "batch/job")',
+}
+_GIVEN, _CHANGED = "chart-stand-in-given", "chart-stand-in-changed"
+_WITHOUT_OWN = '(mergeOverwrite (deepCopy .Values.managerConfig) (dict "internalCertManagement" (dict "enable" false)))'
 _EXPRESSIONS = {
     _NAMESPACE: "{{ .Release.Namespace }}",
     _IMAGE: "{{ .Values.image }}",
     str(_REPLICAS): "{{ .Values.replicas }}",
+    _ISSUER.name: "{{ .Values.certManager.issuer.name }}",
+    _ISSUER.kind: "{{ .Values.certManager.issuer.kind }}",
+    _GIVEN: "{{- toYaml .Values.managerConfig | nindent 4 }}",
+    _CHANGED: f"{{{{- toYaml {_WITHOUT_OWN} | nindent 4 }}}}",
 }
 _STAND_IN = Options(_NAMESPACE, _IMAGE, _REPLICAS)
+_BY_CERT_MANAGER = replace(_STAND_IN, issuer=Issuer())
 _MADE = "# Made by `kohort install --chart`; change it there.\n"
 _VALUES = """\
 # The manager's image.
@@ -41,6 +58,12 @@ image: {image}
 replicas: {replicas}
 # Whether a ServiceMonitor for the Prometheus operator is installed.
 serviceMonitor: false
+# Whether certificates are cert-manager's; it signs with an authority of its own unless an issuer has a name here.
+certManager:
+  enable: false
+  issuer:
+    name: ''
+    kind: Issuer
 # The manager's Configuration; its ports and the names of its certificates stay as they are here.
 managerConfig:
 """
@@ -53,11 +76,12 @@ def chart_files() -> dict[str, str]:
         "Chart.yaml": to_yaml(_chart()),
         "values.yaml": _values(),
         ".helmignore": _IGNORED,
-        "templates/definitions.yaml": _template(custom_definitions(_STAND_IN)),
-        "templates/rbac.yaml": _template(rbac(_STAND_IN)),
+        "templates/definitions.yaml": _with_cert_manager(custom_definitions),
+        "templates/rbac.yaml": _MADE + _let(_MOUNTED) + _merged(_MOUNTED, rbac(_BY_CERT_MANAGER), rbac(_STAND_IN)),
+        "templates/certificates.yaml": _certificates(),
         "templates/manager.yaml": _manager(),
-        "templates/webhooks.yaml": _MADE + "".join(_webhooks(act) for act in Act),
-        "templates/visibility.yaml": _template(api_services(_STAND_IN)),
+        "templates/webhooks.yaml": _MADE + _let(_FRAMEWORKS) + "".join(_webhooks(act) for act in Act),
+        "templates/visibility.yaml": _with_cert_manager(api_services),
         "templates/monitoring.yaml": _monitoring(),
     }
 
@@ -80,8 +104,8 @@ def _values() -> str:
     return head + indent(to_yaml(usual_document()), "  ")
 
 
-def _template(objects: Iterable[Json]) -> str:
-    return _MADE + _templated(to_documents(list(objects)))
+def _let(variable: str) -> str:
+    return f"{{{{- {variable} := {_VARIABLES[variable]} }}}}\n"
 
 
 def _templated(text: str) -> str:
@@ -90,27 +114,51 @@ def _templated(text: str) -> str:
     return text
 
 
+def _merged(condition: str, found: Sequence[Json], otherwise: Sequence[Json]) -> str:
+    return _templated(merged(condition, found, otherwise))
+
+
+def _with_cert_manager(made: Callable[[Options], list[Json]]) -> str:
+    return _MADE + _merged(_CERT_MANAGER, made(_BY_CERT_MANAGER), made(_STAND_IN))
+
+
+def _certificates() -> str:
+    named = issued(replace(_STAND_IN, issuer=_ISSUER))
+    return _MADE + when(_CERT_MANAGER, _merged(".Values.certManager.issuer.name", named, issued(_BY_CERT_MANAGER)))
+
+
 def _manager() -> str:
-    written = workload.config_map(_STAND_IN)["data"][workload.CONFIG_FILE]
-    config = "{{ toYaml .Values.managerConfig | indent 4 }}\n"
-    return _template(running(_STAND_IN)).replace(indent(written, "    "), config)
+    theirs = [_configured(each, _CHANGED) for each in running(_BY_CERT_MANAGER)]
+    return (
+        _MADE + _let(_MOUNTED) + _merged(_MOUNTED, theirs, [_configured(each, _GIVEN) for each in running(_STAND_IN)])
+    )
+
+
+def _configured(found: Json, stand_in: str) -> Json:
+    """The same object; a ConfigMap has a stand-in for its text, on a line of its own."""
+    return {**found, "data": {workload.CONFIG_FILE: f"{stand_in}\n"}} if found["kind"] == "ConfigMap" else found
 
 
 def _monitoring() -> str:
-    return _MADE + _when(".Values.serviceMonitor", _templated(to_documents([workload.service_monitor(_STAND_IN)])))
+    ours, theirs = ([workload.service_monitor(each)] for each in (_STAND_IN, _BY_CERT_MANAGER))
+    return _MADE + when(".Values.serviceMonitor", _merged(_CERT_MANAGER, theirs, ours))
 
 
 def _webhooks(act: Act) -> str:
     """A configuration whose entries for jobs are there with their frameworks."""
-    bare = {**webhook_configuration(act, _STAND_IN), "webhooks": None}
-    head = to_documents([bare]).replace("webhooks: null\n", "webhooks:\n")
+    ours, theirs = (_without_entries(act, each) for each in (_STAND_IN, _BY_CERT_MANAGER))
     registrations = (*KUEUE, *framework_registrations(built_in_frameworks()))
-    return _templated(head) + "".join(_entry(each) for each in acting(registrations, act))
+    head = _merged(_CERT_MANAGER, [theirs], [ours]).replace("webhooks: null\n", "webhooks:\n")
+    return head + "".join(_entry(each) for each in acting(registrations, act))
+
+
+def _without_entries(act: Act, options: Options) -> Json:
+    return {**webhook_configuration(act, options), "webhooks": None}
 
 
 def _entry(registration: Registration) -> str:
     text = _templated(to_yaml(webhooks([registration], reached(_STAND_IN))))
-    return _when(_condition(registration.framework), text) if registration.framework else text
+    return when(_condition(registration.framework), text) if registration.framework else text
 
 
 def _condition(framework: str) -> str:
@@ -121,7 +169,3 @@ def _condition(framework: str) -> str:
 
 def _brings(name: str, framework: str) -> bool:
     return framework in {each.name for each in frameworks_of([name])}
-
-
-def _when(condition: str, text: str) -> str:
-    return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from kohort.api.codec import Json
 from kohort.api.crds import WebhookService, definitions
 from kohort.install import workload
+from kohort.install.certificates import injected, issued
 from kohort.install.options import Extra, Options, frameworks_of
-from kohort.install.permissions import AT_HOME, MANAGER, VISIBILITY_GROUP, VISIBILITY_VERSIONS, Permission
+from kohort.install.permissions import AT_HOME, MANAGER, TRUST, VISIBILITY_GROUP, VISIBILITY_VERSIONS, Permission
 from kohort.install.roles import PREFIX, RBAC, user_roles
 from kohort.install.workload import ACCOUNT, head, labelled
 from kohort.webhooks.configurations import InCluster, Manager, configuration
@@ -23,6 +24,7 @@ def manifests(options: Options) -> list[Json]:
         namespace(options),
         *custom_definitions(options),
         *rbac(options),
+        *issued(options),
         *running(options),
         *(webhook_configuration(act, options) for act in Act),
         *api_services(options),
@@ -40,7 +42,8 @@ _NAMESPACE = {**labelled("namespace"), "pod-security.kubernetes.io/enforce": "re
 
 def custom_definitions(options: Options) -> list[Json]:
     """The kinds, converted by the manager's webhook."""
-    return definitions(WebhookService(options.namespace, options.service))
+    found = definitions(WebhookService(options.namespace, options.service))
+    return [injected(each, options) if each["spec"]["conversion"]["strategy"] == "Webhook" else each for each in found]
 
 
 def rbac(options: Options) -> list[Json]:
@@ -48,11 +51,17 @@ def rbac(options: Options) -> list[Json]:
     account = {"kind": "ServiceAccount", "name": ACCOUNT, "namespace": options.namespace}
     return [
         head("v1", "ServiceAccount", ACCOUNT, options),
-        *_granted("Cluster", "manager", MANAGER, account),
+        *_granted("Cluster", "manager", _needed(MANAGER, options), account),
         *_granted("", "manager-home", AT_HOME, account),
         _reading_front_proxy(account),
         *user_roles(),
     ]
+
+
+def _needed(permissions: Sequence[Permission], options: Options) -> list[Permission]:
+    """Those of some permissions that the manager has a use for."""
+    is_idle = () if options.configuration.internal_cert_management.enable else TRUST
+    return [each for each in permissions if each not in is_idle]
 
 
 def _granted(scope: str, name: str, permissions: Sequence[Permission], account: Json) -> Iterator[Json]:
@@ -109,15 +118,15 @@ def reached(options: Options) -> Manager:
 
 
 def webhook_configuration(act: Act, options: Options) -> Json:
-    """One of the two webhook configurations; the manager fills in whom to trust."""
+    """One of the two webhook configurations; the manager or cert-manager fills in whom to trust."""
     found = configuration(act, registrations(options), reached(options))
-    return {**found, "metadata": {**found["metadata"], "labels": labelled("webhook")}}
+    return injected({**found, "metadata": {**found["metadata"], "labels": labelled("webhook")}}, options)
 
 
 def api_services(options: Options) -> list[Json]:
     """The visibility API, served by the manager through aggregation (API-99)."""
     service = {"namespace": options.namespace, "name": VISIBILITY_SERVICE, "port": 443}
-    return [
+    services = [
         {
             "apiVersion": "apiregistration.k8s.io/v1",
             "kind": "APIService",
@@ -132,3 +141,4 @@ def api_services(options: Options) -> list[Json]:
         }
         for version in VISIBILITY_VERSIONS
     ]
+    return [injected(each, options) for each in services]

@@ -14,6 +14,7 @@ from kohort.api.config.parsing import Surroundings, parse_configuration
 from kohort.api.config.v1beta2 import API_VERSION, Configuration
 from kohort.api.crds import WebhookService
 from kohort.api.errors import ApiError
+from kohort.api.names import check_subdomain
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Framework
 
@@ -26,6 +27,29 @@ _SECRET = "kueue-webhook-server-cert"  # noqa: S105  a name
 
 class OptionsError(ApiError):
     """Choices that lead to no installation; one line that says which and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """Who signs certificates in cert-manager's name; one of our own unless another is named."""
+
+    name: str = "kueue-ca-issuer"
+    kind: str = "Issuer"
+
+
+ISSUER_KINDS = ("Issuer", "ClusterIssuer")
+
+
+def parse_issuer(text: str) -> Issuer:
+    """The issuer that `NAME` or `NAME/KIND` names; raises OptionsError."""
+    name, _, kind = text.partition("/")
+    found = Issuer(name, kind or ISSUER_KINDS[0])
+    problem = check_subdomain(name)
+    if problem:
+        raise OptionsError(f"--issuer {text!r}: the name {problem}")
+    if found.kind not in ISSUER_KINDS:
+        raise OptionsError(f"--issuer {text!r}: no kind {kind}: write {name}/{' or '.join(ISSUER_KINDS)}")
+    return found
 
 
 class Extra(Enum):
@@ -67,13 +91,23 @@ class Options:
     image: str = f"kohort:{__version__}"
     replicas: int = 2
     document: Json = field(default_factory=usual_document)
-    """The Configuration as it is written down."""
+    """The Configuration as it is given."""
     extras: frozenset[Extra] = frozenset()
+    issuer: Issuer | None = None
+    """Whose certificates cert-manager brings; None where it is not used."""
+
+    @property
+    def written(self) -> Json:
+        """The Configuration as it is installed: whoever uses cert-manager's certificates makes none."""
+        if self.issuer is None:
+            return self.document
+        management = self.document.get("internalCertManagement") or {}
+        return {**self.document, "internalCertManagement": {**management, "enable": False}}
 
     @cached_property
     def configuration(self) -> Configuration:
         """The same, read: ports and names come from here. Raises OptionsError."""
-        found = parse_configuration(self.document, Surroundings(self.namespace, _known_frameworks()))
+        found = parse_configuration(self.written, Surroundings(self.namespace, _known_frameworks()))
         if found.errors or found.config is None:
             raise OptionsError("; ".join(f"configuration: {error}" for error in found.errors))
         return found.config

@@ -80,18 +80,22 @@ SURROUNDINGS = (
 )
 """What decides how much a pod asks for, and where things are told."""
 
-TRUST = (
+FOLLOWED = (
     Permission("admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), FOLLOW),
     Permission("admissionregistration.k8s.io", ("validatingwebhookconfigurations",), FOLLOW),
+    Permission("apiextensions.k8s.io", ("customresourcedefinitions",), FOLLOW),
+    Permission("apiregistration.k8s.io", ("apiservices",), FOLLOW),
+)
+"""What names the manager's servers."""
+
+TRUST = (
     Permission(
         "admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), ("get", *WRITE), (NAMES[Act.MUTATE],)
     ),
     Permission(
         "admissionregistration.k8s.io", ("validatingwebhookconfigurations",), ("get", *WRITE), (NAMES[Act.VALIDATE],)
     ),
-    Permission("apiextensions.k8s.io", ("customresourcedefinitions",), FOLLOW),
     Permission("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", *WRITE), _definitions()),
-    Permission("apiregistration.k8s.io", ("apiservices",), FOLLOW),
     Permission(
         "apiregistration.k8s.io",
         ("apiservices",),
@@ -99,7 +103,7 @@ TRUST = (
         tuple(f"{version}.{VISIBILITY_GROUP}" for version in VISIBILITY_VERSIONS),
     ),
 )
-"""To tell API servers whom to trust."""
+"""To tell API servers whom to trust; of use to a manager that makes its certificates itself."""
 
 REVIEWS = (
     Permission("authentication.k8s.io", ("tokenreviews",), ("create",)),
@@ -107,7 +111,7 @@ REVIEWS = (
 )
 """To ask who asks for metrics or pending workloads, and whether they may."""
 
-MANAGER = (*QUEUES, *JOBS, *SURROUNDINGS, *TRUST, *REVIEWS)
+MANAGER = (*QUEUES, *JOBS, *SURROUNDINGS, *FOLLOWED, *TRUST, *REVIEWS)
 """In the whole cluster."""
 
 AT_HOME = (

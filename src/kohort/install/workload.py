@@ -6,6 +6,8 @@ from kohort.api.codec import Json
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.install.options import Options
 from kohort.install.text import to_yaml
+from kohort.webhooks.certificates import CERTIFICATE, KEY, TRUSTED
+from kohort.webhooks.configurations import service_hosts
 from kohort.webhooks.running import METRICS_SERVICE, VISIBILITY_SERVICE
 
 ACCOUNT = "kueue-controller-manager"
@@ -30,7 +32,7 @@ def head(api_version: str, kind: str, name: str, options: Options, component: st
 
 def config_map(options: Options) -> Json:
     """The manager's Configuration."""
-    return {**head("v1", "ConfigMap", CONFIG, options), "data": {CONFIG_FILE: to_yaml(options.document)}}
+    return {**head("v1", "ConfigMap", CONFIG, options), "data": {CONFIG_FILE: to_yaml(options.written)}}
 
 
 def certificate_secret(options: Options) -> Json:
@@ -104,7 +106,9 @@ def _volumes(options: Options) -> Iterator[tuple[str, str, Json]]:
     # Key pairs stand there for the moment in which the TLS library loads them.
     yield "tmp", "/tmp", {"emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}}  # noqa: S108  in the container
     if not options.configuration.internal_cert_management.enable:
-        yield "cert", options.configuration.webhook.cert_dir, {"secret": {"secretName": options.secret}}
+        # A pod waits for these; whatever else is in the Secret is no affair of the manager's.
+        items = [{"key": name, "path": name} for name in (CERTIFICATE, KEY)]
+        yield "cert", options.configuration.webhook.cert_dir, {"secret": {"secretName": options.secret, "items": items}}
 
 
 def ports(options: Options) -> list[tuple[str, int]]:
@@ -157,14 +161,22 @@ def network_policy(options: Options) -> Json:
 
 
 def service_monitor(options: Options) -> Json:
-    """Tells the Prometheus operator of the metrics; its certificate is our authority's."""
+    """Tells the Prometheus operator of the metrics."""
     endpoint = {
         "port": "https",
         "scheme": "https",
         "path": "/metrics",
         "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
-        "tlsConfig": {"insecureSkipVerify": True},
+        "tlsConfig": _verification(options),
     }
     spec = {"endpoints": [endpoint], "selector": {"matchLabels": labelled("metrics-service")}}
     name = "kueue-controller-manager-metrics-monitor"
     return {**head("monitoring.coreos.com/v1", "ServiceMonitor", name, options), "spec": spec}
+
+
+def _verification(options: Options) -> Json:
+    """How Prometheus verifies the manager: an authority of the manager's own changes without anybody telling it."""
+    if options.issuer is None:
+        return {"insecureSkipVerify": True}
+    authority = {"secret": {"name": options.secret, "key": TRUSTED}}
+    return {"ca": authority, "serverName": service_hosts(options.namespace, METRICS_SERVICE)[0]}
