@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 _RESET = "\x1b[0m"
 
@@ -27,8 +27,7 @@ class Role(Enum):
     """The last three tell things of equal rank apart: pods in logs, parts of a bar."""
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A piece of text and what it means."""
 
     text: str
