@@ -64,6 +64,12 @@ class Reader:
             elif step.words[1] == "apply":
                 asyncio.run(self._apply(step.words[3:]))
 
+    def run(self, text: str) -> str:
+        """What a command says that must succeed."""
+        said = self._run(text)
+        assert said.code == 0, f"{text}: {said.out}"
+        return said.out
+
     def close(self) -> None:
         """Leave nothing running."""
         self._run("kohort down --all")

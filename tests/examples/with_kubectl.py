@@ -1,0 +1,39 @@
+"""The examples as a reader applies them: `kohort up`, stock kubectl, nothing changed; `make test-peers` runs it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs.readers import Reader, kubectl_here
+from examples.stages import folders
+
+LAST_WORDS = "Training completed successfully!"
+NODES = "--nodes 8 --node-capacity cpu=32,memory=256Gi,ephemeral-storage=500Gi,nvidia.com/gpu=8"
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Iterator[Reader]:
+    kubectl = kubectl_here()
+    assert kubectl is not None, "no kubectl: make cluster-binaries builds one"
+    found = Reader(tmp_path, kubectl)
+    yield found
+    found.close()
+
+
+def test_the_mock_training_runs_as_it_stands(reader: Reader) -> None:
+    reader.run("kohort up -d --end-pods")
+    said = reader.run("kubectl apply -f examples/mock-training/")
+    assert "job.batch/mock-training created" in said
+    assert "Warning: " in said, "the annotation is no label"
+    reader.run("kubectl wait -n training --for=condition=complete job/mock-training --timeout=180s")
+    assert LAST_WORDS in reader.run("kubectl logs -n training job/mock-training")
+
+
+def test_kubectl_takes_every_example_twice(reader: Reader) -> None:
+    """The second time nothing is in the way: neither what the server adds nor what the queue has done since."""
+    reader.run(f"kohort up -d {NODES} --run-seconds 3600")
+    for folder in folders():
+        created = reader.run(f"kubectl apply -f examples/{folder.name}/")
+        assert created.count(" created") >= 4, created
+        assert " created" not in reader.run(f"kubectl apply -f examples/{folder.name}/")
