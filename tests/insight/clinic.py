@@ -79,8 +79,9 @@ def quota(nominal: int | str = 8, resource: str = "cpu", flavor: str = "f", **li
 
 def cluster_queue(name: str = "cq", *groups: Object, **spec: Any) -> Object:
     """A queue that a manager looks after."""
+    metadata = {"creationTimestamp": spec.pop("made", ago(days=3))}
     spec = {"namespaceSelector": {}, "resourceGroups": list(groups or (quota(),)), **spec}
-    return _kueue("ClusterQueue", name, spec=spec, status={"conditions": [condition("Active")]})
+    return _kueue("ClusterQueue", name, metadata=metadata, spec=spec, status={"conditions": [condition("Active")]})
 
 
 def local_queue(name: str = "lq", cluster_queue: str = "cq", namespace: str = "default", **spec: Any) -> Object:

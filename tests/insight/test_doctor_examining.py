@@ -79,6 +79,11 @@ def test_a_part_is_enough_where_more_could_change_nothing_and_not_where_it_could
     assert "local-queue-nowhere" in {each.id for each in report.asked}
 
 
+def test_a_kind_that_the_server_does_not_have_stops_no_check() -> None:
+    report = examine(snapshot(*HEALTHY, unseen=[Unseen("Topology", "the server has no such kind", code=404)]))
+    assert (report.left_out, report.unseen, report.findings) == ((), (), ())
+
+
 async def test_a_user_of_one_namespace_gets_what_can_be_known_there() -> None:
     ann = somebody()
     async with kueue_cluster() as cluster:

@@ -311,6 +311,7 @@ QUEUES = (
     ),
     well("no-manager", "somebody has", cluster_queue()),
     well("no-manager", "there are no queues"),
+    well("no-manager", "it is too early to tell", {**cluster_queue(made=ago(seconds=5)), "status": {}}),
     ill(
         "stopped-with-work",
         "a LocalQueue on hold",
@@ -527,6 +528,14 @@ COHORTS = (
         "nobody reclaims",
         cluster_queue(cohortName="c"),
         cluster_queue("lender", cohortName="c"),
+        running(cpus=12),
+    ),
+    well(
+        "long-runs-preemptible",
+        "who reclaims owns nothing of what was borrowed",
+        cluster_queue(cohortName="c"),
+        cluster_queue("other", quota(8, GPU), cohortName="c", preemption={"reclaimWithinCohort": "Any"}),
+        cohort("c", quota(8)),
         running(cpus=12),
     ),
     well(

@@ -1,6 +1,6 @@
 """Cohorts in which nothing is shared, and preemption that costs long runs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 from typing import Final
 
@@ -9,7 +9,7 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, Workload
 from kohort.engine.forest import CohortNode, QueueNode
 from kohort.engine.intake import quotas_of
 from kohort.engine.lifecycle.states import ADMITTED
-from kohort.engine.quota import FlavorResource, Quota
+from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
 from kohort.insight.doctor.facts import Facts
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
 from kohort.insight.doctor.words import counted, lasting, listed
@@ -27,7 +27,7 @@ def _never_borrowing(facts: Facts) -> Iterator[Sighting]:
         quotas = quotas_of(queue.spec.resource_groups)
         if not cohort or not quotas or facts.forest.queues[name].is_cyclic:
             continue
-        if any(subtract(facts.most(name, of), quota.nominal) > 0 for of, quota in quotas.items()):
+        if _borrowable(facts, name):
             continue
         why, fix = _why_not(facts, name, cohort, quotas)
         yield Sighting(Subject("ClusterQueue", name), f"can borrow nothing from cohort {cohort}: {why}", fix)
@@ -84,9 +84,8 @@ def _long_runs_at_risk(facts: Facts) -> Iterator[Sighting]:
     for queue in facts.all(ClusterQueue):
         name = queue.metadata.name
         long = [each for each in facts.running_in.get(name, ()) if facts.since(each, ADMITTED) >= LONG_RUN]
-        if not long or not _borrows(facts, name):
-            continue
-        takers = _reclaimers(facts, name)
+        borrowed = _borrowed(facts, name) if long else set()
+        takers = _reclaimers(facts, name, borrowed) if borrowed else []
         if takers:
             longest = max(facts.since(each, ADMITTED) for each in long)
             problem = (
@@ -101,24 +100,24 @@ def _long_runs_at_risk(facts: Facts) -> Iterator[Sighting]:
             yield Sighting(Subject("ClusterQueue", name), problem, fix)
 
 
-def _borrows(facts: Facts, name: str) -> bool:
-    """Whether its running workloads use more of anything than is its own."""
+def _borrowed(facts: Facts, name: str) -> set[FlavorResource]:
+    """Of what its running workloads use more than is its own."""
     used: dict[FlavorResource, int] = {}
     for workload in facts.running_in.get(name, ()):
         for of, amount in facts.usage_of(workload).items():
             used[of] = used.get(of, 0) + amount
-    cells = facts.forest.queues[name]
-    return any(amount > cells.cell(of).nominal for of, amount in used.items())
+    quotas = facts.forest.queues[name].quotas
+    return {of for of, amount in used.items() if amount > quotas.get(of, NO_QUOTA).nominal}
 
 
-def _reclaimers(facts: Facts, name: str) -> list[str]:
-    """Other queues of the tree that take their own back from whoever borrowed it."""
+def _reclaimers(facts: Facts, name: str, borrowed: Collection[FlavorResource]) -> list[str]:
+    """Other queues of the tree that own such quota, and take it back from whoever borrowed it."""
     node = facts.forest.queues[name]
     if node.is_cyclic:
         return []
-    around = (each.name for each in _queues_around(node) if each.name != name)
-    policies = ((each, facts.cluster_queues[each].spec.preemption.reclaim_within_cohort) for each in around)
-    return [each for each, policy in policies if policy != "Never"]
+    owners = [each for each in _queues_around(node) if any(each.quotas.get(of, NO_QUOTA).nominal for of in borrowed)]
+    others = (each.name for each in owners if each.name != name)
+    return [each for each in others if facts.cluster_queues[each].spec.preemption.reclaim_within_cohort != "Never"]
 
 
 def _serving_at_risk(facts: Facts) -> Iterator[Sighting]:
@@ -127,7 +126,7 @@ def _serving_at_risk(facts: Facts) -> Iterator[Sighting]:
         serving = [each for each in facts.running_in.get(name, ()) if _serves(each)]
         if not serving:
             continue
-        takers = _reclaimers(facts, name) if _can_borrow(facts, name) else []
+        takers = _reclaimers(facts, name, _borrowable(facts, name))
         ways = [f"withinClusterQueue is {preemption.within_cluster_queue}"]
         ways = ways if preemption.within_cluster_queue != "Never" else []
         ways += [f"{listed(takers)} may reclaim what it borrows"] if takers else []
@@ -137,9 +136,10 @@ def _serving_at_risk(facts: Facts) -> Iterator[Sighting]:
             yield Sighting(Subject("ClusterQueue", name), f"{told}: {' and '.join(ways)}", fix)
 
 
-def _can_borrow(facts: Facts, name: str) -> bool:
-    node = facts.forest.queues[name]
-    return any(subtract(facts.most(name, of), quota.nominal) > 0 for of, quota in node.quotas.items())
+def _borrowable(facts: Facts, name: str) -> list[FlavorResource]:
+    """Of what it could use more than is its own."""
+    quotas = facts.forest.queues[name].quotas
+    return [of for of, quota in quotas.items() if subtract(facts.most(name, of), quota.nominal) > 0]
 
 
 def _serves(workload: Workload) -> bool:

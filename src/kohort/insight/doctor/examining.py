@@ -1,6 +1,6 @@
 """All checks, and a cluster put to them: each check once, the worst findings first."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 from kohort.api.core.batch import Job
@@ -28,6 +28,8 @@ CHECKS: Final[tuple[Check, ...]] = tuple(
 )
 """The worst first, and those about one thing together."""
 
+_MAY_NOT: Final = 403
+
 LOOKED_AT: Final[tuple[type[Any], ...]] = (Node, ResourceQuota, Job, WorkloadPriorityClass)
 """Kinds that checks look at besides those that decisions depend on."""
 
@@ -44,14 +46,14 @@ def examine(snapshot: Snapshot, checks: Iterable[Check] = CHECKS) -> Report:
         asked.append(check)
         findings += [Finding(check, sighting) for sighting in check.look(facts)]
     findings.sort(key=lambda finding: finding.check.severity.rank)
-    unseen = tuple(each for each in snapshot.unseen if each.kind != "Configuration")
-    return Report(tuple(findings), tuple(asked), tuple(left_out), unseen)
+    refused = tuple(each for each in snapshot.unseen if each.code == _MAY_NOT and each.kind != "Configuration")
+    return Report(tuple(findings), tuple(asked), tuple(left_out), refused)
 
 
 def _can_answer(snapshot: Snapshot, check: Check) -> bool:
-    return _sees_something(snapshot, check.needs) and all(snapshot.sees(kind) for kind in check.whole)
-
-
-def _sees_something(snapshot: Snapshot, kinds: Collection[type[Any]]) -> bool:
-    unseen = (snapshot.found[kind].unseen for kind in kinds)
-    return all(each is None or each.seen_in for each in unseen)
+    """A kind that the server does not have has no objects; that is all there is to know of it."""
+    parts, wholes = (
+        [unseen for kind in kinds if (unseen := snapshot.found[kind].unseen) and unseen.code == _MAY_NOT]
+        for kinds in (check.needs, check.whole)
+    )
+    return all(each.seen_in for each in parts) and not wholes

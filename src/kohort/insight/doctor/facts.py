@@ -16,6 +16,7 @@ from kohort.api.core.batch import Job
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import Node, RuntimeClass
 from kohort.api.errors import ApiError
+from kohort.api.kinds import CustomObject
 from kohort.api.kueue.v1beta2 import (
     AdmissionCheck,
     ClusterQueue,
@@ -270,6 +271,11 @@ class Facts:
         found = find(workload.status.conditions, condition)
         begin = found.last_transition_time if found else workload.metadata.creation_timestamp
         return self.now - begin if begin else timedelta()
+
+    def age_of(self, thing: CustomObject) -> timedelta:
+        """How long ago it was made."""
+        made = thing.metadata.creation_timestamp
+        return self.now - made if made else timedelta()
 
     @cached_property
     def live_jobs(self) -> tuple[Job, ...]:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
+from typing import Final
 
 from kohort.api.conditions import find, is_true
 from kohort.api.core.namespaces import Namespace
@@ -22,6 +24,8 @@ from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
 from kohort.insight.doctor.words import counted, lasting, listed
 from kohort.terminal.nearest import instead
 
+NEW: Final = timedelta(minutes=1)
+"""How long a manager may take to look at a queue."""
 _TOLD_ELSEWHERE = ("Stopped", "AdmissionCheckInactive")
 """Causes that have a check of their own."""
 
@@ -153,8 +157,8 @@ def _strictly_blocked(facts: Facts) -> Iterator[Sighting]:
 
 
 def _nobody_at_work(facts: Facts) -> Iterator[Sighting]:
-    """A manager writes the condition Active of every queue within seconds."""
-    queues = list(facts.all(ClusterQueue))
+    """A manager writes the condition Active of every queue within seconds; of a new one, nobody can tell yet."""
+    queues = [each for each in facts.all(ClusterQueue) if facts.age_of(each) >= NEW]
     if queues and not any(find(each.status.conditions, ACTIVE) for each in queues):
         problem = (
             f"none of {counted(len(queues), 'ClusterQueue')} has a condition Active: no manager has looked at them"
