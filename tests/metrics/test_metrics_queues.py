@@ -6,11 +6,15 @@ from kohort.api.config.common import LocalQueueMetrics
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, CustomLabel, Metrics
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
-from kohort.api.meta import LabelSelector
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import WorkloadSpec
+from kohort.api.meta import LabelSelector, ObjectMeta
 from kohort.metrics import KueueMetrics, Registry
 from kohort.metrics.families import LabelError
 from kohort.metrics.registry import DuplicateMetricError
 from kohort.metrics.scopes import UNTRACKED
+
+LABELLED = FeatureGates(DEFAULT_GATES.on | {Gate.CustomMetricLabels})
 
 
 def metrics(settings: Metrics | None = None, gates: FeatureGates = DEFAULT_GATES) -> KueueMetrics:
@@ -64,8 +68,7 @@ def test_no_local_queue_is_reported_where_the_file_says_so() -> None:
 
 def test_custom_labels_follow_the_object_that_they_are_taken_from() -> None:
     wanted = (CustomLabel(name="team"), CustomLabel(name="tier", source_annotation_key="t", tracked_values=("gold",)))
-    on = FeatureGates(DEFAULT_GATES.on | {Gate.CustomMetricLabels})
-    subject = metrics(Metrics(custom_labels=wanted), on)
+    subject = metrics(Metrics(custom_labels=wanted), LABELLED)
     subject.admitted_active_workloads.set(2, cluster_queue="q")
     subject.learn_cluster_queue("q", {"team": "red"}, {"t": "gold"})
     assert 'custom_team="red",custom_tier="gold",replica_role' in lines(subject, "kueue_admitted_active_workloads")[0]
@@ -73,6 +76,44 @@ def test_custom_labels_follow_the_object_that_they_are_taken_from() -> None:
     line = lines(subject, "kueue_admitted_active_workloads")
     assert len(line) == 1
     assert f'custom_team="blue",custom_tier="{UNTRACKED}"' in line[0]
+
+
+def test_what_was_counted_under_other_custom_labels_is_gone() -> None:
+    subject = metrics(Metrics(custom_labels=(CustomLabel(name="team"),)), LABELLED)
+    for queue in ("q", "other"):
+        subject.learn_cluster_queue(queue, {"team": "red"})
+        subject.admitted_workloads_total.inc(cluster_queue=queue, priority_class="")
+        subject.admission_wait_time_seconds.observe(1, cluster_queue=queue, priority_class="")
+        subject.preempted_workloads_total.inc(preempting_cluster_queue=queue, reason="InClusterQueue")
+        subject.reserving_active_workloads.set(1, cluster_queue=queue)
+    subject.learn_cluster_queue("q", {"team": "red", "unheard": "of"})
+    assert len(lines(subject, "kueue_admitted_workloads_total")) == 2
+    subject.learn_cluster_queue("q", {"team": "blue"})
+    for name in ("admitted_workloads_total", "admission_wait_time_seconds_count", "preempted_workloads_total"):
+        (line,) = lines(subject, f"kueue_{name}")
+        assert 'cluster_queue="other"' in line
+    assert len(lines(subject, "kueue_reserving_active_workloads")) == 2
+
+
+def test_labels_of_workloads_are_labels_of_those_series_that_count_workloads() -> None:
+    wanted = CustomLabel(name="user", source_kind="Workload", source_label_key="u", tracked_values=("ann",))
+    subject = metrics(Metrics(custom_labels=(wanted,)), LABELLED)
+    ann, other = (
+        subject.labels_of(Workload(metadata=ObjectMeta(name="w", labels={"u": user}), spec=WorkloadSpec(pod_sets=())))
+        for user in ("ann", "bob")
+    )
+    assert (ann, other) == ({"custom_user": "ann"}, {"custom_user": UNTRACKED})
+    both = (subject.pending_workloads, subject.local_queue.pending_workloads)
+    states = (*both, subject.admitted_active_workloads, subject.local_queue.admitted_active_workloads)
+    admissions = (subject.local_queue.admitted_workloads_total, subject.local_queue.admission_wait_time_seconds)
+    labelled = [each for each in subject.registry.families() if "custom_user" in each.labels]
+    assert {each.name for each in labelled} == {each.name for each in (*states, *admissions)}
+
+
+def test_without_the_gate_nothing_is_said_of_custom_labels() -> None:
+    subject = metrics(Metrics(custom_labels=(CustomLabel(name="user", source_kind="Workload"),)))
+    assert not subject.has_workload_labels
+    assert subject.pending_workloads.labels == ("cluster_queue", "status")
 
 
 def test_the_role_is_the_one_that_the_replica_has_now() -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from kohort import __version__
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
 from kohort.metrics.families import Gauge, Scope
 from kohort.metrics.registry import Registry
 from kohort.metrics.scopes import Role, Scopes, only_if
@@ -47,7 +48,12 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
     def _make(self, configuration: Configuration, gates: FeatureGates) -> None:
         sections = _Sections(self.registry, self._scopes, configuration, gates)
         ClusterQueueSeries.__init__(
-            self, sections.cluster_queue(), sections.cluster_queue_resources(), sections.preemptors(), sections.gated()
+            self,
+            sections.cluster_queue(),
+            sections.cluster_queue_resources(),
+            sections.preemptors(),
+            sections.gated(),
+            self._scopes.workload_labels.names,
         )
         ProcessSeries.__init__(self, *sections.process())
         self.local_queue = sections.local_queue()
@@ -58,19 +64,33 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
         self, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE
     ) -> None:
         """A ClusterQueue is there, or its labels changed (API-145)."""
-        self._scopes.cluster_queue_labels.learn((name,), labels, annotations)
+        if self._scopes.cluster_queue_labels.learn((name,), labels, annotations):
+            self._begin_anew(name, of=("cluster_queue",))
+            self._begin_anew(name, of=("preempting_cluster_queue",))
 
     def learn_local_queue(
         self, namespace: str, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE
     ) -> None:
         """A LocalQueue is there, or its labels changed: it may be reported, or no longer (API-144, API-145)."""
-        self._scopes.learn_local_queue((name, namespace), labels, annotations)
+        if self._scopes.learn_local_queue((name, namespace), labels, annotations):
+            self._begin_anew(name, namespace, of=("name", "namespace"))
         if not self._scopes.reports_local_queue((name, namespace)):
             self._drop(name, namespace, of=("name", "namespace"))
 
     def learn_cohort(self, name: str, labels: Mapping[str, str] = NONE, annotations: Mapping[str, str] = NONE) -> None:
         """A Cohort is there, or its labels changed (API-145)."""
-        self._scopes.cohort_labels.learn((name,), labels, annotations)
+        if self._scopes.cohort_labels.learn((name,), labels, annotations):
+            self._begin_anew(name, of=("cohort",))
+
+    @property
+    def has_workload_labels(self) -> bool:
+        """Whether series speak of Workloads by labels of their own (API-145)."""
+        return bool(self._scopes.workload_labels.wanted)
+
+    def labels_of(self, workload: Workload) -> dict[str, str]:
+        """The custom labels of a Workload, for series that have them (API-145)."""
+        wanted, metadata = self._scopes.workload_labels, workload.metadata
+        return dict(zip(wanted.names, wanted.read(metadata.labels, metadata.annotations), strict=True))
 
     def drop_cluster_queue(self, name: str) -> None:
         """Remove the series of a deleted ClusterQueue (API-144)."""
@@ -93,6 +113,12 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
         for family in self.registry.families():
             if isinstance(family, Gauge) and family.scope.owner:
                 family.clear()
+
+    def _begin_anew(self, *owner: str, of: tuple[str, ...]) -> None:
+        """What was counted and timed under other custom labels is gone; gauges are set again anyway (API-145)."""
+        for family in self.registry.families():
+            if family.scope.owner == of and not isinstance(family, Gauge):
+                family.forget(*owner)
 
     def _drop(self, *owner: str, of: tuple[str, ...]) -> None:
         for family in self.registry.families():
@@ -145,6 +171,7 @@ class _Sections:
             self._section(scope, prefix),
             self._section(only_if(self._waits, scope), prefix),
             self._gated(Gate.UnadmittedWorkloadsObservability, scope, prefix),
+            self._scopes.workload_labels.names,
         )
 
     def cohort(self) -> CohortSeries:

@@ -1,10 +1,9 @@
 """Which queues and cohorts are reported, and which labels their series carry besides (API-143…145).
 
-Role and custom labels are added when the page is written: a new leader's gauges say so at once, a relabelled queue's
-too, and no series stays behind under what was.
+Role and custom labels of queues and cohorts are added when the page is written: a new leader's gauges say so at once,
+a relabelled queue's too, and no series stays behind under what was. Labels of Workloads are labels of their families.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,8 +12,6 @@ from kohort.api.config.v1beta2 import Configuration, CustomLabel
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.selectors import EVERYTHING, compile_selector
 from kohort.metrics.families import Pairs, Scope, Values
-
-log = logging.getLogger(__name__)
 
 UNTRACKED: Final = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
 
@@ -29,10 +26,22 @@ class CustomLabels:
     wanted: tuple[CustomLabel, ...]
     values: dict[Values, tuple[str, ...]] = field(default_factory=dict)
 
-    def learn(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> None:
-        """What an object says of itself now."""
-        if self.wanted:
-            self.values[owner] = tuple(_value(label, labels, annotations) for label in self.wanted)
+    @property
+    def names(self) -> Values:
+        """The labels as series carry them."""
+        return tuple(f"custom_{label.name}" for label in self.wanted)
+
+    def read(self, labels: Mapping[str, str], annotations: Mapping[str, str]) -> Values:
+        """The values that an object with these labels and annotations has."""
+        return tuple(_value(label, labels, annotations) for label in self.wanted)
+
+    def learn(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+        """What an object says of itself now; whether it said something else before."""
+        if not self.wanted:
+            return False
+        before, now = self.values.get(owner), self.read(labels, annotations)
+        self.values[owner] = now
+        return before is not None and before != now
 
     def forget(self, owner: Values) -> None:
         """The object is gone."""
@@ -41,7 +50,7 @@ class CustomLabels:
     def of(self, owner: Values) -> Iterator[tuple[str, str]]:
         """Names and values for an object's series; empty values for one that is not known yet."""
         values = self.values.get(owner, ("",) * len(self.wanted))
-        return ((f"custom_{label.name}", value) for label, value in zip(self.wanted, values, strict=True))
+        return zip(self.names, values, strict=True)
 
 
 def _value(label: CustomLabel, labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
@@ -61,10 +70,7 @@ class Scopes:
         self.cluster_queue_labels = _of_kind("ClusterQueue", wanted)
         self.local_queue_labels = _of_kind("LocalQueue", wanted)
         self.cohort_labels = _of_kind("Cohort", wanted)
-        if _of_kind("Workload", wanted).wanted:
-            log.warning(
-                "metrics.customLabels: labels of Workloads are not exported yet; those of queues and cohorts are"
-            )
+        self.workload_labels = _of_kind("Workload", wanted)
         settings = configuration.metrics.local_queue_metrics
         self._local_queues_on = settings.enable and gates.enabled(Gate.LocalQueueMetrics)
         chosen = settings.local_queue_selector
@@ -91,13 +97,13 @@ class Scopes:
         """A Cohort."""
         return Scope(("cohort",), adds=lambda owner: self._with_role(self.cohort_labels.of(owner)))
 
-    def learn_local_queue(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> None:
-        """Decide anew whether a LocalQueue is reported, and under which custom labels."""
-        self.local_queue_labels.learn(owner, labels, annotations)
+    def learn_local_queue(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+        """Decide anew whether a LocalQueue is reported; whether it has other custom labels than before."""
         if self._selector.matches(labels):
             self._chosen.add(owner)
         else:
             self._chosen.discard(owner)
+        return self.local_queue_labels.learn(owner, labels, annotations)
 
     def forget_local_queue(self, owner: Values) -> None:
         """The LocalQueue is gone."""

@@ -3,7 +3,7 @@
 Most of what happens to a workload is told of its ClusterQueue and of its LocalQueue: one group, made twice.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from kohort.metrics.families import Counter, Gauge, Histogram, Scope
 from kohort.metrics.registry import Registry
@@ -65,11 +65,23 @@ class ProcessSeries:
         )
 
 
+class CustomWorkloadLabels(NamedTuple):
+    """Labels of Workloads that some series carry (API-145)."""
+
+    states: tuple[str, ...] = ()
+    """On gauges of those who wait and of those who run."""
+    admissions: tuple[str, ...] = ()
+    """On what is counted and timed of admissions."""
+
+
 class WorkloadSeries:
     """What happens to workloads, counted and timed twice: per ClusterQueue and per LocalQueue."""
 
-    def __init__(self, make: Section, admission_buckets: tuple[float, ...], ready: Section) -> None:
-        self.pending_workloads = make.gauge("pending_workloads", "Workloads that wait.", "status")
+    def __init__(
+        self, make: Section, admission_buckets: tuple[float, ...], ready: Section, custom: CustomWorkloadLabels
+    ) -> None:
+        self.custom = custom
+        self.pending_workloads = make.gauge("pending_workloads", "Workloads that wait.", "status", *custom.states)
         self.finished_workloads = make.gauge("finished_workloads", "Finished workloads that still exist.")
         self.finished_workloads_total = make.counter("finished_workloads_total", "Workloads that finished.", BY)
         self.quota_reserved_workloads_total = make.counter(
@@ -78,11 +90,12 @@ class WorkloadSeries:
         self.quota_reserved_wait_time_seconds = make.histogram(
             "quota_reserved_wait_time_seconds", "Time from creation or requeueing to the reservation of quota.", BY
         )
-        self.admitted_workloads_total = make.counter("admitted_workloads_total", "Admissions.", BY)
+        self.admitted_workloads_total = make.counter("admitted_workloads_total", "Admissions.", BY, *custom.admissions)
         self.admission_wait_time_seconds = make.histogram(
             "admission_wait_time_seconds",
             "Time from creation or requeueing to admission.",
             BY,
+            *custom.admissions,
             buckets=admission_buckets,
         )
         self.admission_checks_wait_time_seconds = make.histogram(
@@ -102,15 +115,17 @@ class WorkloadSeries:
         )
         self.reserving_active_workloads = make.gauge("reserving_active_workloads", "Workloads that hold quota.")
         self.admitted_active_workloads = make.gauge(
-            "admitted_active_workloads", "Admitted workloads that did not finish."
+            "admitted_active_workloads", "Admitted workloads that did not finish.", *custom.states
         )
 
 
 class ClusterQueueSeries(WorkloadSeries):
     """What is told of ClusterQueues only, and what is told of both kinds of queues."""
 
-    def __init__(self, make: Section, resources: Section, preemptors: Section, gated: "GatedSections") -> None:
-        super().__init__(make, E16, gated.ready)
+    def __init__(
+        self, make: Section, resources: Section, preemptors: Section, gated: "GatedSections", custom: tuple[str, ...]
+    ) -> None:
+        super().__init__(make, E16, gated.ready, CustomWorkloadLabels(states=custom))
         self._count(make, preemptors)
         self._time(make)
         self._state(make, gated)
@@ -222,8 +237,8 @@ class GatedSections:
 class LocalQueueSeries(WorkloadSeries):
     """What is told of LocalQueues: `kueue_local_queue_…`."""
 
-    def __init__(self, make: Section, ready: Section, unadmitted: Section) -> None:
-        super().__init__(make, E14, ready)
+    def __init__(self, make: Section, ready: Section, unadmitted: Section, custom: tuple[str, ...]) -> None:
+        super().__init__(make, E14, ready, CustomWorkloadLabels(states=custom, admissions=custom))
         self.status = make.gauge(
             "status", "1 for the state that the LocalQueue's Active condition has, 0 for the others.", "active"
         )

@@ -14,6 +14,7 @@ from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue
 from kohort.api.kueue.v1beta2.queues import FlavorUsage, LocalQueueFlavorUsage
 from kohort.controllers.queues.keeping import key
+from kohort.controllers.queues.labelled import show_by_labels
 from kohort.controllers.queues.naming import CLUSTER_QUEUE
 from kohort.controllers.queues.pending import ACTIVE as PENDING
 from kohort.controllers.queues.pending import PARKED, STATUSES, Waiting, waiting_among
@@ -49,9 +50,10 @@ class ClusterQueueGauges:
         self._metrics.learn_cluster_queue(name, queue.metadata.labels, queue.metadata.annotations)
         _choose(self._metrics.cluster_queue_status, QUEUE_STATUSES, status_of(queue), "status", labels)
         _show_holding(self._metrics, queue, labels)
-        counts = self._world.engine.pending[name].counts
-        places = {PENDING: counts.active + counts.in_flight, PARKED: counts.inadmissible}
-        _show_counts(self._metrics.pending_workloads, places, labels)
+        if not self._metrics.has_workload_labels:
+            counts = self._world.engine.pending[name].counts
+            places = {PENDING: counts.active + counts.in_flight, PARKED: counts.inadmissible}
+            _show_counts(self._metrics.pending_workloads, places, labels)
         self._show_standings(name, labels)
         self._show_place(name, labels)
         self._show_quota(queue, labels)
@@ -73,8 +75,11 @@ class ClusterQueueGauges:
         for each in self._local_queues(name):
             place = _place(each)
             mine = waiting_among(engine.local_queues[Key(*place)].workloads.values(), queue)
-            _show_counts(metrics.local_queue.pending_workloads, mine.counts, _labels_of(place))
+            if not metrics.has_workload_labels:
+                _show_counts(metrics.local_queue.pending_workloads, mine.counts, _labels_of(place))
             waiting.join(mine)
+        if metrics.has_workload_labels:
+            show_by_labels(self._world, name, [_place(each) for each in self._local_queues(name)])
         for status in STATUSES:
             metrics.pending_scheduling_hashes.set(len(waiting.kinds[status]), status=status, **labels)
         metrics.cluster_queue_resource_pending.forget(name)
@@ -147,7 +152,9 @@ class LocalQueueGauges:
     def _show_unadmitted(self, queue: LocalQueue, labels: Labels) -> None:
         metrics, place, behind = self._metrics.local_queue, _place(queue), queue.spec.cluster_queue or ""
         if behind not in self._world.engine.queues:
-            _show_counts(metrics.pending_workloads, {}, labels)
+            metrics.pending_workloads.forget(place.name, place.namespace)
+            if not self._metrics.has_workload_labels:
+                _show_counts(metrics.pending_workloads, {}, labels)
         metrics.unadmitted_workloads.forget(place.name, place.namespace)
         unadmitted = self._tallies.unadmitted(place)
         _show_unadmitted(metrics.unadmitted_workloads, unadmitted, {**labels, "cluster_queue": behind})
@@ -225,7 +232,8 @@ def _choose(gauge: Gauge, choices: Iterable[str], chosen: str, label: str, label
 
 def _show_holding(metrics: WorkloadSeries, queue: ClusterQueue | LocalQueue, labels: Labels) -> None:
     metrics.reserving_active_workloads.set(queue.status.reserving_workloads or 0, **labels)
-    metrics.admitted_active_workloads.set(queue.status.admitted_workloads or 0, **labels)
+    if not metrics.custom.states:
+        metrics.admitted_active_workloads.set(queue.status.admitted_workloads or 0, **labels)
 
 
 def _show_counts(gauge: Gauge, places: Mapping[str, int], labels: Labels) -> None:

@@ -60,9 +60,11 @@ class Counting:
         admitted = _since(workload, ADMITTED)
         waited = _seconds(queued_since(workload, self._world.now()), admitted)
         checked = _seconds(_since(workload, QUOTA_RESERVED), admitted)
+        custom = self._metrics.labels_of(workload)
         for series, labels in self._series(workload):
-            series.admitted_workloads_total.inc(**labels)
-            series.admission_wait_time_seconds.observe(waited, **labels)
+            told = {**labels, **{name: custom[name] for name in series.custom.admissions}}
+            series.admitted_workloads_total.inc(**told)
+            series.admission_wait_time_seconds.observe(waited, **told)
             series.admission_checks_wait_time_seconds.observe(checked, **labels)
         for cohort in self._cohorts_of(workload):
             self._metrics.cohort.subtree_admitted_workloads_total.inc(cohort=cohort, **_by(workload))

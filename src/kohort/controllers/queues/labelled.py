@@ -1,0 +1,55 @@
+"""Gauges of queues by labels of their Workloads, where the Configuration asks for them (API-145).
+
+They take a walk over all Workloads of a queue, so they are as old as the last survey. No series is left without
+Workloads.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from kohort.controllers.queues.pending import status_of
+from kohort.controllers.world import World
+from kohort.engine.pending import PendingQueue
+from kohort.engine.records import Key, Workload
+from kohort.kube.kinds import ObjectKey
+from kohort.metrics.families import Gauge
+from kohort.metrics.series import WorkloadSeries
+
+Labels = tuple[tuple[str, str], ...]
+"""Names and values."""
+
+
+def show_by_labels(world: World, name: str, places: Iterable[ObjectKey]) -> None:
+    """Set the gauges of a ClusterQueue and of the LocalQueues before it, by labels of their Workloads."""
+    engine, pending, waiting = world.engine, world.engine.pending[name], Counter[Labels]()
+    for place in places:
+        workloads = engine.local_queues[Key(*place)].workloads.values()
+        mine = Counter(_waiting(world, workloads, pending))
+        waiting += mine
+        series, owner = world.metrics.local_queue, {"name": place.name, "namespace": place.namespace}
+        _set(series.pending_workloads, mine, owner)
+        _show_admitted(world, series, (each for each in workloads if each.has_quota), owner)
+    _set(world.metrics.pending_workloads, waiting, {"cluster_queue": name})
+    _show_admitted(world, world.metrics, engine.queues[name].holders.values(), {"cluster_queue": name})
+
+
+def _waiting(world: World, workloads: Iterable[Workload], queue: PendingQueue) -> Iterator[Labels]:
+    for each in workloads:
+        place = queue.place_of(each)
+        if place is not None:
+            yield (("status", status_of(place)), *_custom(world, each))
+
+
+def _show_admitted(world: World, series: WorkloadSeries, holders: Iterable[Workload], owner: dict[str, str]) -> None:
+    admitted = Counter(_custom(world, each) for each in holders if each.is_admitted)
+    _set(series.admitted_active_workloads, admitted, owner)
+
+
+def _custom(world: World, workload: Workload) -> Labels:
+    return tuple(world.metrics.labels_of(workload.object).items()) if workload.object is not None else ()
+
+
+def _set(gauge: Gauge, counts: Counter[Labels], owner: dict[str, str]) -> None:
+    gauge.forget(*owner.values())
+    for labels, count in counts.items():
+        gauge.set(count, **dict(labels), **owner)

@@ -1,0 +1,57 @@
+"""Series of queues by labels of their Workloads (API-145)."""
+
+from controllers.houses import cluster_queue, figures, flavor, house, local_queue, workload
+from embedded.server.clusters import Object
+from kohort.api.codec import from_json
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.controllers.world import ManagerSettings
+from kohort.metrics.scopes import UNTRACKED
+
+USERS = {"name": "user", "sourceKind": "Workload", "sourceAnnotationKey": "example.com/u", "trackedValues": ["ann"]}
+LABELLED = ManagerSettings(
+    from_json({"metrics": {"customLabels": [USERS], "localQueueMetrics": {"enable": True}}}, Configuration),
+    FeatureGates(DEFAULT_GATES.on | {Gate.CustomMetricLabels}),
+)
+OWNERS = ({"cluster_queue": "q"}, {"name": "l", "namespace": "default"})
+ANN, OTHERS = {"custom_user": "ann"}, {"custom_user": UNTRACKED}
+
+
+def of(user: str, name: str) -> Object:
+    made = workload(name, "l")
+    made["metadata"]["annotations"] = {"example.com/u": user}
+    return made
+
+
+async def test_those_who_run_and_those_who_wait_are_told_by_their_labels() -> None:
+    async with house(LABELLED) as home:
+        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"))
+        await home.create(of("ann", "a"), of("bob", "b"))
+        await home.until(lambda queue: figures(queue) == (0, 2, 2), "ClusterQueue", "q")
+        await home.create(of("ann", "c"), of("cat", "d"), of("dan", "e"))
+        await home.until(lambda queue: figures(queue) == (3, 2, 2), "ClusterQueue", "q")
+        await home.later(20)
+        metrics = home.world.metrics
+        for series, owner in zip((metrics, metrics.local_queue), OWNERS, strict=True):
+            assert [series.admitted_active_workloads.value(**owner, **each) for each in (ANN, OTHERS)] == [1, 1]
+            waiting = [series.pending_workloads.value(status="inadmissible", **owner, **each) for each in (ANN, OTHERS)]
+            assert waiting == [1, 2]
+        counted = [
+            metrics.local_queue.admitted_workloads_total.value(priority_class="", **OWNERS[1], **each)
+            for each in (ANN, OTHERS)
+        ]
+        assert counted == [1, 1]
+        assert metrics.local_queue.admission_wait_time_seconds.count(priority_class="", **OWNERS[1], **ANN) == 1
+        assert metrics.admitted_workloads_total.value(cluster_queue="q", priority_class="") == 2
+
+
+async def test_no_series_stays_of_workloads_that_are_gone() -> None:
+    async with house(LABELLED) as home:
+        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"), of("ann", "a"))
+        await home.until(lambda queue: figures(queue) == (0, 1, 1), "ClusterQueue", "q")
+        await home.later(20)
+        assert home.world.metrics.admitted_active_workloads.value(cluster_queue="q", **ANN) == 1
+        await home.finish("a")
+        await home.later(20)
+        for series, owner in zip((home.world.metrics, home.world.metrics.local_queue), OWNERS, strict=True):
+            assert series.admitted_active_workloads.value(**owner, **ANN) is None
