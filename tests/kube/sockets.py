@@ -101,7 +101,7 @@ async def listening(script: Script, tls: ssl.SSLContext | None = None) -> AsyncI
         running.add(asyncio.current_task())  # type: ignore[arg-type]
         try:
             await script(Caller(reader, writer, count))
-        except (asyncio.IncompleteReadError, ConnectionError):
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
             pass
         finally:
             writer.close()
