@@ -1,46 +1,16 @@
 """The Helm chart in this repository: current, and the same as what `kohort install` prints."""
 
-from pathlib import Path
+import json
 from typing import Any
 
 import pytest
-import yaml
+from jsonschema import Draft7Validator  # type: ignore[import-untyped]
 
+from install.chart_cases import CASES, CHART, given, objects, printed, values
 from install.golang_templates import Release
 from kohort.install.chart import chart_files
-from kohort.install.manifests import manifests
-from kohort.install.options import Extra, Issuer, Options
 
 Json = Any
-CHART = Path(__file__).parents[2] / "charts" / "kohort"
-
-
-def rendered(release: Release) -> list[Json]:
-    """Every object of the chart; a ConfigMap's text is read, since Helm orders its keys."""
-    texts = [release.rendered(file.read_text()) for file in sorted((CHART / "templates").iterdir())]
-    found = [each for text in texts for each in yaml.load_all(text, Loader=yaml.CSafeLoader)]
-    return sorted((read(each) for each in found if each), key=identity)
-
-
-def read(found: Json) -> Json:
-    if found["kind"] != "ConfigMap":
-        return found
-    return {**found, "data": {name: yaml.safe_load(text) for name, text in found["data"].items()}}
-
-
-def printed(options: Options) -> list[Json]:
-    """Every object of the manifests; Helm itself makes the namespace."""
-    return sorted((read(each) for each in manifests(options) if each["kind"] != "Namespace"), key=identity)
-
-
-def identity(found: Json) -> tuple[str, str, str]:
-    metadata = found["metadata"]
-    return found["kind"], metadata.get("namespace", ""), metadata["name"]
-
-
-def values(**changes: Json) -> Json:
-    usual = yaml.safe_load((CHART / "values.yaml").read_text())
-    return {**usual, **changes}
 
 
 def test_the_files_are_those_that_the_command_writes() -> None:
@@ -49,40 +19,35 @@ def test_the_files_are_those_that_the_command_writes() -> None:
     assert there == chart_files()
 
 
-def given(**members: Json) -> Json:
-    """The usual Configuration with other members."""
-    return {**values()["managerConfig"], **members}
-
-
-MOUNTED = given(internalCertManagement={"enable": False})
-CASES: dict[str, tuple[Json, str, Options]] = {
-    "as it is": ({}, "kueue-system", Options()),
-    "elsewhere": ({"image": "x:1", "replicas": 5}, "queues", Options("queues", "x:1", 5)),
-    "monitored": ({"serviceMonitor": True}, "kueue-system", Options(extras=frozenset({Extra.SERVICE_MONITOR}))),
-    "mounted": ({"managerConfig": MOUNTED}, "kueue-system", Options(document=MOUNTED)),
-    "by cert-manager": (
-        {"certManager": {"enable": True, "issuer": {"name": "", "kind": "Issuer"}}, "serviceMonitor": True},
-        "queues",
-        Options("queues", extras=frozenset({Extra.SERVICE_MONITOR}), issuer=Issuer()),
-    ),
-    "by another issuer": (
-        {"certManager": {"enable": True, "issuer": {"name": "company", "kind": "ClusterIssuer"}}},
-        "kueue-system",
-        Options(issuer=Issuer("company", "ClusterIssuer")),
-    ),
-    **{
-        f"for {','.join(names)}": (
-            {"managerConfig": given(integrations={"frameworks": names})},
-            "kueue-system",
-            Options(document=given(integrations={"frameworks": names})),
-        )
-        for names in ([], ["batch/job"], ["pod"], ["deployment", "replicaset"], ["statefulset"])
-    },
-}
-"""Values of the chart, the namespace, and the choices of the command that mean the same."""
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_the_chart_renders_what_install_prints(case: str) -> None:
     changes, namespace, options = CASES[case]
-    assert rendered(Release(values(**changes), namespace)) == printed(options)
+    release = Release(values(**changes), namespace)
+    texts = [release.rendered(file.read_text()) for file in sorted((CHART / "templates").iterdir())]
+    assert objects("".join(texts)) == printed(options)
+
+
+def refused(found: Json) -> list[str]:
+    """Where the schema says that values are wrong."""
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    return [each.json_path for each in Draft7Validator(schema).iter_errors(found)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_values_that_the_chart_follows_are_taken(case: str) -> None:
+    assert refused(values(**CASES[case][0])) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"certmanager": {"enable": True}}, "$"),
+        ({"image": 123}, "$.image"),
+        ({"replicas": 0}, "$.replicas"),
+        ({"managerConfig": given(webhook={"port": 1111})}, "$.managerConfig.webhook.port"),
+        ({"managerConfig": given(metrics={"bindAddress": ":1"})}, "$.managerConfig.metrics.bindAddress"),
+        ({"certManager": {"enable": True, "issuer": {"kind": "X"}}}, "$.certManager.issuer.kind"),
+    ],
+)
+def test_values_that_the_chart_can_not_follow_are_refused_by_place(changes: Json, place: str) -> None:
+    assert refused(values(**changes)) == [place]

@@ -6,7 +6,6 @@ choice changes lines, both renderings are merged. So the chart can't say anythin
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from textwrap import indent
 
 from kohort import __version__
 from kohort.api.codec import Json
@@ -20,8 +19,9 @@ from kohort.install.manifests import (
     running,
     webhook_configuration,
 )
-from kohort.install.options import Issuer, Options, frameworks_of, usual_document
+from kohort.install.options import Issuer, Options, frameworks_of
 from kohort.install.text import to_yaml
+from kohort.install.values import usual_values, values_schema
 from kohort.install.variants import merged, when
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.webhooks.configurations import webhooks
@@ -51,22 +51,6 @@ _EXPRESSIONS = {
 _STAND_IN = Options(_NAMESPACE, _IMAGE, _REPLICAS)
 _BY_CERT_MANAGER = replace(_STAND_IN, issuer=Issuer())
 _MADE = "# Made by `kohort install --chart`; change it there.\n"
-_VALUES = """\
-# The manager's image.
-image: {image}
-# How many managers run; one leads, the others take over.
-replicas: {replicas}
-# Whether a ServiceMonitor for the Prometheus operator is installed.
-serviceMonitor: false
-# Whether certificates are cert-manager's; it signs with an authority of its own unless an issuer has a name here.
-certManager:
-  enable: false
-  issuer:
-    name: ''
-    kind: Issuer
-# The manager's Configuration; its ports and the names of its certificates stay as they are here.
-managerConfig:
-"""
 _IGNORED = "*.md\n"
 
 
@@ -74,7 +58,8 @@ def chart_files() -> dict[str, str]:
     """The files of the chart, by path."""
     return {
         "Chart.yaml": to_yaml(_chart()),
-        "values.yaml": _values(),
+        "values.yaml": usual_values(),
+        "values.schema.json": values_schema(),
         ".helmignore": _IGNORED,
         "templates/definitions.yaml": _with_cert_manager(custom_definitions),
         "templates/rbac.yaml": _MADE + _let(_MOUNTED) + _merged(_MOUNTED, rbac(_BY_CERT_MANAGER), rbac(_STAND_IN)),
@@ -96,12 +81,6 @@ def _chart() -> Mapping[str, Json]:
         "appVersion": __version__,
         "kubeVersion": ">=1.30.0-0",
     }
-
-
-def _values() -> str:
-    usual = Options()
-    head = _VALUES.format(image=usual.image, replicas=usual.replicas)
-    return head + indent(to_yaml(usual_document()), "  ")
 
 
 def _let(variable: str) -> str:
