@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from embedded.runtimes.worlds import World, container, pod
-from kohort.embedded.runtimes.process.shim.strays import descendants, parents
+from kohort.embedded.runtimes.process.shim.processes import descendants, everybody
 
 PODS = 200
 AT_ONCE = 8
@@ -17,7 +17,8 @@ def open_files() -> int:
 
 
 def children() -> int:
-    return len(descendants(os.getpid(), parents()))
+    now = everybody()
+    return sum(not now[pid].is_dead for pid in descendants(os.getpid(), now))
 
 
 def memory() -> int:

@@ -11,6 +11,8 @@ MESSAGE_BYTES = 4096
 LOG_LINES = 80
 LOG_BYTES = 2048
 LOST = "The container could not be located when the pod was terminated"
+CROWDED = "PIDLimitExceeded"
+"""The reason of a container that was killed because its pod had too many processes; Kubernetes has no word for it."""
 NEVER = datetime.fromtimestamp(0, UTC)
 
 

@@ -27,12 +27,17 @@ class Abilities:
     why_not: str = ""
     is_root: bool = False
 
+    @property
+    def counts_processes(self) -> bool:
+        """Whether the kernel holds every container to its limit of processes, whoever it runs as."""
+        return self.groups is not None and "pids" in self.groups.controllers
 
-def shim_command(function: str, directory: Path) -> list[str]:
+
+def shim_command(module: str, function: str, directory: Path) -> list[str]:
     """The command that runs a function of the shim: without site packages, so that it starts fast and stays small."""
     code = (
         f"import sys; sys.path.insert(0, {_SOURCE!r}); "
-        f"from kohort.embedded.runtimes.process.shim.main import {function}; {function}(sys.argv[1])"
+        f"from kohort.embedded.runtimes.process.shim.{module} import {function}; {function}(sys.argv[1])"
     )
     return [sys.executable, "-I", "-S", "-c", code, str(directory)]
 
@@ -65,7 +70,7 @@ async def _try_roots(place: Path) -> str:
 
 async def _probe(place: Path) -> str:
     process = await asyncio.create_subprocess_exec(
-        *shim_command("probe", place),
+        *shim_command("main", "probe", place),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,

@@ -8,7 +8,7 @@ from kohort.api.times import TimeError, parse_time
 from kohort.embedded.nodes.runtime import Running, Terminated
 from kohort.embedded.runtimes.crew import Past
 from kohort.embedded.runtimes.devices import Share
-from kohort.embedded.runtimes.endings import NEVER, exit_of, lost, not_started, reason_of
+from kohort.embedded.runtimes.endings import CROWDED, NEVER, exit_of, lost, not_started, reason_of
 from kohort.embedded.runtimes.pods import RunPod
 
 Facts = Mapping[str, Any]
@@ -23,6 +23,8 @@ def terminated(facts: Facts, message: str = "") -> Terminated:
     if end["error"]:
         return not_started(str(end["error"]), moment(end["at"]))
     code, signal = exit_of(int(end["code"]))
+    if end.get("crowd"):
+        return Terminated(code, CROWDED, started, moment(end["at"]), signal, str(end["crowd"]))
     return Terminated(code, reason_of(code, oom=end["oom"]), started, moment(end["at"]), signal, message)
 
 

@@ -7,6 +7,7 @@ from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.runtimes.devices import Devices
 from kohort.embedded.runtimes.process.abilities import Abilities
 from kohort.embedded.runtimes.process.scratch import Places
+from kohort.embedded.runtimes.process.sentry import Sentry
 from kohort.embedded.runtimes.settings import ProcessSettings
 from kohort.kube.client import Client
 
@@ -23,6 +24,7 @@ class Household:
     devices: Devices
     fallback: Runtime
     """What plays the containers that name no command."""
+    sentry: Sentry
     images: MutableMapping[str, None] = field(default_factory=dict)
     """Images of which it was said that they are not used."""
 

@@ -19,6 +19,7 @@ from kohort.embedded.runtimes.process.abilities import shim_command, shim_enviro
 from kohort.embedded.runtimes.process.shim import strays
 from kohort.embedded.runtimes.process.shim.book import Facts, read
 from kohort.embedded.runtimes.process.shim.main import LISTENER
+from kohort.embedded.runtimes.process.shim.processes import start_ticks
 
 SOCKET = "control"
 LINE = 16 << 20
@@ -174,7 +175,7 @@ def start_shim(directory: Path) -> int:
             (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
             (os.POSIX_SPAWN_DUP2, spare, LISTENER),
         ]
-        command = shim_command("serve", directory)
+        command = shim_command("main", "serve", directory)
         try:
             return os.posix_spawn(command[0], command, shim_environment(), file_actions=actions, setsid=True)
         finally:
@@ -199,5 +200,5 @@ def reap_leftovers(directory: Path) -> dict[str, Facts]:
 def _kill_abandoned(facts: Facts) -> None:
     """Kill a container by session and mark; if its number has another process now, the session is somebody else's."""
     leader = int(facts["pid"])
-    is_ours = leader > 0 and strays.start_ticks(leader) in (0, int(facts["ticks"]))
+    is_ours = leader > 0 and start_ticks(leader) in (0, int(facts["ticks"]))
     strays.kill_abandoned(leader if is_ours else 0, str(facts["mark"]))

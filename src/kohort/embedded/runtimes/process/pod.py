@@ -12,7 +12,7 @@ from kohort.api.codec import Json
 from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
 from kohort.embedded.runtimes.crew import Crew, Past
 from kohort.embedded.runtimes.devices import NoDevicesError, Share
-from kohort.embedded.runtimes.endings import LOST, lost, termination_message
+from kohort.embedded.runtimes.endings import CROWDED, LOST, lost, termination_message
 from kohort.embedded.runtimes.environment import NotYetError
 from kohort.embedded.runtimes.imagined import Imagined
 from kohort.embedded.runtimes.log_questions import which_start
@@ -161,6 +161,8 @@ class ProcessPod:
             assert self._preparation is not None  # noqa: S101
             await asyncio.to_thread(self._make_places)
             order = await self._preparation.order(container, attempt)
+            if order["most"]:
+                await self._home.sentry.wake()
             link = await self._reach()
         except NotYetError as error:
             self._supervised.note("Warning", "Failed", f"Error: {error.why.message}")
@@ -294,6 +296,9 @@ class ProcessPod:
         end = facts["ended"]
         if end["error"]:
             self._supervised.note("Warning", "Failed", f"Error: {end['error']}")
+            return terminated(facts)
+        if end.get("crowd"):
+            self._supervised.note("Warning", CROWDED, end["crowd"])
             return terminated(facts)
         container = self.pod.container(name)
         message = termination_message(container, self._places.message(name), self._log(name, attempt), end["code"])

@@ -134,10 +134,12 @@ class Preparation:
             group = str(abilities.groups.make(name, limit_files(memory, millicpu, processes)))
         limits = {"data": memory} if memory and "memory" not in held else {}
         own_user = abilities.own_roots and not abilities.is_root
-        if "pids" not in held:
-            runner = user.uid if user else os.geteuid()
+        runner = user.uid if user else os.geteuid()
+        if not abilities.counts_processes:
             limits["processes"] = processes + (0 if own_user else tasks_of(runner))
-        return {"cgroup": group, "limits": limits, "own_user": own_user}
+        # The kernel holds root to no limit of its own: the sentry counts.
+        most = processes if runner == 0 and not abilities.counts_processes else 0
+        return {"cgroup": group, "limits": limits, "own_user": own_user, "most": most}
 
 
 def link_mounts(top: Path, binds: list[Bind]) -> None:

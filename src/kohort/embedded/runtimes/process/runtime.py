@@ -11,7 +11,7 @@ import logging
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
@@ -26,7 +26,9 @@ from kohort.embedded.runtimes.process.household import Household
 from kohort.embedded.runtimes.process.link import Link, reap_leftovers
 from kohort.embedded.runtimes.process.pod import WHO, ProcessPod
 from kohort.embedded.runtimes.process.scratch import Places, make_data
+from kohort.embedded.runtimes.process.sentry import Sentry
 from kohort.embedded.runtimes.process.shim.book import Facts, read
+from kohort.embedded.runtimes.process.shim.crowds import is_watched
 from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -63,7 +65,8 @@ class ProcessRuntime:
         self._client = client
         self._settings = settings
         self._fallback = fallback
-        self._home = Household(client, settings, Abilities(), Devices(settings.devices), fallback)
+        sentry = Sentry(settings.data, settings.processes)
+        self._home = Household(client, settings, Abilities(), Devices(settings.devices), fallback, sentry)
         self._found: dict[str, Found] = {}
         self._pods: dict[str, ProcessPod] = {}
         self._sweeper: asyncio.Task[None] | None = None
@@ -85,11 +88,13 @@ class ProcessRuntime:
         make_data(self._settings.data)
         self._take_lock()
         abilities = await find_abilities(self._settings)
-        self._home = Household(self._client, self._settings, abilities, self._home.devices, self._fallback)
+        self._home = replace(self._home, abilities=abilities)
         _tell(abilities)
         await self._fallback.start()
         for name in sorted(os.listdir(self._settings.data / "pods")):
             self._found[name] = await self._find(Places(self._settings.data, name))
+        if any(is_watched(found.book) for found in self._found.values()):
+            await self._home.sentry.wake()
         self._sweeper = asyncio.create_task(self._sweep())
 
     async def stop(self) -> None:
@@ -107,6 +112,7 @@ class ProcessRuntime:
         for found in self._found.values():
             if found.link is not None:
                 await found.link.close()
+        self._home.sentry.close()
         await self._fallback.stop()
         if self._home.abilities.groups is not None:
             self._home.abilities.groups.close()
@@ -183,10 +189,6 @@ def _tell(abilities: Abilities) -> None:
         log.warning(
             "no control group to divide: memory limits hold per process (RLIMIT_DATA), cpu limits not at all; "
             "run under a delegated cgroup v2 for real ones"
-        )
-    if abilities.is_root and "pids" not in held:
-        log.warning(
-            "containers that run as root may have any number of processes: give them runAsUser, or a control group"
         )
     if not abilities.own_roots:
         log.warning("containers see volumes below $KOHORT_ROOT only: %s", abilities.why_not)

@@ -14,10 +14,11 @@ import sys
 import time
 from typing import Any
 
-from kohort.embedded.runtimes.process.shim import linux, roots, strays
+from kohort.embedded.runtimes.process.shim import crowds, linux, roots, strays
 from kohort.embedded.runtimes.process.shim.book import Book
 from kohort.embedded.runtimes.process.shim.execs import Execs
 from kohort.embedded.runtimes.process.shim.output import Log, Pipe
+from kohort.embedded.runtimes.process.shim.processes import start_ticks
 from kohort.embedded.runtimes.process.shim.spawning import Child, Order, spawn
 
 LISTENER = 3
@@ -43,8 +44,9 @@ class Shim:
     """The containers of one pod."""
 
     def __init__(self, directory: str, listener: socket.socket) -> None:
+        self._directory = directory
         self._book = Book(directory)
-        self._book.sign(os.getpid(), strays.start_ticks(os.getpid()))
+        self._book.sign(os.getpid(), start_ticks(os.getpid()))
         self._selector = selectors.DefaultSelector()
         self._listener = listener
         self._agent: socket.socket | None = None
@@ -172,6 +174,7 @@ class Shim:
             "ticks": 0,
             "mark": _mark(order),
             "cgroup": order.get("cgroup") or "",
+            "most": order.get("most") or 0,
             "notes": order.get("notes"),
             "last": _past(before),
         }
@@ -184,7 +187,7 @@ class Shim:
             self._book.containers[name]["ended"] = end
             self._tell()
             return
-        self._book.containers[name] |= {"pid": child.pid, "ticks": strays.start_ticks(child.pid)}
+        self._book.containers[name] |= {"pid": child.pid, "ticks": start_ticks(child.pid)}
         self._book.save()
 
     def _begin(self, order: Order) -> Child:
@@ -281,7 +284,9 @@ class Shim:
             pipe.finish()
         container.log.close()
         cgroup = container.order.get("cgroup")
-        end = {"code": code, "at": time.time(), "oom": ran_out_of_memory(cgroup)}
+        end: dict[str, Any] = {"code": code, "at": time.time(), "oom": ran_out_of_memory(cgroup)}
+        if code == -signal.SIGKILL:
+            end["crowd"] = crowds.verdict(self._directory, name, container.order["attempt"])
         self._book.containers[name]["ended"] = {**end, "error": container.complaint.decode(errors="replace")}
         del self._running[name]
         if cgroup:

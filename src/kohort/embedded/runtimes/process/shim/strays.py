@@ -4,13 +4,14 @@ A control group knows its members and kills them at once. Without one they are l
 shim, which adopts orphans, that are in the container's session or carry its mark in their environment.
 """
 
-import contextlib
-import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+from kohort.embedded.runtimes.process.shim.processes import Process, descendants, everybody, send
 
 MARK = "KOHORT_CONTAINER"
 ROUNDS = 100
+Processes = Mapping[int, Process]
 
 
 def kill_group(path: str) -> bool:
@@ -24,90 +25,61 @@ def kill_group(path: str) -> bool:
 
 
 def kill_session(leader: int, mark: str, shim: int) -> None:
-    """Kill the processes that belong to a container, those first that were born while we looked."""
-    _sweep(lambda: _belonging(leader, mark, shim))
+    """Kill the processes that belong to a container."""
+    _sweep(lambda seen: _belonging(leader, mark, shim, seen))
 
 
 def kill_abandoned(leader: int, mark: str) -> None:
     """Kill the processes of a container whose shim is gone: of its session, or with its mark."""
     _sweep(
-        lambda: {
+        lambda seen: {
             pid
-            for pid, (_, session) in parents().items()
-            if (leader and session == leader) or mark.encode() in _environment(pid)
+            for pid, process in seen.items()
+            if (leader and process.session == leader) or mark.encode() in _environment(pid)
         }
     )
 
 
-def kill_descendants(shim: int) -> None:
-    """Kill everything below a process."""
-    _sweep(lambda: set(descendants(shim, parents())))
+def kill_descendants(top: int) -> None:
+    """Kill everything below a process, which must not end meanwhile."""
+    _sweep(lambda seen: set(descendants(top, seen)))
 
 
-def start_ticks(pid: int) -> int:
-    """When a process was started, in ticks since boot: with its number, what makes it this process; 0 if it is gone."""
-    fields = _stat(pid)
-    return int(fields[19]) if fields else 0
+def _sweep(find: Callable[[Processes], set[int]]) -> None:
+    """Stop them all, so that none can fork while others are found; then kill them.
 
-
-def _sweep(find: Callable[[], set[int]]) -> None:
-    """Stop them all, so that none can fork while others are found; then kill them."""
-    found: set[int] = set()
+    Who is stopped is not looked at again, so that a round is the shorter the less is left, and outruns what forks.
+    """
+    stopped: dict[int, Process] = {}
     for _ in range(ROUNDS):
-        new = find() - found
+        new = _living(find, everybody(stopped))
+        for pid in stopped:
+            new.pop(pid, None)
         if not new:
             break
-        found |= new
         _send(new, signal.SIGSTOP)
-    _send(found, signal.SIGKILL)
+        stopped |= new
+    # Numbers may have been given anew on the way: only who belongs by a fresh look is killed, others may go on.
+    doomed = _living(find, everybody())
+    _send(doomed, signal.SIGKILL)
+    _send({pid: process for pid, process in stopped.items() if pid not in doomed}, signal.SIGCONT)
 
 
-def _send(pids: set[int], number: int) -> None:
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, number)
+def _living(find: Callable[[Processes], set[int]], seen: Processes) -> dict[int, Process]:
+    return {pid: seen[pid] for pid in find(seen) if not seen[pid].is_dead}
 
 
-def _belonging(leader: int, mark: str, shim: int) -> set[int]:
-    stats = parents()
+def _send(processes: Processes, number: int) -> None:
+    for pid, process in processes.items():
+        send(pid, process.ticks, number)
+
+
+def _belonging(leader: int, mark: str, shim: int, seen: Processes) -> set[int]:
     return {
         pid
-        for pid in descendants(shim, stats)
-        if pid == leader or stats[pid][1] == leader or mark.encode() in _environment(pid)
+        for pid in descendants(shim, seen)
+        if pid == leader or seen[pid].session == leader or mark.encode() in _environment(pid)
     }
-
-
-def parents() -> dict[int, tuple[int, int]]:
-    """Parent and session of every process that is not dead already."""
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            fields = _stat(int(name))
-            if fields and fields[0] != "Z":
-                found[int(name)] = (int(fields[1]), int(fields[3]))
-    return found
-
-
-def descendants(top: int, stats: dict[int, tuple[int, int]]) -> list[int]:
-    """Everything below a process."""
-    children: dict[int, list[int]] = {}
-    for pid, (parent, _) in stats.items():
-        children.setdefault(parent, []).append(pid)
-    found, todo = [], [top]
-    while todo:
-        below = children.get(todo.pop(), [])
-        found += below
-        todo += below
-    return found
-
-
-def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()
-    except OSError:
-        return []
 
 
 def _environment(pid: int) -> list[bytes]:

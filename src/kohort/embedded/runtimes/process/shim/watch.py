@@ -1,0 +1,144 @@
+"""The sentry: holds containers of root to their limits of processes where the kernel does not; one for all pods.
+
+One small read tells how many tasks the machine has; only when they grew is it looked whose they are. A process of its
+own, ahead of all others: what shares its turn with a fork bomb comes too late.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import time
+
+from kohort.embedded.runtimes.process.shim import crowds, strays
+from kohort.embedded.runtimes.process.shim.book import Facts, read
+from kohort.embedded.runtimes.process.shim.processes import Process, descendants, everybody, send
+
+AGENT = 0
+"""The file descriptor on which the agent tells of starts, and by whose end it is known to be gone."""
+GLANCE = 0.05
+AGAIN = 10.0
+"""Seconds until it is looked whatever the growth: others may have ended as fast as a container grew."""
+CHECK = 1.0
+"""Seconds until it is looked after a pod was ended."""
+REST = 2.0
+"""How many times as long as a look took nothing is looked at afterwards."""
+SWEEPS = 20
+NEWEST = "sentry"
+
+
+class Watch:
+    """The pods below a directory, and how many tasks there are."""
+
+    def __init__(self, directory: str, agent: int) -> None:
+        self._directory = directory
+        self._agent = agent
+        self._growth = crowds.Growth()
+        self._load = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+        self._awake = False
+        self._alone = False
+        self._told = 0.0
+        self._due = 0.0
+        self._pause = GLANCE
+
+    def run(self) -> None:
+        """Watch while something runs, rest while nothing does, and leave when the agent has gone too."""
+        while self._awake or not self._alone:
+            self._hear()
+            if self._awake and (time.monotonic() >= self._due or self._growth.is_suspicious(self._tasks())):
+                self._look()
+
+    def _hear(self) -> None:
+        if self._alone:
+            time.sleep(self._pause)
+        elif select.select([self._agent], [], [], self._pause if self._awake else None)[0]:
+            self._take_in(os.read(self._agent, 4096))
+
+    def _take_in(self, said: bytes) -> None:
+        if not said:
+            self._alone, self._due = True, 0.0
+            return
+        self._growth.expect(min(map(int, said.split())))
+        self._awake, self._told = True, time.monotonic()
+        self._due = self._told + AGAIN
+
+    def _tasks(self) -> int:
+        return int(os.pread(self._load, 128, 0).split()[3].partition(b"/")[2])
+
+    def _look(self) -> None:
+        began = time.monotonic()
+        tasks, processes = self._tasks(), everybody()
+        pods = self._pods(processes)
+        room = min((_judge(directory, book, processes) for directory, book in pods), default=sys.maxsize)
+        self._growth.looked(tasks, room)
+        now = time.monotonic()
+        self._awake = self._is_needed(len(pods), now)
+        if room >= 0:
+            self._due, self._pause = now + AGAIN, max(GLANCE, REST * (now - began))
+        else:
+            # What was ended should be gone, and may have been started again.
+            self._due, self._pause = now + CHECK, GLANCE
+
+    def _pods(self, processes: dict[int, Process]) -> list[tuple[str, Facts]]:
+        """The pods that are to be watched, and whose shim is there."""
+        top = f"{self._directory}/pods"
+        books = ((f"{top}/{name}", read(f"{top}/{name}")) for name in os.listdir(top))
+        return [(place, book) for place, book in books if crowds.is_watched(book) and _has_shim(book, processes)]
+
+    def _is_needed(self, pods: int, now: float) -> bool:
+        """Whether something runs, or is about to, and nobody else has taken over."""
+        if self._alone:
+            return pods > 0 and not self._is_replaced()
+        return pods > 0 or now < self._told + AGAIN
+
+    def _is_replaced(self) -> bool:
+        with open(f"{self._directory}/{NEWEST}") as file:
+            return file.read() != str(os.getpid())
+
+
+def _has_shim(book: Facts, processes: dict[int, Process]) -> bool:
+    shim = processes.get(book["shim"]["pid"])
+    return shim is not None and shim.ticks == book["shim"]["ticks"]
+
+
+def _judge(directory: str, book: Facts, processes: dict[int, Process]) -> int:
+    """The room that a pod has left; one that has none is ended."""
+    found = crowds.tally(book, processes)
+    if found.room < 0:
+        crowds.record(directory, book, found.verdict())
+        end(book)
+    return found.room
+
+
+def end(book: Facts) -> None:
+    """Kill all processes of a pod; its shim stands still meanwhile, so that nothing new is started among them."""
+    shim, ticks = book["shim"]["pid"], book["shim"]["ticks"]
+    send(shim, ticks, signal.SIGSTOP)
+    try:
+        for facts in book["containers"].values():
+            if facts["cgroup"] and "ended" not in facts:
+                strays.kill_group(facts["cgroup"])
+        for _ in range(SWEEPS):
+            processes = everybody()
+            if not _has_shim(book, processes) or all(processes[pid].is_dead for pid in descendants(shim, processes)):
+                return
+            strays.kill_descendants(shim)
+    finally:
+        send(shim, ticks, signal.SIGCONT)
+
+
+def _go_first() -> None:
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+
+def watch(directory: str) -> None:
+    """Be the sentry of an agent, and nobody's child: it outlives the agent as the pods do."""
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    _go_first()
+    with open(f"{directory}/{NEWEST}", "w") as file:
+        file.write(str(os.getpid()))
+    Watch(directory, AGENT).run()

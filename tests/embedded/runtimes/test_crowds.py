@@ -1,0 +1,261 @@
+"""Counting the processes of pods: whose they are, when it is worth a look, and that nobody else is ever signalled."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kohort.embedded.runtimes.process.shim import crowds
+from kohort.embedded.runtimes.process.shim.book import FILE, Book
+from kohort.embedded.runtimes.process.shim.crowds import Growth, tally
+from kohort.embedded.runtimes.process.shim.processes import (
+    Process,
+    descendants,
+    everybody,
+    look_at,
+    send,
+    start_ticks,
+)
+from kohort.embedded.runtimes.process.shim.strays import kill_descendants
+from kohort.embedded.runtimes.process.shim.watch import NEWEST, Watch
+
+SHIM, MAIN, SIDE = 10, 11, 12
+
+
+def book(shim: int = SHIM, ticks: int = 1, **limits: int) -> dict[str, Any]:
+    """The book of a pod whose containers have these limits; their first processes are numbered from 11."""
+    containers = {
+        name: {"attempt": 0, "pid": shim + number, "ticks": 1, "cgroup": "", "most": most}
+        for number, (name, most) in enumerate(limits.items(), 1)
+    }
+    return {"shim": {"pid": shim, "ticks": ticks}, "containers": containers}
+
+
+def process(parent: int, session: int = 0, tasks: int = 1) -> Process:
+    return Process(parent, session, tasks, 1, is_dead=False)
+
+
+def test_tasks_belong_to_a_container_by_descent_or_session_and_are_loose_otherwise() -> None:
+    machine = {
+        1: process(0),
+        SHIM: process(1),
+        MAIN: process(SHIM, MAIN, tasks=3),
+        20: process(MAIN, 20),
+        21: process(20, 20),
+        22: process(SHIM, MAIN),
+        SIDE: process(SHIM, SIDE),
+        30: process(SHIM, 30, tasks=2),
+        40: process(1, 40, tasks=99),
+    }
+    found = tally(book(main=6, side=5), machine)
+    assert (found.tasks["main"], found.tasks["side"], found.loose) == (6, 1, 2)
+    assert found.room == 0
+
+
+@pytest.mark.parametrize(
+    ("main", "loose", "says"),
+    [
+        (4, 0, "The container main had 4 processes and threads, its limit is 3"),
+        (2, 3, "The pod had 5 processes and threads, its limit is 3"),
+    ],
+)
+def test_a_pod_without_room_is_told_why(main: int, loose: int, says: str) -> None:
+    machine = {SHIM: process(1), MAIN: process(SHIM, MAIN, tasks=main)}
+    machine |= {100 + number: process(SHIM, 100 + number) for number in range(loose)}
+    found = tally(book(main=3), machine)
+    assert found.room < 0
+    assert found.verdict() == f"{says}: all processes of the pod were killed"
+
+
+def test_a_container_that_the_kernel_holds_to_its_limit_does_not_count() -> None:
+    machine = {SHIM: process(1), MAIN: process(SHIM, MAIN), SIDE: process(SHIM, SIDE, tasks=50)}
+    assert tally(book(main=3, side=0), machine).room == 2
+    assert not crowds.is_watched(book(main=0))
+    assert crowds.is_watched(book(main=1))
+
+
+@st.composite
+def machines(draw: st.DrawFn) -> dict[int, Process]:
+    """Processes that each descend from an earlier one, in the session of their parent or in one of their own."""
+    machine = {1: process(0, 1), SHIM: process(1, SHIM), MAIN: process(SHIM, MAIN), SIDE: process(SHIM, SIDE)}
+    for pid in range(20, 20 + draw(st.integers(0, 30))):
+        parent = draw(st.sampled_from(sorted(machine)))
+        session = draw(st.sampled_from([pid, machine[parent].session]))
+        machine[pid] = process(parent, session, draw(st.integers(1, 4)))
+    # A parent that is gone has left its children to the shim, or to the first of all processes.
+    for pid in draw(st.sets(st.sampled_from(sorted(machine)))) - {1, SHIM}:
+        heir = SHIM if pid in descendants(SHIM, machine) else 1
+        del machine[pid]
+        machine |= {each: found._replace(parent=heir) for each, found in machine.items() if found.parent == pid}
+    return machine
+
+
+@given(machines(), st.integers(1, 40), st.integers(1, 40))
+def test_every_task_of_a_pod_is_counted_once_and_no_other(machine: dict[int, Process], main: int, side: int) -> None:
+    found = tally(book(main=main, side=side), machine)
+    total = sum(machine[pid].tasks for pid in descendants(SHIM, machine))
+    assert found.tasks.get("main", 0) + found.tasks.get("side", 0) + found.loose == total
+    too_many = found.tasks.get("main", 0) > main or found.tasks.get("side", 0) > side or total > main + side
+    assert (found.room < 0) == too_many
+
+
+@given(
+    st.integers(10, 200),
+    st.lists(st.tuples(st.integers(0, 400), st.integers(0, 50)), min_size=1, max_size=20),
+)
+def test_no_pod_passes_its_limit_by_much_unseen_while_others_only_grow(
+    limit: int, story: list[tuple[int, int]]
+) -> None:
+    """The pod has any number of tasks at each glance, and all others together have ever more."""
+    growth, others, looked_at = Growth(), 100, 0
+    growth.expect(limit)
+    growth.looked(others, limit)
+    for tasks, more in story:
+        others += more
+        if growth.is_suspicious(others + tasks):
+            looked_at = tasks
+            growth.looked(others + tasks, limit - tasks)
+        else:
+            assert tasks <= max(limit, looked_at) + limit // crowds.LEAST_PART
+
+
+@given(st.integers(10, 1000), st.lists(st.integers(0, 10_000), max_size=20))
+def test_a_machine_that_only_shrinks_is_never_looked_at(limit: int, counts: list[int]) -> None:
+    growth = Growth()
+    growth.expect(limit)
+    growth.looked(10_000, limit)
+    assert not any(growth.is_suspicious(count) for count in sorted(counts, reverse=True))
+
+
+@pytest.mark.parametrize(("name", "attempt", "told"), [("main", 0, True), ("main", 1, False), ("side", 0, False)])
+def test_a_verdict_is_for_the_starts_that_it_ended(tmp_path: Path, name: str, attempt: int, told: bool) -> None:
+    assert crowds.verdict(str(tmp_path), name, attempt) == ""
+    crowds.record(str(tmp_path), book(main=3), "too many")
+    assert crowds.verdict(str(tmp_path), name, attempt) == ("too many" if told else "")
+
+
+# With real processes
+
+FAMILY = "import os, time; os.fork(); os.fork(); print(end='x', flush=True); time.sleep(1000)"
+
+
+@contextmanager
+def program(code: str, said: int = 1) -> Iterator["subprocess.Popen[bytes]"]:
+    """A program that has said as much as it will."""
+    with subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        assert len(running.stdout.read(said)) == said
+        try:
+            yield running
+        finally:
+            kill_descendants(running.pid)
+            running.kill()
+
+
+def living_below(top: int) -> int:
+    """How many descendants of a process live."""
+    machine = everybody()
+    return sum(not machine[pid].is_dead for pid in descendants(top, machine))
+
+
+def wait_for(check: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not check():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_threads_are_tasks_and_a_process_that_is_not_waited_for_is_dead() -> None:
+    code = """
+import os, threading, time
+child = os.fork() or os._exit(0)
+os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+for _ in range(4): threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+print(end="x", flush=True)
+time.sleep(1000)
+"""
+    with program(code) as running:
+        machine = everybody()
+        assert machine[running.pid].tasks == 5
+        (child,) = descendants(running.pid, machine)
+        assert (machine[child].is_dead, machine[child].tasks) == (True, 1)
+
+
+def test_only_the_process_that_was_seen_is_signalled() -> None:
+    with program(FAMILY, 4) as running:
+        send(running.pid, start_ticks(running.pid) + 1, signal.SIGKILL)
+        assert running.poll() is None
+        send(running.pid, start_ticks(running.pid), signal.SIGKILL)
+        assert running.wait(10) == -signal.SIGKILL
+    send(running.pid, 1, signal.SIGKILL)
+
+
+def test_a_family_is_killed_and_its_neighbours_are_not() -> None:
+    with program(FAMILY, 4) as one, program(FAMILY, 4) as other:
+        kill_descendants(one.pid)
+        wait_for(lambda: living_below(one.pid) == 0)
+        assert one.poll() is None
+        assert living_below(other.pid) == 3
+
+
+def kept(place: Path, shim: int, **limits: int) -> None:
+    """A pod in the directory of an agent."""
+    directory = place / "pods" / "one"
+    directory.mkdir(parents=True)
+    kept_book = Book(str(directory))
+    kept_book.sign(shim, start_ticks(shim))
+    kept_book.containers = book(shim, **limits)["containers"]
+    kept_book.save()
+    assert (directory / FILE).exists()
+
+
+@contextmanager
+def parted_from(place: Path) -> Iterator[Watch]:
+    """A sentry whose agent has told of a start, and is gone."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        with ours:
+            ours.send(b"2\n")
+        yield Watch(str(place), theirs.fileno())
+
+
+def test_a_sentry_without_an_agent_leaves_when_another_has_taken_over(tmp_path: Path) -> None:
+    with program(FAMILY, 4) as shim:
+        kept(tmp_path, shim.pid, main=100)
+        (tmp_path / NEWEST).write_text("1")
+        with parted_from(tmp_path) as watch:
+            watch.run()
+        assert look_at(shim.pid) is not None
+
+
+def test_a_shim_of_another_time_is_not_touched(tmp_path: Path) -> None:
+    with program(FAMILY, 4) as stranger:
+        kept(tmp_path, stranger.pid, main=1)
+        file = tmp_path / "pods" / "one" / FILE
+        file.write_text(file.read_text().replace(f'"ticks":{start_ticks(stranger.pid)}', '"ticks":7'))
+        (tmp_path / NEWEST).write_text(str(os.getpid()))
+        with parted_from(tmp_path) as watch:
+            watch.run()
+        assert living_below(stranger.pid) == 3
+
+
+def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> None:
+    with program(FAMILY, 4) as shim:
+        kept(tmp_path, shim.pid, main=2)
+        (tmp_path / NEWEST).write_text("1")
+        with parted_from(tmp_path) as watch:
+            watch.run()
+        wait_for(lambda: living_below(shim.pid) == 0)
+        wait_for(lambda: Path(f"/proc/{shim.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T")
+        told = crowds.verdict(str(tmp_path / "pods" / "one"), "main", 0)
+        assert told.startswith("The pod had 3 processes and threads, its limit is 2:")

@@ -1,0 +1,201 @@
+"""Fork bombs of root where the kernel counts no processes: the sentry ends them, and touches nothing else.
+
+Every bomb here is bounded by itself, so that the machine survives a sentry that does not do its work.
+"""
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from embedded.runtimes.worlds import (
+    Object,
+    Run,
+    Told,
+    World,
+    at_work,
+    container,
+    is_alive,
+    pod,
+    process_runtime,
+    running_world,
+    work_file,
+)
+from embedded.server.clusters import running_cluster
+from kohort.embedded.runtimes.process.shim.processes import everybody
+
+LIMIT = 100
+MOST = 5000
+"""Where a bomb stops by itself."""
+SOON = 10.0
+MARK = "KOHORT_TEST_BOMB"
+TOO_MANY = f"The {{}} had [0-9]+ processes and threads, its limit is {LIMIT}: all processes of the pod were killed"
+NO_GROUP = Path("/no/control/group")
+NOBODY_ELSE = 61236
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only containers of root need to be counted")
+
+
+@pytest.fixture(params=[None, NO_GROUP], ids=["as the machine permits", "without control groups"])
+async def narrow(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    """A runtime whose containers may have few processes."""
+    async with running_world(tmp_path / "data", processes=LIMIT, cgroup=request.param) as world:
+        if world.runtime.abilities.counts_processes:  # type: ignore[attr-defined]
+            pytest.skip("the kernel counts the processes of containers here")
+        yield world
+
+
+@pytest.fixture
+async def bare(tmp_path: Path) -> AsyncIterator[World]:
+    """The same, without control groups."""
+    async with running_world(tmp_path / "data", processes=LIMIT, cgroup=NO_GROUP) as world:
+        yield world
+
+
+@pytest.fixture
+def outsider() -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that is nobody's container."""
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        yield process
+        process.kill()
+
+
+def python(code: str, name: str) -> Object:
+    """A container that runs Python, and whose processes can be told from all others."""
+    return container(command=[sys.executable, "-S", "-c", code], env=[{"name": MARK, "value": name}])
+
+
+def processes_of(name: str) -> int:
+    """How many processes of a bomb live."""
+    wanted = f"{MARK}={name}\0".encode()
+    return sum(wanted in environment(pid) for pid, process in everybody().items() if not process.is_dead)
+
+
+def forks(data: Path, found: Object) -> int:
+    """How often a bomb forked."""
+    return work_file(data, found, "count").stat().st_size
+
+
+def sentry_of(data: Path) -> int:
+    return int((data / "sentry").read_text())
+
+
+async def until(check: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SOON):
+        while not check():
+            await asyncio.sleep(0.01)
+
+
+def environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+SLEEPERS = """
+import os, time
+for _ in range(500):
+    if os.fork() == 0:
+        time.sleep(1000)
+time.sleep(1000)
+"""
+# Each process writes before it looks and looks before it forks: there are never more forks than bytes.
+BOMB = f"""
+import os, time
+count = os.open("count", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+while True:
+    os.write(count, b"x")
+    if os.fstat(count).st_size > {MOST}:
+        break
+    FORK
+time.sleep(1000)
+"""
+EVER_MORE = BOMB.replace("FORK", "os.fork()")
+AWAY = BOMB.replace("FORK", "os.fork() or (os.setsid(), os.fork() and os._exit(0))")
+AT_A_SIGN = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\n" + EVER_MORE
+
+
+async def test_a_pod_with_too_many_processes_is_ended_and_nothing_else(
+    narrow: World, outsider: "subprocess.Popen[bytes]"
+) -> None:
+    other = narrow.run(pod(python("import time; time.sleep(1000)", "other")))
+    await other.started()
+    run = narrow.run(pod(python(SLEEPERS, "sleepers")))
+    end = await run.end()
+    assert (end.exit_code, end.signal, end.reason) == (137, 9, "PIDLimitExceeded")
+    assert re.fullmatch(TOO_MANY.format("container main"), end.message)
+    assert run.told.messages("PIDLimitExceeded") == [end.message]
+    assert processes_of("sleepers") == 0
+    assert processes_of("other") == 1
+    assert outsider.poll() is None
+    assert other.runs()
+
+
+async def test_a_fork_bomb_of_root_is_ended_before_it_is_big(narrow: World) -> None:
+    run = narrow.run(pod(python(EVER_MORE, "ever more")))
+    await run.started()
+    began = time.monotonic()
+    assert (await run.end()).reason == "PIDLimitExceeded"
+    assert time.monotonic() - began < SOON
+    assert forks(narrow.data, run.pod) < MOST // 2
+    assert processes_of("ever more") == 0
+
+
+async def test_a_bomb_that_leaves_session_and_parents_is_found_too(bare: World) -> None:
+    run = bare.run(pod(python(AWAY, "away")))
+    end = await run.end()
+    assert end.reason == "PIDLimitExceeded"
+    assert re.fullmatch(TOO_MANY.format("(pod|container main)"), end.message)
+    assert forks(bare.data, run.pod) < MOST // 2
+    assert processes_of("away") == 0
+
+
+async def test_a_pod_that_was_ended_for_its_processes_starts_again_as_its_policy_says(bare: World) -> None:
+    once = "import os, time\nif os.path.exists('count'): time.sleep(1000)\n" + EVER_MORE
+    run = bare.run(pod(python(once, "once"), restart="OnFailure"))
+    await run.until(lambda: run.runs() and run.status().restarts == 1)
+    last = run.status().last
+    assert last is not None
+    assert (last.exit_code, last.reason) == (137, "PIDLimitExceeded")
+    assert processes_of("once") == 1
+
+
+async def test_pods_are_watched_while_there_is_no_agent(tmp_path: Path) -> None:
+    settings = {"processes": LIMIT, "cgroup": NO_GROUP}
+    async with running_cluster() as cluster:
+        first = process_runtime(cluster, tmp_path, settings)
+        await first.start()
+        told = Told()
+        found = pod(python(AT_A_SIGN, "at a sign"))
+        await Run(found, told, first.run(found, told)).started()
+        await first.stop()
+        work_file(tmp_path, found, "go").touch()
+        await until(lambda: processes_of("at a sign") == 0)
+        assert 1 < forks(tmp_path, found) < MOST // 2
+        await until(lambda: not is_alive(sentry_of(tmp_path)))
+        async with at_work(cluster, tmp_path, process_runtime(cluster, tmp_path, settings)) as world:
+            assert (await world.run(found).end()).reason == "PIDLimitExceeded"
+
+
+async def test_the_sentry_leaves_with_the_last_agent_and_pod(tmp_path: Path) -> None:
+    async with running_world(tmp_path, processes=LIMIT, cgroup=NO_GROUP) as world:
+        await world.run(pod(container(command=["sleep", "1000"]))).started()
+        sentry = sentry_of(tmp_path)
+        assert is_alive(sentry)
+    await until(lambda: not is_alive(sentry))
+
+
+async def test_containers_of_other_users_need_no_sentry() -> None:
+    with TemporaryDirectory(prefix="kohort-test-") as place:
+        Path(place).chmod(0o711)
+        async with running_world(Path(place) / "data", cgroup=NO_GROUP) as world:
+            await world.run(pod(container(script="true", securityContext={"runAsUser": NOBODY_ELSE}))).end()
+            assert not (world.data / "sentry").exists()
