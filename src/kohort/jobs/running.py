@@ -10,6 +10,7 @@ from kohort.api.resource import Resource
 from kohort.controllers.world import World
 from kohort.jobs.contract import Framework
 from kohort.jobs.expectations import Expectations
+from kohort.jobs.failure_recovery import recovering
 from kohort.jobs.planners import Planner, PlannerReconciler
 from kohort.jobs.reading import WorldReads
 from kohort.jobs.reconciler import JobReconciler
@@ -30,7 +31,8 @@ async def reconciling(world: World, registry: Registry) -> AsyncIterator[None]:
     """Jobs of all enabled frameworks led through their lives, for as long as the block lasts."""
     crew = _Crew(world, registry)
     try:
-        yield
+        async with recovering(world):
+            yield
     finally:
         await crew.stop()
 

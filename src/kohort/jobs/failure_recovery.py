@@ -1,0 +1,157 @@
+"""Pods that can't end because nobody reaches their node, ended by force where their owner says it is safe (JOB-97).
+
+Behind a gate that is off by default: only where it is on, all pods and nodes are watched.
+"""
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from kohort.api.core.nodes import Node
+from kohort.api.core.pods import Pod
+from kohort.api.gates import Gate
+from kohort.api.times import format_duration, format_time, from_timedelta, parse_time
+from kohort.controllers.world import RETRIES, World
+from kohort.jobs.effects import Object, key_of, reference
+from kohort.jobs.known import Kept, KnownObjects
+from kohort.jobs.objects import annotations, metadata, uid
+from kohort.kube.controller import Controller, Requeue
+from kohort.kube.errors import StatusError
+from kohort.kube.events import Note
+from kohort.kube.informer import Informer
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.options import Deletion, WriteOptions
+from kohort.kube.patches import MergePatch
+from kohort.kube.workqueue import WorkQueue
+
+ANNOTATION: Final = "kueue.x-k8s.io/safe-to-forcefully-delete"
+UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+CONDITION: Final = "KueueFailureRecovery"
+REASON: Final = "KueueForcefullyDeleted"
+CONTROLLER: Final = "kueue-pod-termination-controller"
+PATIENCE: Final = timedelta(seconds=60)
+"""How long a pod may take to end beyond its own grace period."""
+NOT_LIVE: Final = 1.0
+WORKERS: Final = 4
+ENDING: Final = "ending on node"
+
+
+def is_eligible(pod: Object) -> bool:
+    """Whether a pod that is being deleted may be ended by force."""
+    return annotations(pod).get(ANNOTATION) == "true" and bool(metadata(pod).get("deletionTimestamp"))
+
+
+def ending_on(pod: Object) -> Iterable[str]:
+    """The node of a pod that may be ended by force."""
+    return (_node_of(pod),) if is_eligible(pod) else ()
+
+
+def due_at(pod: Object) -> datetime:
+    """From when on an eligible pod may be ended by force; its deletion is stamped with the end of its grace period."""
+    return parse_time(metadata(pod)["deletionTimestamp"]) + PATIENCE
+
+
+def message(pod: Object) -> str:
+    """What is told of a pod that was ended by force."""
+    grace = timedelta(seconds=metadata(pod).get("deletionGracePeriodSeconds") or 0) + PATIENCE
+    why = f"due to unreachable node `{_node_of(pod)}` (triggered by `{ANNOTATION}` annotation)"
+    return f"Pod forcefully terminated after {format_duration(from_timedelta(grace))} grace period {why}"
+
+
+def failed_status(pod: Object, now: datetime) -> dict[str, Any] | None:
+    """What changes in the status of a pod that is ended by force; None where that is written already."""
+    status = pod.get("status") or {}
+    conditions = status.get("conditions") or []
+    if any(each.get("type") == CONDITION for each in conditions):
+        return None
+    told = {"type": CONDITION, "status": "True", "reason": REASON, "message": message(pod)}
+    told["lastTransitionTime"] = format_time(now)
+    phase = status.get("phase")
+    return {"phase": phase if phase in ("Succeeded", "Failed") else "Failed", "conditions": [*conditions, told]}
+
+
+class FailureRecovery:
+    """Ends pods on nodes that nobody reaches."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._recorder = world.recorder(CONTROLLER)
+        self._pods = KnownObjects(world.informers, Pod.resource)
+        self._pods.index(ENDING, ending_on)
+        self._nodes: Informer[Node] = world.informers.of(Node)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "failure-recovery", RETRIES)
+        self._controller = Controller("failure-recovery", self._queue, self._reconcile, world.clock)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._pods.informer.subscribe(self._pod_changed)
+        self._nodes.subscribe(self._node_changed)
+        self._controller.start(WORKERS)
+
+    async def stop(self) -> None:
+        """Come to the end of what has begun."""
+        await self._controller.stop()
+
+    def _pod_changed(self, _old: Kept | None, new: Kept | None) -> None:
+        """Most pods have no such annotation, which their bytes tell."""
+        if new is not None and ANNOTATION.encode() in new.raw and is_eligible(new.json()):
+            self._queue.add(new.identity.key)
+
+    def _node_changed(self, old: Node | None, new: Node | None) -> None:
+        if new is not None and _is_unreachable(new) and not (old is not None and _is_unreachable(old)):
+            for key in self._pods.keys(ENDING, new.metadata.name):
+                self._queue.add(key)
+
+    async def _reconcile(self, key: ObjectKey) -> Requeue | None:
+        if not self._world.leads():
+            return None
+        if not (self._pods.informer.synced and self._nodes.synced):
+            return Requeue(NOT_LIVE)
+        pod = self._pods.get(key)
+        if pod is None or not is_eligible(pod):
+            return None
+        left = (due_at(pod) - self._world.now()).total_seconds()
+        if left > 0:
+            return Requeue(left)
+        node = self._nodes.cache.get(("", _node_of(pod)))
+        if node is not None and _is_unreachable(node):
+            await self._end(pod)
+        return None
+
+    async def _end(self, pod: Object) -> None:
+        """Fail the pod, so that its job counts it, and delete it; a crash in between is caught up with."""
+        key, pods = key_of(pod), self._world.client.of(Pod.resource)
+        changed = failed_status(pod, self._world.now())
+        try:
+            if changed is not None:
+                version = {"resourceVersion": metadata(pod).get("resourceVersion", "")}
+                patch = MergePatch({"metadata": version, "status": changed})
+                self._pods.wrote(await pods.patch(key, patch, WriteOptions(CONTROLLER), "status"))
+                self._recorder.record(reference(pod), Note("Warning", REASON, message(pod), "ForcefulTermination"))
+            await pods.delete(key, Deletion(grace_seconds=0, uid=uid(pod)))
+        except StatusError as error:
+            if not error.is_not_found:
+                raise
+
+
+def _node_of(pod: Object) -> str:
+    return (pod.get("spec") or {}).get("nodeName") or ""
+
+
+def _is_unreachable(node: Node) -> bool:
+    return any(taint.key == UNREACHABLE for taint in node.spec.taints)
+
+
+@asynccontextmanager
+async def recovering(world: World) -> AsyncIterator[None]:
+    """Pods on unreachable nodes are ended for as long as the block lasts, where the gate is on."""
+    if not world.settings.gates.enabled(Gate.FailureRecoveryPolicy):
+        yield
+        return
+    recovery = FailureRecovery(world)
+    recovery.start()
+    try:
+        yield
+    finally:
+        await recovery.stop()

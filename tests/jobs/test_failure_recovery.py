@@ -1,0 +1,139 @@
+"""Pods on unreachable nodes are ended by force where that is safe (JOB-97)."""
+
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+
+import pytest
+
+from controllers.houses import House, house
+from embedded.server.clusters import Object
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.controllers.world import ManagerSettings, World
+from kohort.jobs.failure_recovery import failed_status
+from kohort.jobs.registry import registry_of
+from kohort.jobs.running import reconciling
+
+ON = ManagerSettings(gates=FeatureGates(DEFAULT_GATES.on | {Gate.FailureRecoveryPolicy}))
+SAFE = {"kueue.x-k8s.io/safe-to-forcefully-delete": "true"}
+NODE = "/api/v1/nodes/n"
+POD = "/api/v1/namespaces/default/pods/p"
+TAINTED = {"spec": {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}}
+TOLD = (
+    "Pod forcefully terminated after 1m30s grace period due to unreachable node `n` "
+    "(triggered by `kueue.x-k8s.io/safe-to-forcefully-delete` annotation)"
+)
+
+
+def crew(world: World) -> AbstractAsyncContextManager[None]:
+    return reconciling(world, registry_of(world.settings.configuration, ()))
+
+
+async def occupied(home: House, annotations: Object, phase: str = "Running") -> None:
+    """A pod on a node that answers."""
+    await home.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
+    spec = {"nodeName": "n", "containers": [{"name": "c", "image": "i"}], "terminationGracePeriodSeconds": 30}
+    metadata = {"name": "p", "namespace": "default", "annotations": annotations}
+    await home.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    reply = await home.cluster.merge(f"{POD}/status", {"status": {"phase": phase}})
+    assert reply.status == 200, reply
+
+
+async def lose_node(home: House) -> None:
+    reply = await home.cluster.merge(NODE, TAINTED)
+    assert reply.status == 200, reply
+
+
+async def delete(home: House) -> None:
+    reply = await home.cluster.ask("DELETE", POD)
+    assert reply.status in (200, 202), reply
+
+
+async def is_there(home: House) -> bool:
+    return (await home.cluster.ask("GET", POD)).status == 200
+
+
+async def events(home: House) -> list[tuple[str, str, str]]:
+    await home.later(3)
+    listed = await home.cluster.get("/apis/events.k8s.io/v1/events")
+    return [(each["type"], each["reason"], each["note"]) for each in listed["items"]]
+
+
+async def test_a_pod_that_cannot_end_on_a_lost_node_is_ended_a_minute_after_its_grace_period() -> None:
+    async with house(ON, crew=crew) as home:
+        await occupied(home, SAFE)
+        await lose_node(home)
+        await delete(home)
+        await home.later(89)
+        assert await is_there(home)
+        await home.later(3)
+        assert not await is_there(home)
+        assert await events(home) == [("Warning", "KueueForcefullyDeleted", TOLD)]
+
+
+async def test_a_node_that_is_lost_later_has_its_pods_ended_then() -> None:
+    async with house(ON, crew=crew) as home:
+        await occupied(home, SAFE)
+        await delete(home)
+        await home.later(120)
+        assert await is_there(home), "the node still answers"
+        await lose_node(home)
+        await home.later(1)
+        assert not await is_there(home)
+
+
+async def test_a_pod_that_somebody_holds_is_failed_before_it_is_deleted() -> None:
+    async with house(ON, crew=crew) as home:
+        await occupied(home, SAFE)
+        reply = await home.cluster.merge(POD, {"metadata": {"finalizers": ["example.com/held"]}})
+        assert reply.status == 200, reply
+        await lose_node(home)
+        await delete(home)
+        await home.later(95)
+        status = (await home.cluster.get(POD))["status"]
+        assert status["phase"] == "Failed"
+        told = [each for each in status["conditions"] if each["type"] == "KueueFailureRecovery"]
+        assert [(each["status"], each["reason"], each["message"]) for each in told] == [
+            ("True", "KueueForcefullyDeleted", TOLD)
+        ]
+        assert len(await events(home)) == 1
+
+
+@pytest.mark.parametrize("annotations", [{}, {"kueue.x-k8s.io/safe-to-forcefully-delete": "yes"}])
+async def test_a_pod_whose_owner_did_not_say_that_it_is_safe_stays(annotations: Object) -> None:
+    async with house(ON, crew=crew) as home:
+        await occupied(home, annotations)
+        await lose_node(home)
+        await delete(home)
+        await home.later(100)
+        assert await is_there(home)
+
+
+async def test_without_the_gate_nothing_is_ended() -> None:
+    async with house(crew=crew) as home:
+        await occupied(home, SAFE)
+        await lose_node(home)
+        await delete(home)
+        await home.later(100)
+        assert await is_there(home)
+
+
+async def test_a_refused_write_is_made_again() -> None:
+    async with house(ON, crew=crew) as home:
+        await occupied(home, SAFE)
+        await lose_node(home)
+        await delete(home)
+        home.meddler.refuse("PATCH", "pods/p/status", 500, 409)
+        home.meddler.refuse("DELETE", "pods/p", 500)
+        await home.later(100)
+        assert not await is_there(home)
+
+
+@pytest.mark.parametrize(("phase", "wanted"), [("Running", "Failed"), ("Succeeded", "Succeeded"), ("Failed", "Failed")])
+def test_a_pod_that_has_ended_keeps_how_it_ended_and_is_told_once(phase: str, wanted: str) -> None:
+    pod = {"metadata": {"name": "p"}, "spec": {"nodeName": "n"}, "status": {"phase": phase, "conditions": [{}]}}
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    changed = failed_status(pod, now)
+    assert changed is not None
+    assert changed["phase"] == wanted
+    assert len(changed["conditions"]) == 2
+    assert failed_status({**pod, "status": changed}, now) is None
