@@ -70,16 +70,20 @@ class Cluster:
         command, *rest = arguments
         return run(main, [command, f"--kubeconfig={self.kubeconfig}", *rest], typed)
 
-    def apart(self, *arguments: str) -> "subprocess.Popen[str]":
+    @contextmanager
+    def apart(self, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
         """`kohort …` as a process beside this one, which does not outlive its welcome."""
         command, *rest = arguments
         code = "from kohort.cli.main import main; main()"
         line = [sys.executable, "-c", code, command, f"--kubeconfig={self.kubeconfig}", *rest]
-        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        timer = threading.Timer(LONG, process.kill)
-        timer.daemon = True
-        timer.start()
-        return process
+        with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            timer = threading.Timer(2 * LONG, process.kill)
+            timer.start()
+            try:
+                yield process
+            finally:
+                timer.cancel()
+                process.kill()
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         """Something with the cluster's own client."""

@@ -2,6 +2,11 @@
 
 from cli.clusters import JOB, Answer, Cluster, local_queue
 from cli.test_hold import waiting
+from kohort.api.core.pods import Pod
+from kohort.cli.targets import WORKLOAD
+from kohort.jobs.keys import POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT_ANNOTATION, QUEUE_NAME_LABEL
+
+GATED = {"schedulingGates": [{"name": "tests.example/never"}]}
 
 
 def test_a_job_goes_with_all_that_is_its_own(queues: Cluster, fresh: str) -> None:
@@ -35,10 +40,6 @@ def test_a_finished_job_is_called_so(queues: Cluster, fresh: str) -> None:
 
 def test_a_pod_of_a_job_is_not_what_is_meant(queues: Cluster, fresh: str) -> None:
     queues.kohort("submit", "-q", "team-a", "--cpu", "1", "--name", fresh, "--wait", "--", "true")
-    pods = queues.kohort("logs", fresh)
-    assert pods.code == 0
-    from kohort.api.core.pods import Pod
-
     pod = next(name for name in queues.names(Pod.resource) if name.startswith(f"{fresh}-"))
     answer = queues.kohort("cancel", pod)
     assert (answer.code, f"pod/{pod} belongs to Job {fresh}: name that" in answer.err) == (2, True)
@@ -64,3 +65,18 @@ def test_names_and_all_of_them_contradict_each_other(queues: Cluster) -> None:
     assert "give names or --all, not both" in queues.kohort("cancel", "a", "--all").err
     assert "-q goes with --all" in queues.kohort("cancel", "a", "-q", "team-a").err
     assert "no LocalQueue 'team-aa'" in queues.kohort("cancel", "--all", "-q", "team-aa").err
+
+
+def test_a_group_of_pods_goes_together(queues: Cluster, fresh: str) -> None:
+    names = [f"{fresh}-a", f"{fresh}-b"]
+    for name in names:
+        labels = {POD_GROUP_NAME: fresh, QUEUE_NAME_LABEL: "team-b"}
+        annotations = {POD_GROUP_TOTAL_COUNT_ANNOTATION: "2"}
+        metadata = {"name": name, "namespace": "default", "labels": labels, "annotations": annotations}
+        container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+        queues.create(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **GATED}}
+        )
+    queues.until(lambda: fresh in queues.names(WORKLOAD), bool)
+    assert queues.kohort("cancel", f"{fresh}-b").out.splitlines() == [f"pod/{name} deleted" for name in names]
+    queues.until(lambda: set(names) & set(queues.names(Pod.resource)), lambda left: not left)

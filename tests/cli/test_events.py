@@ -48,15 +48,11 @@ def test_wide_tells_who_says_so_and_how_often(queues: Cluster, fresh: str) -> No
 
 def test_watching_goes_on(queues: Cluster, fresh: str) -> None:
     waiting(queues, fresh)
-    watcher = queues.apart("events", "-w", fresh)
-    assert watcher.stdout is not None
-    assert "LAST SEEN" in watcher.stdout.readline()
-    queues.kohort("hold", fresh)
-    queues.kohort("move", fresh, "--to", "team-a")
-    queues.kohort("resume", fresh)
-    assert any("Started" in line for line in watcher.stdout)
-    watcher.terminate()
-    watcher.communicate(timeout=60)
+    with queues.apart("events", "-w", fresh) as watcher:
+        assert watcher.stdout is not None
+        assert "LAST SEEN" in watcher.stdout.readline()
+        queues.kohort("move", fresh, "--to", "team-a")
+        assert any("Started" in line for line in watcher.stdout)
 
 
 def test_where_nothing_happened(queues: Cluster) -> None:

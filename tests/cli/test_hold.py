@@ -43,14 +43,14 @@ def test_whoever_follows_a_job_hears_of_its_eviction_and_of_its_second_start(
 ) -> None:
     script = "echo begun; while ! test -e go; do sleep 0.05; done; echo done"
     arguments = ("-q", "team-a", "--cpu", "1", "--name", fresh, "--workdir", str(tmp_path), "--follow")
-    follower = queues.apart("submit", *arguments, "--", "sh", "-c", script)
-    queues.until(lambda: fresh in queues.names(JOB) and queues.get(JOB, fresh).get("status", {}).get("ready"), bool)
-    assert queues.kohort("hold", fresh).out == f"job.batch/{fresh} on hold: its pods are stopped\n"
-    queues.until(lambda: queues.get(JOB, fresh).get("status", {}).get("active", 0), lambda active: not active)
-    queues.kohort("resume", fresh)
-    queues.until(lambda: queues.get(JOB, fresh).get("status", {}).get("ready"), bool)
-    (tmp_path / "go").touch()
-    out, err = follower.communicate(timeout=60)
+    with queues.apart("submit", *arguments, "--", "sh", "-c", script) as follower:
+        queues.until(lambda: fresh in queues.names(JOB) and queues.get(JOB, fresh).get("status", {}).get("ready"), bool)
+        assert queues.kohort("hold", fresh).out == f"job.batch/{fresh} on hold: its pods are stopped\n"
+        queues.until(lambda: queues.get(JOB, fresh).get("status", {}).get("active", 0), lambda active: not active)
+        queues.kohort("resume", fresh)
+        queues.until(lambda: queues.get(JOB, fresh).get("status", {}).get("ready"), bool)
+        (tmp_path / "go").touch()
+        out, err = follower.communicate(timeout=60)
     assert (follower.returncode, out) == (0, "begun\nbegun\ndone\n"), err
     told = ["running: 1 pod", "evicted because Deactivated", f"on hold: `kohort resume {fresh}`", "running: 1 pod"]
     assert [line for line in told if line in err] == told, err

@@ -67,11 +67,11 @@ def test_a_container_that_is_not_there_is_told(queues: Cluster, fresh: str, foll
 def test_following_prints_lines_as_they_come_and_ends_with_the_job(queues: Cluster, fresh: str, tmp_path: Path) -> None:
     script = f"echo before; while ! test -e {tmp_path}/go; do sleep 0.05; done; echo after"
     queues.kohort("submit", "-q", "team-a", "--cpu", "500m", "--name", fresh, "--", "sh", "-c", script)
-    follower = queues.apart("logs", "-f", fresh)
-    assert follower.stdout is not None
-    assert follower.stdout.readline() == "before\n"
-    (tmp_path / "go").touch()
-    out, err = follower.communicate(timeout=60)
+    with queues.apart("logs", "-f", fresh) as follower:
+        assert follower.stdout is not None
+        assert follower.stdout.readline() == "before\n"
+        (tmp_path / "go").touch()
+        out, err = follower.communicate(timeout=60)
     assert (follower.returncode, out, err) == (0, "after\n", "")
 
 

@@ -1,16 +1,20 @@
 """`kohort cancel`: deletes jobs with their pods; names are taken at their word, a whole queue is asked about."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
 
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
+from kohort.api.kueue.v1beta2 import Workload
 from kohort.cli.completing import complete_queues, complete_workloads
 from kohort.cli.options import Output, Where, cluster_options, connected, output_option, running
 from kohort.cli.targets import LOCAL_QUEUE, Finder, Owned, Target, TargetError, owner_of, references
 from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.keys import QUEUE_NAME_LABEL
+from kohort.jobs.keys import POD_GROUP_NAME, QUEUE_NAME_LABEL
+from kohort.jobs.objects import labels
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.options import Deletion, Scope
@@ -68,6 +72,17 @@ async def _cancel(where: Where, names: tuple[str, ...], how: _How) -> None:
         for target in targets:
             for member in target.members:
                 await _delete(client, member, how)
+            await _end_group(client, target, how)
+
+
+async def _end_group(client: Client, target: Target, how: _How) -> None:
+    """Pods of a group stay, as failed ones that may be replaced, for as long as the group's Workload is there."""
+    workload = target.workload
+    if workload is None or POD_GROUP_NAME not in labels(target.job.obj):
+        return
+    metadata = workload.metadata
+    with _unless_gone():
+        await client.of(Workload).delete((metadata.namespace, metadata.name), how.deletion)
 
 
 def _refuse_part_of_another(target: Target) -> None:
@@ -102,15 +117,20 @@ async def _unfinished(client: Client, namespace: str, queue: str) -> list[Owned]
 
 
 async def _delete(client: Client, member: Owned, how: _How) -> None:
-    try:
+    with _unless_gone():
         await client.of(member.resource).delete(member.key, how.deletion)
+    suffix = " (dry run)" if how.dry_run else ""
+    click.echo(str(member) if how.output is Output.NAME else f"{member} deleted{_remark(member)}{suffix}")
+
+
+@contextmanager
+def _unless_gone() -> Iterator[None]:
+    """Go on where what was to be deleted has gone meanwhile: that is what was wanted."""
+    try:
+        yield
     except StatusError as error:
         if not error.is_not_found:
             raise
-        click.echo(f"{member} is gone already", err=True)
-        return
-    suffix = " (dry run)" if how.dry_run else ""
-    click.echo(str(member) if how.output is Output.NAME else f"{member} deleted{_remark(member)}{suffix}")
 
 
 def _remark(member: Owned) -> str:

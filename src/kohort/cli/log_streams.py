@@ -124,7 +124,7 @@ class LogStreams:
             for pod in _by_age((await self._pods.list(self._scope)).items):
                 self._consider(pod)
             while self._tasks:
-                await self._unless_broken(asyncio.wait(self._tasks))
+                await self._unless_broken(asyncio.wait(tuple(self._tasks)))
         finally:
             await informers.stop()
             await self._stop()
