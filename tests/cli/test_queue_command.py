@@ -1,6 +1,9 @@
 """`kohort queue` shows who waits and who runs, to people and to programs, and helps those who mistype."""
 
+import asyncio
 import json
+import signal
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +21,7 @@ from kohort.kube.kinds import ObjectKey
 from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
 
+PATIENCE = 60
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 GPUS = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"}
 WAITS = Line(
@@ -171,3 +175,21 @@ async def test_a_server_that_is_down_is_told_in_one_line(tmp_path: Path) -> None
 async def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
         assert (await user.run("queue", *arguments)).code == 2
+
+
+async def test_followed_in_a_pipe_what_is_new_is_added(tmp_path: Path) -> None:
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+        await cluster.create(local_queue("lq", "cq"))
+        await cluster.create(workload("first", "lq"))
+        program = "from kohort.cli.main import main; main()"
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", program, "queue", "-w", "-o", "name", "--kubeconfig", str(user.kubeconfig)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            assert await process.stdout.readline() == b"workload.kueue.x-k8s.io/first\n"
+            await cluster.create(workload("second", "lq"))
+            assert await process.stdout.readline() == b"workload.kueue.x-k8s.io/second\n"
+            process.send_signal(signal.SIGINT)
+            assert await process.wait() == 0

@@ -92,17 +92,22 @@ async def take(client: Client, extra: Iterable[Asked] = (), home: str = "") -> S
     `home` is the namespace to make do with where one may not look everywhere. Raises a StatusError that `is_not_found`
     where the server does not know Kueue's kinds.
     """
-    reading = asyncio.create_task(read_rules(client))
     try:
-        found = await read_kinds(client, (*DECIDING, *extra), home)
-        rules = await reading
-    except ExceptionGroup as group:
-        raise group.exceptions[0] from None
-    finally:
-        reading.cancel()
+        async with asyncio.TaskGroup() as group:
+            rules = group.create_task(read_rules(client))
+            reading = group.create_task(read_kinds(client, (*DECIDING, *extra), home))
+    except ExceptionGroup as failures:
+        raise _first(failures) from None
+    found = reading.result()
     _require_kueue(found)
     found[Namespace] = await _with_home(client, found[Namespace], home)
-    return Snapshot(client.clock.wall(), found, rules)
+    return Snapshot(client.clock.wall(), found, rules.result())
+
+
+def _first(failures: ExceptionGroup) -> Exception:
+    """What went wrong first; the rest was called off for it."""
+    failure = failures.exceptions[0]
+    return _first(failure) if isinstance(failure, ExceptionGroup) else failure
 
 
 def _require_kueue(found: Mapping[Asked, Read]) -> None:

@@ -1,0 +1,152 @@
+"""What commands that ask a cluster have in common: finding it, one-line errors, forms of output, help by purpose."""
+
+import json
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from embedded.server.clusters import running_cluster
+from insight.serving import Shell, shell, write_kubeconfig
+from kohort.api.errors import ApiError
+from kohort.cli.main import COMMANDS, SECTIONS, cli
+from kohort.cli.options import (
+    Output,
+    Where,
+    all_namespaces_option,
+    cluster_options,
+    data_text,
+    environment,
+    output_option,
+    watch_option,
+)
+
+
+@click.command()
+@click.argument("name")
+@all_namespaces_option
+@output_option(Output.WIDE, Output.JSON)
+@watch_option
+@cluster_options
+def shown(*, where: Where, name: str, all_namespaces: bool, output: Output | None, watch: bool) -> None:
+    """Print what a command gets."""
+    given = [where.namespace, where.context, str(where.kubeconfig), name, all_namespaces, output, watch]
+    click.echo(json.dumps([*given, environment().get("NO_COLOR", "")]))
+
+
+def given(*arguments: str) -> list[object]:
+    result = CliRunner().invoke(shown, arguments, env={"NO_COLOR": None})
+    assert result.exit_code == 0, result.output
+    found: list[object] = json.loads(result.output)
+    return found
+
+
+def test_a_command_gets_one_value_per_family_of_options() -> None:
+    assert given("x") == ["", "", "None", "x", False, None, False, ""]
+    assert given("-n", "ml", "--context", "lab", "--kubeconfig", "/k", "-A", "-o", "wide", "-w", "--no-color", "x") == [
+        *("ml", "lab", "/k", "x", True, "wide", True, "1"),
+    ]
+
+
+def test_only_the_forms_that_apply_are_taken() -> None:
+    assert CliRunner().invoke(shown, ["x", "-o", "name"]).exit_code == 2
+
+
+def test_data_keeps_the_order_of_its_keys() -> None:
+    value = {"b": [1, {"z": None}], "a": "ü"}
+    assert json.loads(data_text(value, Output.JSON)) == value
+    assert data_text(value, Output.YAML) == "b:\n- 1\n- z: null\na: ü"
+
+
+# Finding the cluster
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with nothing in it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KOHORT_DATA", str(tmp_path / "data"))
+    for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+def test_the_namespace_is_the_contexts_unless_one_is_given(home: Path) -> None:
+    file = write_kubeconfig(home / "config", "https://192.0.2.1", "ml")
+    assert Where(file).access().namespace == "ml"
+    assert Where(file, namespace="other").access().namespace == "other"
+
+
+def test_without_any_kubeconfig_the_way_to_a_cluster_is_told(home: Path) -> None:
+    with pytest.raises(ApiError, match=r"no kubeconfig: .* or start a cluster on this machine with `kohort up`"):
+        Where().access()
+
+
+def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = write_kubeconfig(home / "local", "https://192.0.2.7")
+    monkeypatch.setattr("kohort.local.places.kubeconfig_of_running", lambda: local)
+    assert Where().access().server == "https://192.0.2.7"
+    (home / ".kube").mkdir()
+    write_kubeconfig(home / ".kube" / "config", "https://192.0.2.8")
+    assert Where().access().server == "https://192.0.2.8"
+    monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(home / "named", "https://192.0.2.9")))
+    assert Where().access().server == "https://192.0.2.9"
+
+
+def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:
+    file = write_kubeconfig(home / "config", "https://192.0.2.1")
+    with pytest.raises(ApiError, match="no context 'their': there is here"):
+        Where(file, "their").access()
+
+
+# Errors
+
+
+@pytest.mark.parametrize("command", ["queue", "top", "explain", "fits"])
+async def test_a_server_that_is_down_is_one_line_whatever_was_asked(command: str, tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text("apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\n")
+    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+        pass
+    rest = {"explain": ["x"], "fits": ["-f", str(tmp_path / "job.yaml")]}.get(command, [])
+    ended = await user.run(command, *rest)
+    assert (ended.code, ended.err.count("\n"), ended.out) == (2, 1, "")
+    assert "can't be reached" in ended.err
+
+
+@pytest.mark.parametrize("command", ["queue", "top"])
+async def test_a_cluster_without_kueues_kinds_is_one_line(command: str, tmp_path: Path) -> None:
+    async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
+        ended = await user.run(command)
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "Kohort is not installed on" in ended.err
+
+
+async def test_a_kubeconfig_that_is_none_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text("clusters: [")
+    ended = await Shell(tmp_path / "kubeconfig").run("queue")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "kubeconfig is not valid YAML" in ended.err
+
+
+# Help
+
+
+def test_every_command_stands_under_a_heading() -> None:
+    assert {command.section for command in COMMANDS.values()} <= {*SECTIONS}
+    told = CliRunner().invoke(cli, ["--help"]).output
+    places = [told.index(f"\n{section}:\n") for section in SECTIONS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("command", ["queue", "top", "explain", "fits"])
+def test_help_has_examples(command: str) -> None:
+    told = CliRunner().invoke(cli, [command, "--help"]).output
+    assert f"kohort {command}" in told
+    assert "Examples:" in told
+
+
+def test_a_mistyped_command_leads_to_the_one_meant() -> None:
+    assert "No such command 'quue'. Did you mean 'queue'?" in CliRunner().invoke(cli, ["quue"]).output
