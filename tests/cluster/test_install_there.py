@@ -1,7 +1,8 @@
-"""`kohort install | kubectl apply --server-side -f -`, on a real API server and on the embedded one."""
+"""`kohort install | kubectl apply --server-side -f -`, on a real API server and on the embedded one; and real Helm."""
 
 import asyncio
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
+from install.chart_cases import CASES, CHART, objects, printed
 from kohort.install.manifests import reached, registrations
 from kohort.install.options import Options
 from kohort.install.workload import ACCOUNT
@@ -172,3 +174,74 @@ def _all_trust(installed: Installed) -> bool:
     ]
     told = {holder.get("caBundle") for holder in holders}
     return len(told) == 1 and None not in told
+
+
+# With cert-manager
+
+
+def kind_of_cert_manager(kind: str, plural: str) -> Json:
+    """A stand-in for one of its definitions, that takes everything."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    group, names = "cert-manager.io", {"kind": kind, "listKind": f"{kind}List", "plural": plural}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+
+
+def test_what_cert_manager_is_asked_for_applies_without_a_warning(installed: Installed) -> None:
+    kinds = [kind_of_cert_manager("Certificate", "certificates"), kind_of_cert_manager("Issuer", "issuers")]
+    assert installed.kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(kinds)).returncode == 0
+    names = [f"crd/{each['metadata']['name']}" for each in kinds]
+    assert installed.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names).returncode == 0
+    done = subprocess.run([KOHORT, "install", "--cert-manager"], capture_output=True, text=True, timeout=SECONDS)
+    said = installed.kubectl("apply", "--server-side", "--dry-run=server", "-f", "-", stdin=done.stdout)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert len(said.stdout.splitlines()) == done.stdout.count("\n---\n") + 1
+
+
+# With Helm
+
+KUBERNETES = "1.34.0"
+"""Of which Helm is told, since it asks no server."""
+Helm = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def helm(request: pytest.FixtureRequest) -> Helm:
+    """A command of Helm's about our chart, where it is installed."""
+    found = shutil.which("helm")
+    if found is None:
+        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            print("\nnot run: the chart with the real Helm, which is not on PATH", file=sys.stderr)
+        pytest.skip("helm is not on PATH")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [found, *arguments, str(CHART), "--kube-version", KUBERNETES]
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
+
+    return run
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_helm_renders_what_install_prints(helm: Helm, case: str, tmp_path: Path) -> None:
+    changes, namespace, options = CASES[case]
+    values = tmp_path / "values.yaml"
+    values.write_text(yaml.safe_dump(changes))
+    done = helm("template", "--namespace", namespace, "--values", str(values), "kohort")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert objects(done.stdout) == printed(options)
+
+
+def test_helm_finds_no_fault_with_the_chart(helm: Helm) -> None:
+    done = helm("lint", "--strict")
+    assert done.returncode == 0, done.stdout
+
+
+def test_helm_tells_which_value_is_refused(helm: Helm) -> None:
+    done = helm("template", "--set", "managerConfig.webhook.port=1111", "kohort")
+    assert done.returncode == 1
+    assert "/managerConfig/webhook/port" in done.stderr
