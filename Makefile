@@ -46,9 +46,11 @@ test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random
 # Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
 PEER_SCENARIOS ?= 500
 
+WITH_KUBECTL := tests/docs/with_kubectl.py tests/docs/from_a_clone.py tests/examples/with_kubectl.py
+
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
-	$(BIN)/python -m pytest tests/cluster tests/wire tests/workloads tests/docs/with_kubectl.py tests/docs/from_a_clone.py $(ARGS)
+	$(BIN)/python -m pytest tests/cluster tests/wire tests/workloads $(WITH_KUBECTL) $(ARGS)
 
 test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its requests: hours of CPU; ARGS="-k …" picks some
 	$(BIN)/python -m pytest -n auto tests/journeys/every_fault.py tests/manager/every_failover.py $(ARGS)
@@ -72,8 +74,9 @@ format: $(STAMP)  ## bring the code into shape
 bench: $(STAMP)  ## measure, as ratios against a peer in the same run
 	$(BIN)/python -m benchmarks
 
-docs: $(STAMP)  ## write docs/reference from the structs, and check that the CRDs can be written
+docs: $(STAMP)  ## write docs/reference from the structs and commands, and check that the CRDs can be written
 	$(BIN)/python -m kohort.api.reference docs/reference
+	$(BIN)/python -m kohort.cli.reference docs/reference/commands.md
 	$(BIN)/kohort crds >/dev/null
 
 clean:  ## remove .venv and every cache
