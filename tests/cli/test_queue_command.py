@@ -73,12 +73,12 @@ def test_in_a_file_nothing_is_cut() -> None:
     )
 
 
-def test_wide_shows_workloads_both_places_and_whole_messages() -> None:
+def test_wide_shows_workloads_both_places_and_whole_names() -> None:
     line = drawn(BOTH, None, Output.WIDE)[1]
     assert "job/train-llama-7b" in line
     assert "job-train-llama-7b-5d3a1" in line
     assert "1 (5)" in line
-    assert line.endswith(WAITS.message)
+    assert "2 nvidia.com/gpu" in line
 
 
 def test_nothing_to_show_says_where_was_looked() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from kohort.terminal.live import Live, Place, fitting, live
+from kohort.terminal.live import Live, Place, fitting, frame, live
 from kohort.terminal.screen import Screen
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
@@ -128,3 +128,10 @@ async def test_in_a_file_only_new_lines_are_added() -> None:
 def test_what_does_not_fit_is_counted() -> None:
     assert fitting(["a", "b", "c", "d"], Screen(80, 3)) == ["a", "b", "... 2 more lines"]
     assert fitting(["a", "b", "c"], Screen(80, 3)) == ["a", "b", "c"]
+
+
+def test_nothing_is_erased_behind_a_line_that_fills_the_screen() -> None:
+    drawn = frame(["x" * 10, "y" * 10], Screen(10, 2))
+    assert "\x1b[2K" + "y" * 10 + "\x1b[?2026l" in drawn
+    assert "\x1b[J" not in drawn
+    assert "\r\n\x1b[J" in frame(["x" * 10], Screen(10, 2))

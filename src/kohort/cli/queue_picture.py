@@ -72,7 +72,7 @@ def _waiting(lines: Sequence[Line], form: Form, now: datetime, screen: Screen) -
             str(line.priority),
             amounts(line.amounts, form.is_wide),
             age(line.since, now),
-            Text(line.message if form.is_wide and line.message else line.why, _ROLES[line.standing]),
+            Text(line.why, _ROLES[line.standing]),
         ]
         for line in lines
     ]
@@ -119,7 +119,7 @@ _STATES: Final[Mapping[Standing, str]] = {
 def _head(form: Form, title: str) -> list[Column]:
     namespace = [Column("NAMESPACE", least=8)] if form.shows_namespace else []
     wide = [Column("WORKLOAD"), Column("CLUSTERQUEUE")] if form.is_wide else []
-    return [*namespace, Column("QUEUE", least=8), Column(title, least=12), *wide]
+    return [*namespace, Column("QUEUE", least=8), Column(title, least=20), *wide]
 
 
 def _first(line: Line, form: Form) -> list[Cell]:

@@ -24,8 +24,10 @@ QUIT: Final = frozenset(b"qQ\x03\x04")
 _ENTER: Final = "\x1b[?1049h\x1b[?25l\x1b[?7l"
 _LEAVE: Final = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 _BEGIN: Final = "\x1b[?2026h\x1b[H"
-_NEXT: Final = "\x1b[K\r\n"
-_END: Final = "\x1b[K\x1b[J\x1b[?2026l"
+_EMPTY: Final = "\x1b[2K"
+_NEXT: Final = "\r\n"
+_REST: Final = "\r\n\x1b[J"
+_END: Final = "\x1b[?2026l"
 
 
 class Live(Protocol):
@@ -129,11 +131,20 @@ class Drawn:
         self._due = None
         self._last = self._loop.time()
         screen = self._place.screen()
-        self._write(_BEGIN + _NEXT.join(fitting(self._picture(screen), screen)) + _END)
+        self._write(frame(fitting(self._picture(screen), screen), screen))
 
     def _write(self, text: str) -> None:
         self._place.out.write(text)
         self._place.out.flush()
+
+
+def frame(lines: Sequence[str], screen: Screen) -> str:
+    """What draws these lines over whatever stood there.
+
+    A line is emptied before it is written: behind one that fills the screen, the cursor stands on its last character.
+    """
+    rest = _REST if len(lines) < (screen.height or 0) else ""
+    return _BEGIN + _NEXT.join(_EMPTY + line for line in lines) + rest + _END
 
 
 async def until_worth_drawing(ended: asyncio.Event, changed: asyncio.Event, pause: float, longest: float) -> None:
