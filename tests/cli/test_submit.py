@@ -307,3 +307,27 @@ def test_a_job_that_waits_is_told_its_position_and_what_it_waits_for(queues: Clu
         queues.kohort("cancel", fresh)
         _, err = process.communicate(timeout=60)
     assert (process.returncode, err.strip().endswith("deleted before it finished")) == (1, True)
+
+
+def test_a_job_that_runs_too_long_is_given_up(queues: Cluster, fresh: str) -> None:
+    answer = queues.kohort(
+        *(
+            "submit",
+            "-q",
+            "team-a",
+            "--cpu",
+            "500m",
+            "--name",
+            fresh,
+            "--max-time",
+            "1s",
+            "--wait",
+            "--",
+            "sleep",
+            "1000",
+        )
+    )
+    assert answer.code == 1
+    assert answer.err.splitlines()[-1].endswith(
+        f"given up: MaximumExecutionTimeExceeded (`kohort resume {fresh}` queues it again)"
+    )
