@@ -34,6 +34,7 @@ _BATCH = BatchJob()
 class _How:
     dry_run: bool
     output: Output | None
+    is_sure: bool
 
     @property
     def deletion(self) -> Deletion:
@@ -58,8 +59,8 @@ def cancel(
         raise click.UsageError("give names, or --all" if not names else "give names or --all, not both")
     if queue and not is_all:
         raise click.UsageError("-q goes with --all: names are enough by themselves")
-    how = _How(dry_run, output)
-    running(_cancel_all(where, queue, how, yes or dry_run) if is_all else _cancel(where, names, how))
+    how = _How(dry_run, output, yes or dry_run)
+    running(_cancel_all(where, queue, how) if is_all else _cancel(where, names, how))
 
 
 async def _cancel(where: Where, names: tuple[str, ...], how: _How) -> None:
@@ -92,7 +93,7 @@ def _refuse_part_of_another(target: Target) -> None:
         raise TargetError(f"{target.job} belongs to {owner}: name that, or `kubectl delete pod {target.job.name}`")
 
 
-async def _cancel_all(where: Where, queue: str, how: _How, sure: bool) -> None:  # noqa: FBT001
+async def _cancel_all(where: Where, queue: str, how: _How) -> None:
     access = where.access()
     async with connected(access) as client:
         finder = Finder(client, access.namespace)
@@ -103,7 +104,7 @@ async def _cancel_all(where: Where, queue: str, how: _How, sure: bool) -> None: 
         if not found:
             click.echo(f"no unfinished Jobs in {place}", err=True)
             return
-        if not sure:
+        if not how.is_sure:
             click.confirm(f"Delete {len(found)} Jobs of {place} ({_some(found)})?", abort=True, err=True)
         for each in found:
             await _delete(client, each, how)

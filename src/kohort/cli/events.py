@@ -23,6 +23,7 @@ from kohort.cli.options import (
 )
 from kohort.cli.targets import Finder, references
 from kohort.kube.client import Client
+from kohort.kube.config import Access
 from kohort.kube.informer import Informers
 from kohort.kube.options import Scope
 from kohort.terminal.screen import Screen
@@ -48,21 +49,25 @@ def events(*, name: str | None, where: Where, all_namespaces: bool, watch: bool,
         raise click.UsageError("a name is of one namespace: leave -A out")
     if watch and output in DATA:
         raise click.UsageError("-w prints lines: leave -o out, or take -o wide")
-    running(_events(where, name, Layout(all_namespaces, output is Output.WIDE), output, watch))
+    layout = Layout(all_namespaces, output is Output.WIDE)
+    running(_watch(where, name, layout) if watch else _list(where, name, layout, output))
 
 
-async def _events(where: Where, name: str | None, layout: Layout, output: Output | None, watch: bool) -> None:  # noqa: FBT001
+async def _list(where: Where, name: str | None, layout: Layout, output: Output | None) -> None:
     access = where.access()
     async with connected(access) as client:
-        scope = Scope("" if layout.has_namespace else access.namespace)
-        concerns: Concerns = ours
-        if name:
-            concerns = About.target(await Finder(client, access.namespace).find(references([name])[0]))
-        if watch:
-            await _watch(client, scope, concerns, layout)
-            return
-        found = in_order(filter(concerns, (await client.of(Event).list(scope)).items))
+        concerns = await _concerns(Finder(client, access.namespace), name)
+        found = in_order(filter(concerns, (await client.of(Event).list(_scope(access, layout))).items))
     _print(found, layout, output, client)
+
+
+def _scope(access: Access, layout: Layout) -> Scope:
+    return Scope("" if layout.has_namespace else access.namespace)
+
+
+async def _concerns(finder: Finder, name: str | None) -> Concerns:
+    """Which events are wanted: those of a job, or all of ours."""
+    return About.target(await finder.find(references([name])[0])) if name else ours
 
 
 def _print(found: list[Event], layout: Layout, output: Output | None, client: Client) -> None:
@@ -81,29 +86,30 @@ def _whole() -> Screen:
     return replace(screen(), width=None)
 
 
-async def _watch(client: Client, scope: Scope, concerns: Concerns, layout: Layout) -> None:
+async def _watch(where: Where, name: str | None, layout: Layout) -> None:
     """First what there is, then each event as it comes, until Ctrl-C."""
-    informers = Informers(client)
-    fresh: asyncio.Queue[Event] = asyncio.Queue()
-    follower = informers.of(Event, scope)
-    informers.start()
-    try:
-        await follower.wait_live()
-        follower.subscribe(lambda _old, new: fresh.put_nowait(new) if new is not None and concerns(new) else None)
-        is_first = True
-        while True:
-            batch = [await fresh.get()] if not is_first else []
-            while not fresh.empty():
-                batch.append(fresh.get_nowait())
-            _append(in_order(batch), layout, client, is_first)
-            is_first = False
-    finally:
-        await informers.stop()
+    access = where.access()
+    async with connected(access) as client:
+        concerns = await _concerns(Finder(client, access.namespace), name)
+        informers = Informers(client)
+        follower = informers.of(Event, _scope(access, layout))
+        informers.start()
+        try:
+            await follower.wait_live()
+            fresh: asyncio.Queue[Event] = asyncio.Queue()
+            follower.subscribe(lambda _old, new: fresh.put_nowait(new) if new is not None and concerns(new) else None)
+            await _append(fresh, layout, client)
+        finally:
+            await informers.stop()
 
 
-def _append(batch: list[Event], layout: Layout, client: Client, is_first: bool) -> None:  # noqa: FBT001
+async def _append(fresh: "asyncio.Queue[Event]", layout: Layout, client: Client) -> None:
     """Lines below those that are there; the header stands above the first only."""
-    now = client.clock.wall()
-    lines = table(layout.columns(), [layout.row(event, now) for event in batch], _whole())
-    for line in lines if is_first else lines[1:]:
-        click.echo(line)
+    batch, first = list[Event](), 0
+    while True:
+        while not fresh.empty():
+            batch.append(fresh.get_nowait())
+        now = client.clock.wall()
+        for line in table(layout.columns(), [layout.row(event, now) for event in in_order(batch)], _whole())[first:]:
+            click.echo(line)
+        batch, first = [await fresh.get()], 1

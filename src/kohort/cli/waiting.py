@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
-from kohort.api.errors import ApiError
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.cli.narration import Phase, Stage, stage
+from kohort.cli.positions import positions
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
-from kohort.kube.errors import KubeError
 from kohort.kube.informer import Informer, Informers
 from kohort.kube.options import Scope
 
@@ -103,18 +102,8 @@ class Waiter:
         workload = next(iter(self._workloads.cache), None)
         if workload is None or not workload.spec.queue_name:
             return None
-        return await position_of(self._client, self.namespace, workload.spec.queue_name, _name(workload))
-
-
-async def position_of(client: Client, namespace: str, queue: str, workload: str) -> int | None:
-    """The place of a Workload in its LocalQueue, counted from 0; None where nobody says (API-99)."""
-    path = f"/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
-    try:
-        summary = await client.get_json(path)
-    except (KubeError, ApiError):
-        return None
-    places = {each["metadata"]["name"]: each.get("positionInLocalQueue") for each in summary.get("items") or ()}
-    return places.get(workload)
+        waiting = await positions(self._client, self.namespace, workload.spec.queue_name)
+        return waiting.get(_name(workload))
 
 
 @asynccontextmanager

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from kohort.api.conditions import find
-from kohort.api.errors import ApiError
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
 from kohort.cli.completing import names_of
 from kohort.cli.kueuectl.connection import Connection, connection_options
@@ -16,12 +15,12 @@ from kohort.cli.kueuectl.listing import Selection, View, all_of, page_limit, say
 from kohort.cli.kueuectl.printing import Printer, print_options
 from kohort.cli.kueuectl.types import Named
 from kohort.cli.options import all_namespaces_option, running
+from kohort.cli.positions import positions
 from kohort.cli.targets import Finder
 from kohort.engine.lifecycle.states import ADMITTED, FINISHED, is_admitted, is_finished, is_reserved
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.jobs.objects import uid
 from kohort.kube.client import Client
-from kohort.kube.errors import KubeError
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Scope
 from kohort.terminal.ages import age, duration
@@ -152,17 +151,17 @@ async def _selected(
 async def _rows(client: Client, found: Sequence[Workload]) -> list[list[str]]:
     now = client.clock.wall()
     queues = await _cluster_queues(client, found)
-    positions = await _positions(client, found)
-    return [row(each, queues, positions, now) for each in found]
+    places = await _positions(client, found)
+    return [row(each, queues, places, now) for each in found]
 
 
 def row(
-    workload: Workload, queues: Mapping[ObjectKey, str], positions: Mapping[ObjectKey, int], now: datetime
+    workload: Workload, queues: Mapping[ObjectKey, str], places: Mapping[ObjectKey, int], now: datetime
 ) -> list[str]:
     """The cells of a Workload."""
     metadata, admission = workload.metadata, workload.status.admission
     queue = ObjectKey(metadata.namespace, workload.spec.queue_name or "")
-    position = positions.get(ObjectKey(metadata.namespace, metadata.name))
+    position = places.get(ObjectKey(metadata.namespace, metadata.name))
     owners = metadata.owner_references
     return [
         metadata.name,
@@ -210,20 +209,12 @@ async def _local_queues(client: Client, namespace: str) -> list[LocalQueue]:
 async def _positions(client: Client, found: Sequence[Workload]) -> dict[ObjectKey, int]:
     """Positions of what waits, by the visibility API; none where that is not served."""
     waiting = {
-        (each.metadata.namespace, each.spec.queue_name)
+        (each.metadata.namespace, each.spec.queue_name or "")
         for each in found
         if each.spec.queue_name and status_of(each) == "PENDING"
     }
-    positions = dict[ObjectKey, int]()
+    found_at = dict[ObjectKey, int]()
     for namespace, queue in sorted(waiting):
-        for item in await _pending(client, namespace, queue or ""):
-            positions[ObjectKey(namespace, item["metadata"]["name"])] = int(item.get("positionInLocalQueue", 0))
-    return positions
-
-
-async def _pending(client: Client, namespace: str, queue: str) -> list[Any]:
-    path = f"/apis/visibility.kueue.x-k8s.io/v1beta2/namespaces/{namespace}/localqueues/{queue}/pendingworkloads"
-    try:
-        return (await client.get_json(path)).get("items") or []
-    except (KubeError, ApiError):
-        return []
+        for name, position in (await positions(client, namespace, queue)).items():
+            found_at[ObjectKey(namespace, name)] = position
+    return found_at
