@@ -15,6 +15,7 @@ from kohort.cli.options import (
     output_option,
     running,
     screen,
+    show,
 )
 from kohort.cli.targets import Finder, Owned, Reference, Target, references
 from kohort.insight.snapshot import Snapshot, take
@@ -129,8 +130,7 @@ class _Answer:
 def _print(answers: Sequence[_Answer], output: Output | None) -> None:
     if output is None:
         sections = [section for each in answers for section in each.sections()]
-        for line in sections_text(sections, screen()):
-            click.echo(line)
+        show(sections_text(sections, screen()))
         return
     data = [each.data() for each in answers]
     click.echo(data_text(data[0] if len(data) == 1 else data, output))

@@ -9,7 +9,17 @@ import click
 from kohort.api.codec import Json
 from kohort.api.documents import Document, discover, load
 from kohort.api.errors import ApiError
-from kohort.cli.options import Output, Where, cluster_options, connected, data_text, output_option, running, screen
+from kohort.cli.options import (
+    Output,
+    Where,
+    cluster_options,
+    connected,
+    data_text,
+    output_option,
+    running,
+    screen,
+    show,
+)
 from kohort.insight.fitting.candidates import Reader
 from kohort.insight.fitting.judging import Verdict, judge
 from kohort.insight.fitting.manifests import offline, split, with_manifests
@@ -102,8 +112,7 @@ def _print(verdicts: Sequence[Verdict], output: Output | None) -> None:
         return
     here = screen()
     sections = [section for each in verdicts for section in _sections(each, here)]
-    for line in sections_text(sections, here):
-        click.echo(line)
+    show(sections_text(sections, here))
 
 
 def _sections(verdict: Verdict, screen: Screen) -> Iterator[Section]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -140,6 +140,13 @@ def environment() -> Mapping[str, str]:
 def screen() -> Screen:
     """Where standard output goes, as the environment and --no-color say."""
     return screen_of(sys.stdout, environment())
+
+
+def show(lines: Iterable[str]) -> None:
+    """Print lines, all at once: a thousand calls take longer than everything before them."""
+    text = "\n".join(lines)
+    if text:
+        click.echo(text)
 
 
 def running(work: Coroutine[Any, Any, R]) -> R:

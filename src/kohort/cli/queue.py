@@ -19,6 +19,7 @@ from kohort.cli.options import (
     output_option,
     running,
     screen,
+    show,
     watch_option,
 )
 from kohort.cli.queue_picture import Form, picture_of
@@ -130,8 +131,7 @@ async def _show(client: Client, wish: Wish, output: Output | None) -> None:
     )
     found = await _queues(client, wish, workloads.items, local_queues.items)
     picture = picture_of(found, wish.form(output), client.clock.wall())
-    for line in picture(screen()):
-        click.echo(line)
+    show(picture(screen()))
 
 
 async def _queues(

@@ -18,6 +18,7 @@ from kohort.cli.options import (
     output_option,
     running,
     screen,
+    show,
 )
 from kohort.cli.stopping import stop_asked
 from kohort.cli.top_picture import as_data, chosen, picture_of
@@ -70,8 +71,7 @@ def top(*, where: Where, names: tuple[str, ...], resource: str, once: bool, outp
             if output is not None:
                 click.echo(data_text(as_data(trees), output))
             elif once or not is_terminal(sys.stdout):
-                for line in picture_of(trees, screen()):
-                    click.echo(line)
+                show(picture_of(trees, screen()))
             else:
                 await _follow(client, access, snapshot, pick)
 

@@ -47,25 +47,26 @@ def numbers(header: str) -> Column:
 
 def table(columns_: Sequence[Column], rows: Iterable[Row], screen: Screen) -> list[str]:
     """The lines of a table with its header, no longer than the screen is wide; full where it has no width."""
-    header: list[Text | Drawing] = [Text(column.header, Role.TITLE) for column in columns_]
+    header: list[Cell] = [Text(column.header, Role.TITLE) for column in columns_]
     return _Layout.of(columns_, [header, *([_clean(cell) for cell in row] for row in rows)], screen).lines()
 
 
-def _clean(cell: Cell) -> Text | Drawing:
-    if isinstance(cell, Drawing):
-        return cell
-    given = Text(cell) if isinstance(cell, str) else cell
-    return Text(harmless(given.text), given.role)
+def _clean(cell: Cell) -> Cell:
+    if isinstance(cell, str):
+        return harmless(cell)
+    return cell if isinstance(cell, Drawing) else Text(harmless(cell.text), cell.role)
 
 
-def _width(cell: Text | Drawing) -> int:
+def _width(cell: Cell) -> int:
+    if isinstance(cell, str):
+        return columns(cell)
     return cell.width if isinstance(cell, Drawing) else columns(cell.text)
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Text | Drawing]]
+    rows: Sequence[Row]
     widths: Sequence[int]
     gap: str
     limit: int | None
@@ -73,7 +74,7 @@ class _Layout:
     screen: Screen
 
     @classmethod
-    def of(cls, given: Sequence[Column], rows: Sequence[Sequence[Text | Drawing]], screen: Screen) -> "_Layout":
+    def of(cls, given: Sequence[Column], rows: Sequence[Row], screen: Screen) -> "_Layout":
         widths = [max(_width(row[index]) for row in rows) for index in range(len(given))]
         gap, gaps, width = WIDE_GAP, len(given) - 1, screen.width
         if width is None:
@@ -89,17 +90,20 @@ class _Layout:
     def lines(self) -> list[str]:
         return [self._line(row) for row in self.rows]
 
-    def _line(self, row: Sequence[Text | Drawing]) -> str:
+    def _line(self, row: Row) -> str:
         line = self.gap.join(self._cell(index, cell) for index, cell in enumerate(row)).rstrip()
         return line if self.limit is None else cut(line, self.limit, self.screen.glyphs.ellipsis)
 
-    def _cell(self, index: int, cell: Text | Drawing) -> str:
-        width = self.widths[index]
+    def _cell(self, index: int, cell: Cell) -> str:
+        width, size = self.widths[index], _width(cell)
         if isinstance(cell, Drawing):
-            return cell.painted + " " * (width - cell.width)
-        shown = cut(cell.text, width, self.screen.glyphs.ellipsis)
-        painted = self.screen.style.paint(shown, cell.role)
-        room = " " * (width - columns(shown))
+            return cell.painted + " " * (width - size)
+        text, role = (cell, Role.PLAIN) if isinstance(cell, str) else cell
+        if size > width:
+            text = cut(text, width, self.screen.glyphs.ellipsis)
+            size = columns(text)
+        painted = text if role is Role.PLAIN else self.screen.style.paint(text, role)
+        room = " " * (width - size)
         return room + painted if self.columns[index].align is Align.RIGHT else painted + room
 
 
