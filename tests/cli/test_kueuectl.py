@@ -211,6 +211,9 @@ def test_other_forms_of_a_list(queues: Cluster) -> None:
     assert (found["kind"], found["apiVersion"]) == ("ClusterQueueList", "kueue.x-k8s.io/v1beta2")
     names = kueuectl(queues, "list", "lq", "-o", 'jsonpath={range .items[*]}{.metadata.name}{"\\n"}{end}').out
     assert {"team-a", "team-b"} <= set(names.split())
+    assert (
+        kueuectl(queues, "stop", "lq", "team-c", "--dry-run=client", "-o", "jsonpath={.metadata.name}").out == "team-c"
+    )
     refused = kueuectl(queues, "list", "lq", "-o", "go-template={{.}}")
     assert (refused.code, "write -o jsonpath=TEMPLATE" in refused.err) == (2, True)
 

@@ -12,6 +12,7 @@ from kohort.cli.narration import Phase, Stage, stage
 from kohort.cli.waiting import waiting
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
+from kohort.kube.clock import VirtualClock
 from kohort.kube.patches import MergePatch
 from kube.fake_api import FakeApi
 
@@ -101,6 +102,23 @@ def test_only_three_states_are_the_end() -> None:
 
 
 # What of it is told
+
+
+async def test_a_job_that_nobody_queues_is_wondered_about_once() -> None:
+    time = VirtualClock()
+    client = Client(FakeApi(), time)
+    metadata = {"name": "train", "namespace": "default", "uid": "u"}
+    made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
+    told = list[str]()
+    async with asyncio.timeout(30), waiting(client, made, lambda now: told.append(now.text)) as waiter:
+        ending = asyncio.create_task(waiter.wait())
+        await time.advance(9.0)
+        assert told == []
+        await time.advance(60.0)
+        assert told == ["nobody has queued it yet: does Kohort run here? `kohort doctor` looks"]
+        await client.of(Job.resource).delete(("default", "train"))
+        await time.advance(1.0)
+        assert (await ending).phase is Phase.GONE
 
 
 async def settle() -> None:

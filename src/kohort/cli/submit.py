@@ -282,7 +282,7 @@ class _Submission:
             raise SubmitError(f"Job {name} is there already: choose another --name, or leave it out") from None
 
     async def _attend(self, client: Client, job: Object) -> int:
-        diary = Diary()
+        diary = Diary(client.clock)
         if not self._afterwards.is_following:
             async with waiting(client, job, diary.tell) as waiter:
                 end = await waiter.wait()

@@ -3,11 +3,11 @@
 import os
 import sys
 from datetime import timedelta
-from time import monotonic
 
 import click
 
 from kohort.cli.narration import Stage
+from kohort.kube.clock import Clock
 from kohort.terminal.ages import duration
 from kohort.terminal.screen import screen_of
 from kohort.terminal.style import Role, Style
@@ -21,12 +21,13 @@ def note(text: str) -> None:
 class Diary:
     """Tells the stages of a job, each with the time since the start."""
 
-    def __init__(self) -> None:
-        self._start = monotonic()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._start = clock.now()
 
     def tell(self, stage: Stage) -> None:
         """One line."""
-        passed = duration(timedelta(seconds=monotonic() - self._start))
+        passed = duration(timedelta(seconds=self._clock.now() - self._start))
         style = _style()
         click.echo(f"{style.paint(f'{passed:>6}', Role.DIM)}  {style.paint(stage.text, stage.role)}", err=True)
 

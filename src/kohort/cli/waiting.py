@@ -16,6 +16,7 @@ from kohort.cli.narration import Phase, Stage, stage
 from kohort.cli.positions import positions
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
+from kohort.kube.clock import within
 from kohort.kube.informer import Informer, Informers
 from kohort.kube.options import Scope
 
@@ -25,6 +26,8 @@ POSITION_SECONDS: Final = 5.0
 """How often a waiting job's position is asked for."""
 UNSEEN_SECONDS: Final = 10.0
 """How long a job may go unnoticed before that is told."""
+FOR_EVER: Final = 1e9
+UNNOTICED: Final = Stage(Phase.UNSEEN, "nobody has queued it yet: does Kohort run here? `kohort doctor` looks")
 FAILED: Final = 1
 """Exit code of a job that failed without one of its own."""
 
@@ -41,6 +44,7 @@ class Waiter:
         self._tell = tell
         self._position: int | None = None
         self._last: Stage | None = None
+        self._has_wondered = False
         self._changed = asyncio.Event()
         self._jobs = informers.of(Job.resource, Scope(self.namespace, fields=f"metadata.name={self.name}"))
         marked = f"{JOB_UID_LABEL}={metadata['uid']}"
@@ -88,13 +92,13 @@ class Waiter:
 
     async def _pause(self, now: Stage) -> None:
         """Until something changes; a waiting job's position does so unseen."""
-        seconds = {Phase.QUEUED: POSITION_SECONDS, Phase.UNSEEN: UNSEEN_SECONDS}.get(now.phase)
+        seconds = {Phase.QUEUED: POSITION_SECONDS, Phase.UNSEEN: UNSEEN_SECONDS}.get(now.phase, FOR_EVER)
         try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
+            await within(self._client.clock, seconds, self._changed.wait())
         except TimeoutError:
-            if now.phase is Phase.UNSEEN:
-                self._tell(Stage(Phase.UNSEEN, "nobody has queued it yet: does Kohort run here? `kohort doctor` looks"))
+            if now.phase is Phase.UNSEEN and not self._has_wondered:
+                self._has_wondered = True
+                self._tell(UNNOTICED)
         self._changed.clear()
 
     async def _asked_position(self) -> int | None:

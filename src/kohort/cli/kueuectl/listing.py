@@ -90,7 +90,7 @@ class View:
     def print(self, found: Sequence[CustomObject], rows: Iterable[Sequence[str]]) -> None:
         """The objects in the form asked for, else as a table."""
         if self.printer.is_asked_for:
-            click.echo(self.printer.text(listed(self.resource, [to_json(each) for each in found])))
+            self.printer.echo(listed(self.resource, [to_json(each) for each in found]))
         elif not found:
             say_nothing_found(self.namespace)
         else:

@@ -175,7 +175,7 @@ async def _pods(whose: Named, selection: Selection, printer: Printer, connection
         scope = selection.scope(namespace, _selected(Owned(resource, job)))
         if printer.is_asked_for and not is_wide:
             found = (await client.of(Pod.resource).list(scope)).items
-            click.echo(printer.text(listed(Pod.resource, list(found))))
+            printer.echo(listed(Pod.resource, list(found)))
             return
         answer = await _table(client, scope)
     _print_pods(answer, namespace, is_wide=is_wide)

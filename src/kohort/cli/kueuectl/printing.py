@@ -76,10 +76,14 @@ class Printer:
             return json.dumps(made.values(document), indent=4, ensure_ascii=False)
         return made(document)
 
+    def echo(self, document: Json) -> None:
+        """Print an object, or a List of them; templates say themselves where lines end."""
+        click.echo(self.text(document), nl=not self.output.startswith(("jsonpath=", "jsonpath-file=")))
+
     def print(self, resource: Resource, obj: Object, done: str, dry_run: DryRun) -> None:
         """An object in the form asked for, else a line that says what was done with it."""
         if self.is_asked_for:
-            click.echo(self.text(obj))
+            self.echo(obj)
             return
         said = f" {done}" if done else ""
         click.echo(f"{shown(resource, obj['metadata']['name'])}{said}{dry_run.suffix}")
