@@ -66,6 +66,12 @@ async def test_a_mistake_in_the_yaml_is_told_with_its_line(tmp_path: Path) -> No
     assert "bad.yaml:" in ended.err
 
 
+async def test_what_an_api_server_would_refuse_never_starts(tmp_path: Path) -> None:
+    ended = await offline(tmp_path, {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}})
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert "jobs.yaml:1: Job x: spec" in ended.err
+
+
 async def test_a_cluster_is_asked_where_no_state_is_given(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
         for each in QUEUES:

@@ -9,6 +9,8 @@ import click
 from kohort.api.codec import Json
 from kohort.api.documents import Document, discover, load
 from kohort.api.errors import ApiError
+from kohort.api.gates import DEFAULT_GATES
+from kohort.api.manifests import Checker, Severity
 from kohort.cli.options import (
     Output,
     Where,
@@ -66,9 +68,21 @@ def fits(*, where: Where, files: tuple[str, ...], queue: str, states: tuple[str,
         raise ApiError(
             f"nothing to judge in {', '.join(files)}: give a Job, another kind that is queued, or a Workload"
         )
+    _refuse_bad(asked)
     verdicts = running(_verdicts(where, about, asked, queue, states))
     _print(verdicts, output)
     sys.exit(_exit_code(verdicts))
+
+
+def _refuse_bad(documents: Sequence[Document]) -> None:
+    """What an API server would refuse never starts."""
+    checker = Checker(DEFAULT_GATES)
+    checker.read(documents)
+    bad = [each for each in checker.report().findings if each.severity in (Severity.ERROR, Severity.MALFORMED)]
+    if bad:
+        place, _, text = bad[0].parts
+        more = f" (and {len(bad) - 1} more: see kohort validate)" if len(bad) > 1 else ""
+        raise ApiError(f"{place}: {text}{more}")
 
 
 async def _verdicts(

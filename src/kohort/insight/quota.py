@@ -65,9 +65,7 @@ def _name(node: Node) -> str:
 
 def _branch(engine: Engine, node: Node) -> Branch:
     if isinstance(node, CohortNode):
-        members = (
-            [] if node.is_cyclic else sorted(node.members(), key=lambda each: (isinstance(each, CohortNode), each.name))
-        )
+        members = sorted(_members(node), key=lambda each: (isinstance(each, CohortNode), each.name))
         below = tuple(_branch(engine, member) for member in members)
         return Branch(
             "cohort",
@@ -83,6 +81,11 @@ def _branch(engine: Engine, node: Node) -> Branch:
     return Branch(
         "queue", node.name, tuple(_figures(node, asked)), len(queue.holders), sum(pending.counts), queue.is_active
     )
+
+
+def _members(node: CohortNode) -> Iterator[Node]:
+    """What hangs below a cohort; of one in a circle, only its queues, as the rest would never end."""
+    return iter(node.queues.values()) if node.is_cyclic else node.members()
 
 
 def _figures(node: Node, asked: Mapping[str, int]) -> Iterator[Figures]:
