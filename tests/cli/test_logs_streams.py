@@ -1,6 +1,7 @@
 """Streams that break off go on behind the last line; what can't be read is told and stops nobody."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 
@@ -151,3 +152,14 @@ async def test_whoever_stops_reading_stops_the_streams() -> None:
     with pytest.raises(BrokenPipeError):
         async with asyncio.timeout(30):
             await streams.follow(never)
+
+
+async def test_whoever_may_not_see_pods_is_told_and_nothing_is_left_behind() -> None:
+    api = LogApi()
+    refusal = StatusError(403, "Forbidden", "pods are none of your business")
+    api.answers["/api/v1/namespaces/default/pods"] = Answer(403, json.dumps(refusal.to_status()).encode())
+    streams = LogStreams(Client(api), Scope("default"), WHOLE, Prefixes(PLAIN), lambda _data: None, lambda _text: None)
+    end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    with pytest.raises(StatusError, match="none of your business"):
+        await streams.follow(end)
+    assert end.cancelled()

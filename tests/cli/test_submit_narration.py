@@ -1,6 +1,7 @@
 """The one line that tells what a job is doing, state by state."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from kohort.cli.waiting import waiting
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
+from kohort.kube.errors import StatusError
 from kohort.kube.patches import MergePatch
-from kube.fake_api import FakeApi
+from kube.fake_api import Answer, FakeApi
 
 Object = dict[str, Any]
 
@@ -148,3 +150,16 @@ async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None
         await jobs.patch(("default", "train"), MergePatch({"status": {"conditions": complete}}))
         assert (await ending).phase is Phase.SUCCEEDED
     assert told == ["admitted by ClusterQueue lab on a100", "running: 1 pod", "succeeded: 1 pod"]
+
+
+async def test_whoever_may_not_look_is_told_and_does_not_wait() -> None:
+    api = FakeApi()
+    client = Client(api)
+    refusal = StatusError(403, "Forbidden", "workloads are none of your business")
+    path = Workload.info.resource.path("default")
+    api.answers[path] = Answer(403, json.dumps(refusal.to_status()).encode())
+    metadata = {"name": "train", "namespace": "default", "uid": "u"}
+    made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
+    async with asyncio.timeout(30), waiting(client, made, lambda _: None) as waiter:
+        with pytest.raises(StatusError, match="none of your business"):
+            await waiter.wait()

@@ -22,6 +22,7 @@ from kohort.cli.options import (
     watch_option,
 )
 from kohort.cli.targets import Finder, references
+from kohort.cli.waiting import seen
 from kohort.kube.client import Client
 from kohort.kube.config import Access
 from kohort.kube.informer import Informers
@@ -93,6 +94,7 @@ async def _watch(where: Where, name: str | None, layout: Layout) -> None:
         concerns = await _concerns(Finder(client, access.namespace), name)
         informers = Informers(client)
         follower = informers.of(Event, _scope(access, layout))
+        await seen(follower)
         informers.start()
         try:
             await follower.wait_live()

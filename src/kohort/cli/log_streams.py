@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kohort.api.core.pods import ContainerStatus, Pod
 from kohort.api.errors import ApiError
 from kohort.api.times import parse_time
+from kohort.cli.waiting import seen
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError, TransportError
 from kohort.kube.informer import Informers
@@ -30,6 +31,7 @@ DEFAULT_CONTAINER: Final = "kubectl.kubernetes.io/default-container"
 INDEX_LABEL: Final = "batch.kubernetes.io/job-completion-index"
 COLOURS: Final = (Role.ACCENT, Role.SECOND, Role.THIRD, Role.GOOD, Role.WARN)
 
+T = TypeVar("T")
 Write = Callable[[bytes], None]
 Warn = Callable[[str], None]
 
@@ -113,35 +115,38 @@ class LogStreams:
                 await self._print(pod, source)
         return len(pods)
 
-    async def follow(self, end: Awaitable[object]) -> None:
+    async def follow(self, end: Awaitable[T]) -> T:
         """Print what pods write as they do, also those that come later, until `end` and all is printed."""
+        ending = asyncio.ensure_future(end)
         informers = Informers(self._client)
-        informers.of(Pod, self._scope).subscribe(lambda _old, new: self._consider(new))
-        informers.start()
+        pods = informers.of(Pod, self._scope)
         try:
-            await self._unless_broken(end)
+            await seen(pods)
+            pods.subscribe(lambda _old, new: self._consider(new))
+            informers.start()
+            await self._unless_broken(ending)
             # What ended together with the job may not have come by the watch yet.
             for pod in _by_age((await self._pods.list(self._scope)).items):
                 self._consider(pod)
             while self._tasks:
-                await self._unless_broken(asyncio.wait(tuple(self._tasks)))
+                await self._unless_broken(asyncio.ensure_future(asyncio.wait(tuple(self._tasks))))
+            return ending.result()
         finally:
             await informers.stop()
-            await self._stop()
+            await self._stop(ending)
 
-    async def _unless_broken(self, work: Awaitable[object]) -> None:
-        doing: asyncio.Future[Any] = asyncio.ensure_future(work)
+    async def _unless_broken(self, doing: "asyncio.Future[Any]") -> None:
         await asyncio.wait((doing, self._broken), return_when=asyncio.FIRST_COMPLETED)
         if self._broken.done():
             doing.cancel()
             self._broken.result()
         await doing
 
-    async def _stop(self) -> None:
+    async def _stop(self, ending: "asyncio.Future[Any]") -> None:
         self._broken.cancel()
-        for task in self._tasks:
+        for task in (ending, *self._tasks):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(ending, *self._tasks, return_exceptions=True)
 
     def _consider(self, pod: Pod | None) -> None:
         """Start with a container that has begun, once per life."""

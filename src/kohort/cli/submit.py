@@ -1,6 +1,5 @@
 """`kohort submit`: a Job from the command line, checked before it is made; and, if asked, its way to the end."""
 
-import asyncio
 import os
 import sys
 from collections.abc import Iterable
@@ -288,10 +287,9 @@ class _Submission:
                 end = await waiter.wait()
             return await exit_code(client, job, end)
         async with waiting(client, job, lambda stage: None if stage.is_end else diary.tell(stage)) as waiter:
-            ending = asyncio.create_task(waiter.wait())
-            await _streams(client, job).follow(ending)
-            diary.tell(ending.result())
-        return await exit_code(client, job, ending.result())
+            end = await _streams(client, job).follow(waiter.wait())
+            diary.tell(end)
+        return await exit_code(client, job, end)
 
 
 def _streams(client: Client, job: Object) -> LogStreams:

@@ -51,9 +51,10 @@ class Waiter:
         self._workloads: Informer[Workload] = informers.of(Workload, Scope(self.namespace, labels=marked))
 
     async def wait(self) -> Stage:
-        """Tell every change until the job has ended; how it did."""
-        await self._jobs.wait_live()
-        await self._workloads.wait_live()
+        """Tell every change until the job has ended; how it did. Raises what keeps us from seeing it."""
+        for informer in (self._jobs, self._workloads):
+            await seen(informer)
+            await informer.wait_live()
         self._jobs.subscribe(self._look)
         self._workloads.subscribe(self._look)
         while True:
@@ -120,6 +121,11 @@ async def waiting(client: Client, job: Object, tell: Tell) -> AsyncIterator[Wait
         yield waiter
     finally:
         await informers.stop()
+
+
+async def seen(informer: Informer[Any]) -> None:
+    """See that the server lets us look: an informer would wait for ever for one that says no."""
+    await informer.objects.page(informer.scope, limit=1)
 
 
 async def exit_code(client: Client, job: Object, end: Stage) -> int:
