@@ -214,7 +214,8 @@ def _as_far_as_known(wish: JobWish) -> JobWish:
 def _print(job: Object, afterwards: Afterwards) -> None:
     named = shown(Job.resource, job["metadata"].get("name") or f"{job['metadata']['generateName']}…")
     if afterwards.output in (Output.JSON, Output.YAML):
-        click.echo(data_text(job, afterwards.output))
+        metadata = {key: value for key, value in job["metadata"].items() if key != "managedFields"}
+        click.echo(data_text({**job, "metadata": metadata}, afterwards.output))
     elif afterwards.output is Output.NAME:
         click.echo(named)
     else:
