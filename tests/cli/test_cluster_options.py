@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from embedded.server.clusters import running_cluster
 from insight.serving import Shell, shell, write_kubeconfig
+from jobs.job_houses import batch_job
 from kohort.api.errors import ApiError
 from kohort.cli.main import COMMANDS, SECTIONS, cli
 from kohort.cli.options import (
@@ -107,7 +108,7 @@ def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:
 
 @pytest.mark.parametrize("command", ["queue", "top", "explain", "fits"])
 async def test_a_server_that_is_down_is_one_line_whatever_was_asked(command: str, tmp_path: Path) -> None:
-    (tmp_path / "job.yaml").write_text("apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\n")
+    (tmp_path / "job.yaml").write_text(json.dumps(batch_job()))
     async with running_cluster() as cluster, shell(cluster, tmp_path) as user:
         pass
     rest = {"explain": ["x"], "fits": ["-f", str(tmp_path / "job.yaml")]}.get(command, [])
