@@ -22,6 +22,7 @@ from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
 
 PATIENCE = 60
+PROGRAM = "from kohort.cli.main import main; main()"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 GPUS = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"}
 WAITS = Line(
@@ -139,6 +140,10 @@ async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
 async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, shell(cluster, tmp_path, somebody()) as user:
         ended = await user.run("queue")
+        arguments = ("queue", "-w", "--kubeconfig", str(user.kubeconfig))
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, *arguments)
+        async with asyncio.timeout(PATIENCE):
+            assert await process.wait() == 2, "and does not wait for ever to see what is never shown"
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert 'does not let you: workloads.kueue.x-k8s.io is forbidden: User "ann" cannot list' in ended.err
 
@@ -181,9 +186,8 @@ async def test_followed_in_a_pipe_what_is_new_is_added(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
         await cluster.create(local_queue("lq", "cq"))
         await cluster.create(workload("first", "lq"))
-        program = "from kohort.cli.main import main; main()"
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", program, "queue", "-w", "-o", "name", "--kubeconfig", str(user.kubeconfig)),
+            *(sys.executable, "-c", PROGRAM, "queue", "-w", "-o", "name", "--kubeconfig", str(user.kubeconfig)),
             stdout=asyncio.subprocess.PIPE,
         )
         assert process.stdout is not None

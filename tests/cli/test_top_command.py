@@ -109,9 +109,14 @@ async def test_who_may_not_see_the_queues_is_told_in_one_line(tmp_path: Path) ->
     assert "can't show quota without seeing every Workload" in ended.err
 
 
-async def test_on_a_terminal_it_follows_the_cluster_until_q(tmp_path: Path) -> None:
-    async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
+SEEN = ("workloads", "clusterqueues", "localqueues", "cohorts", "resourceflavors")
+
+
+async def test_on_a_terminal_it_follows_the_cluster_until_q_as_far_as_rights_reach(tmp_path: Path) -> None:
+    ann = somebody()
+    async with kueue_cluster() as cluster, shell(cluster, tmp_path, ann) as user:
         await furnish(cluster)
+        await let(cluster, ann, *SEEN)
         far, near = pty.openpty()
         fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
         program = "from kohort.cli.main import main; main()"

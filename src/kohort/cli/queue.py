@@ -171,6 +171,8 @@ async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
     local_queues = informers.of(LeanLocalQueue, wish.scope)
     for informer in (workloads, local_queues):
         informer.subscribe(lambda _old, _new: changed.set())
+    # See that the server lets us: an informer would wait for ever for one that says no.
+    await client.of(LeanWorkload).page(wish.scope, limit=1)
     await client.of(LeanLocalQueue).page(wish.scope, limit=1)
     informers.start()
     try:

@@ -112,7 +112,13 @@ async def _follow(client: Client, access: Access, snapshot: Snapshot, pick: Pick
     ended, changed = stop_asked(), asyncio.Event()
     engine, informers = Engine(snapshot.settings), Informers(client)
     for kind in DECIDING:
-        informers.of(kind).subscribe(_feeder(engine, kind.__name__, client, changed))
+        feed = _feeder(engine, kind.__name__, client, changed)
+        if snapshot.sees(kind):
+            informers.of(kind).subscribe(feed)
+        else:
+            # A kind that one may not watch, or that the server does not have, would never be live.
+            for each in snapshot.of(kind).values():
+                feed(None, each)
     informers.start()
     try:
         await informers.wait_live()
