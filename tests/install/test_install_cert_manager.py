@@ -150,16 +150,17 @@ def test_the_manager_has_the_rights_that_it_asks_for() -> None:
 @pytest.mark.parametrize(
     ("group", "resource"),
     [
+        ("", "secrets"),
         ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
         ("apiextensions.k8s.io", "customresourcedefinitions"),
         ("apiregistration.k8s.io", "apiservices"),
     ],
 )
-def test_the_manager_may_not_change_whom_api_servers_trust(group: str, resource: str) -> None:
-    right = Right("patch", group, resource)
-    assert missing(Options(), [right]) == []
-    assert missing(OPTIONS, [right]) == [str(right)]
+def test_the_manager_has_no_rights_that_only_its_own_certificates_need(group: str, resource: str) -> None:
+    rights = [Right(verb, group, resource, namespace=HOME) for verb in ("list", "watch", "get", "update")]
+    assert missing(Options(), rights) == []
+    assert missing(OPTIONS, rights) == [str(right) for right in rights]
 
 
 # The command

@@ -7,7 +7,14 @@ from kohort.api.crds import WebhookService, definitions
 from kohort.install import workload
 from kohort.install.certificates import injected, issued
 from kohort.install.options import Extra, Options, frameworks_of
-from kohort.install.permissions import AT_HOME, MANAGER, TRUST, VISIBILITY_GROUP, VISIBILITY_VERSIONS, Permission
+from kohort.install.permissions import (
+    AT_HOME,
+    MANAGER,
+    OWN_CERTIFICATES,
+    VISIBILITY_GROUP,
+    VISIBILITY_VERSIONS,
+    Permission,
+)
 from kohort.install.roles import PREFIX, RBAC, user_roles
 from kohort.install.workload import ACCOUNT, head, labelled
 from kohort.webhooks.configurations import InCluster, Manager, configuration
@@ -52,7 +59,7 @@ def rbac(options: Options) -> list[Json]:
     return [
         head("v1", "ServiceAccount", ACCOUNT, options),
         *_granted("Cluster", "manager", _needed(MANAGER, options), account),
-        *_granted("", "manager-home", AT_HOME, account),
+        *_granted("", "manager-home", _needed(AT_HOME, options), account),
         _reading_front_proxy(account),
         *user_roles(),
     ]
@@ -60,7 +67,7 @@ def rbac(options: Options) -> list[Json]:
 
 def _needed(permissions: Sequence[Permission], options: Options) -> list[Permission]:
     """Those of some permissions that the manager has a use for."""
-    is_idle = () if options.configuration.internal_cert_management.enable else TRUST
+    is_idle = () if options.configuration.internal_cert_management.enable else OWN_CERTIFICATES
     return [each for each in permissions if each not in is_idle]
 
 

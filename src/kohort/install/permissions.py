@@ -80,15 +80,11 @@ SURROUNDINGS = (
 )
 """What decides how much a pod asks for, and where things are told."""
 
-FOLLOWED = (
+TRUST = (
     Permission("admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), FOLLOW),
     Permission("admissionregistration.k8s.io", ("validatingwebhookconfigurations",), FOLLOW),
     Permission("apiextensions.k8s.io", ("customresourcedefinitions",), FOLLOW),
     Permission("apiregistration.k8s.io", ("apiservices",), FOLLOW),
-)
-"""What names the manager's servers."""
-
-TRUST = (
     Permission(
         "admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), ("get", *WRITE), (NAMES[Act.MUTATE],)
     ),
@@ -103,7 +99,7 @@ TRUST = (
         tuple(f"{version}.{VISIBILITY_GROUP}" for version in VISIBILITY_VERSIONS),
     ),
 )
-"""To tell API servers whom to trust; of use to a manager that makes its certificates itself."""
+"""To tell API servers whom to trust."""
 
 REVIEWS = (
     Permission("authentication.k8s.io", ("tokenreviews",), ("create",)),
@@ -111,11 +107,16 @@ REVIEWS = (
 )
 """To ask who asks for metrics or pending workloads, and whether they may."""
 
-MANAGER = (*QUEUES, *JOBS, *SURROUNDINGS, *FOLLOWED, *TRUST, *REVIEWS)
+MANAGER = (*QUEUES, *JOBS, *SURROUNDINGS, *TRUST, *REVIEWS)
 """In the whole cluster."""
 
+SECRETS = Permission("", ("secrets",), ("create", "get", "list", "update", "watch"))
+
 AT_HOME = (
-    Permission("", ("secrets",), ("create", "get", "list", "update", "watch")),
+    SECRETS,
     Permission("coordination.k8s.io", ("leases",), ("create", "delete", *READ, *WRITE)),
 )
 """In the manager's own namespace only: its certificates and the lease of the leader."""
+
+OWN_CERTIFICATES = (*TRUST, SECRETS)
+"""Of use only to a manager that makes its certificates itself."""

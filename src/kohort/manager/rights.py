@@ -102,11 +102,15 @@ def rights_to_change(resources: Iterable[Resource]) -> Iterator[Right]:
     return (Right.on(resource, "patch") for resource in resources)
 
 
-def rights_of_a_replica(namespace: str) -> Iterator[Right]:
-    """What every replica needs besides: to keep its certificate, to tell of it, to review those who ask its servers."""
+def rights_on_certificates(namespace: str) -> Iterator[Right]:
+    """What a replica needs that makes its certificate itself: to keep it, and to tell of it."""
     kept = ("get", "create", "update", *FOLLOW)
     yield from (Right.on(Secret.resource, verb, namespace=namespace) for verb in kept)
     yield from rights_to_follow((*CONFIGURATIONS.values(), DEFINITIONS, API_SERVICES))
+
+
+def rights_of_a_replica() -> Iterator[Right]:
+    """What every replica needs besides: to review those who ask its servers, and to tell what happens."""
     yield Right("create", "authorization.k8s.io", "subjectaccessreviews")
     yield Right("create", "authentication.k8s.io", "tokenreviews")
     yield Right.on(Event.resource, "create")
@@ -122,7 +126,9 @@ def rights_at_start(configuration: Configuration, namespace: str) -> Iterator[Ri
     yield from rights_to_follow(kind.info.resource for kind in KUEUE_KINDS)
     yield from rights_to_follow(view.resource for view in (Namespace, LimitRange, RuntimeClass, PriorityClass))
     yield from rights_on_queues()
-    yield from rights_of_a_replica(namespace)
+    yield from rights_of_a_replica()
+    if configuration.internal_cert_management.enable:
+        yield from rights_on_certificates(namespace)
     election = configuration.leader_election
     if election.leader_elect:
         yield from rights_to_lead(election.resource_namespace or namespace)
