@@ -31,6 +31,7 @@ MAPPINGS = {
     }
 }
 MAPPED = ManagerSettings(from_json(MAPPINGS, Configuration))
+VARIANTS: Any = {"concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferredFlavors"}}}
 PLACE = "spec.podSets[0].template.spec.resourceClaims[0]"
 
 
@@ -138,6 +139,19 @@ async def test_a_template_that_may_not_be_read_is_told_so() -> None:
         home.meddler.refuse("GET", "resourceclaimtemplates/gpu", *[403] * 20)
         await home.create(template("gpu", devices("a100")), claimant("w", "gpu"))
         assert "failed to get claim spec for ResourceClaimTemplate gpu" in words(await refused(home), "Requeued")
+
+
+async def test_a_workload_that_is_to_have_variants_is_not_admitted_itself() -> None:
+    gates = FeatureGates(DEFAULT_GATES.on | {Gate.ConcurrentAdmission})
+    async with house(ManagerSettings(MAPPED.configuration, gates)) as home:
+        await home.create(flavor("f"), flavor("g"), local_queue("l", "q"))
+        await home.create(cluster_queue("q", flavors="f g", **VARIANTS), template("gpu", devices("a100")))
+        home.meddler.refuse("PATCH", "/workloads/w", *[500] * 6)
+        await home.create(claimant("w", "gpu"))
+        await home.until(says(Admitted="True"), "Workload", "w")
+        held = [each for each in home.world.known if each.status.admission is not None]
+        assert len(held) == 2, "the parent runs by one variant"
+        assert figures(await home.get("ClusterQueue", "q"))[1] == 1
 
 
 # What claims come to

@@ -24,6 +24,7 @@ from kohort.controllers.devices.claims import (
 )
 from kohort.controllers.workloads.controller import MANAGER, NOT_LIVE
 from kohort.controllers.workloads.facts import Surroundings
+from kohort.controllers.workloads.variants import becomes_parent
 from kohort.controllers.world import RETRIES, World
 from kohort.engine.events import Gone, Put
 from kohort.engine.lifecycle.pending_reason import explain_waiting
@@ -142,7 +143,8 @@ class Claimants:
             return
         self._counted[key] = _state(known)
         self._looks.pop(key, None)
-        self._world.feed.tell(Put(known))
+        if not becomes_parent(known, self._surroundings.cluster_queue_of(known), self._gates):
+            self._world.feed.tell(Put(known))
 
 
 def _state(workload: Workload) -> State:

@@ -54,9 +54,12 @@ class DeviceResources:
 
 def has_claims(workload: Workload) -> bool:
     """Whether pods of the Workload claim devices; asked of every state of every Workload, so bytes are asked first."""
-    claiming = [pod_set for pod_set in workload.spec.pod_sets if _CLAIMS in bytes(pod_set.template)]
-    claims = (claim for pod_set in claiming for claim in _claimed(pod_set))
-    return any(claim.resource_claim_name or claim.resource_claim_template_name for claim in claims)
+    for pod_set in workload.spec.pod_sets:
+        if _CLAIMS in bytes(pod_set.template) and any(
+            claim.resource_claim_name or claim.resource_claim_template_name for claim in _claimed(pod_set)
+        ):
+            return True
+    return False
 
 
 def are_counted(workload: Workload, gates: FeatureGates) -> bool:
