@@ -77,6 +77,12 @@ def test_a_pod_without_room_is_told_why(main: int, loose: int, says: str) -> Non
     assert found.verdict() == f"{says}: all processes of the pod were killed"
 
 
+def test_the_dead_count_unless_it_is_for_the_shim_to_wait_for_them() -> None:
+    dead = process(MAIN, MAIN)._replace(is_dead=True)
+    machine = {SHIM: process(1), MAIN: process(SHIM, MAIN), 20: dead, 21: dead._replace(parent=SHIM)}
+    assert tally(book(main=3), machine).room == 1
+
+
 def test_a_container_that_the_kernel_holds_to_its_limit_does_not_count() -> None:
     machine = {SHIM: process(1), MAIN: process(SHIM, MAIN), SIDE: process(SHIM, SIDE, tasks=50)}
     assert tally(book(main=3, side=0), machine).room == 2
@@ -142,6 +148,7 @@ def test_a_verdict_is_for_the_starts_that_it_ended(tmp_path: Path, name: str, at
     assert crowds.verdict(str(tmp_path), name, attempt) == ""
     crowds.record(str(tmp_path), book(main=3), "too many")
     assert crowds.verdict(str(tmp_path), name, attempt) == ("too many" if told else "")
+    crowds.record(str(tmp_path / "gone"), book(main=3), "nobody to tell")
 
 
 # With real processes
@@ -158,7 +165,7 @@ def program(code: str, said: int = 1) -> Iterator["subprocess.Popen[bytes]"]:
         try:
             yield running
         finally:
-            kill_descendants(running.pid)
+            kill_descendants(running.pid, start_ticks(running.pid))
             running.kill()
 
 
@@ -202,7 +209,8 @@ def test_only_the_process_that_was_seen_is_signalled() -> None:
 
 def test_a_family_is_killed_and_its_neighbours_are_not() -> None:
     with program(FAMILY, 4) as one, program(FAMILY, 4) as other:
-        kill_descendants(one.pid)
+        kill_descendants(other.pid, start_ticks(other.pid) + 1)
+        kill_descendants(one.pid, start_ticks(one.pid))
         wait_for(lambda: living_below(one.pid) == 0)
         assert one.poll() is None
         assert living_below(other.pid) == 3
@@ -222,10 +230,10 @@ def kept(place: Path, shim: int, **limits: int) -> None:
 @contextmanager
 def parted_from(place: Path) -> Iterator[Watch]:
     """A sentry whose agent has told of a start, and is gone."""
-    ours, theirs = socket.socketpair()
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with theirs:
         with ours:
-            ours.send(b"2\n")
+            ours.send(b"2")
         yield Watch(str(place), theirs.fileno())
 
 

@@ -6,6 +6,7 @@ Every bomb here is bounded by itself, so that the machine survives a sentry that
 import asyncio
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -191,6 +192,15 @@ async def test_the_sentry_leaves_with_the_last_agent_and_pod(tmp_path: Path) -> 
         sentry = sentry_of(tmp_path)
         assert is_alive(sentry)
     await until(lambda: not is_alive(sentry))
+
+
+async def test_a_sentry_that_was_killed_is_replaced_when_the_next_container_starts(bare: World) -> None:
+    await bare.run(pod(container(command=["sleep", "1000"]))).started()
+    first = sentry_of(bare.data)
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: not is_alive(first))
+    assert (await bare.run(pod(python(EVER_MORE, "second"))).end()).reason == "PIDLimitExceeded"
+    assert sentry_of(bare.data) != first
 
 
 async def test_containers_of_other_users_need_no_sentry() -> None:

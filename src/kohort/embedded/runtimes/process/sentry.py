@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import socket
 from pathlib import Path
 
 from kohort.embedded.runtimes.process.abilities import shim_command, shim_environment
+from kohort.embedded.runtimes.process.shim.watch import AGENT
 
 
 class Sentry:
@@ -14,7 +16,7 @@ class Sentry:
 
     def __init__(self, data: Path, limit: int) -> None:
         self._data = data
-        self._word = b"%d\n" % limit
+        self._word = b"%d" % limit
         self._socket: socket.socket | None = None
 
     async def wake(self) -> None:
@@ -45,13 +47,21 @@ class Sentry:
 
 def start_sentry(data: Path) -> tuple[socket.socket, int]:
     """Start a sentry; the process that starts it, and leaves at once, is still to be waited for."""
-    ours, theirs = socket.socketpair()
+    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     ours.settimeout(0.0)
+    command = shim_command("watch", "watch", data)
     with theirs:
-        actions = [
-            (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
-            (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
-            (os.POSIX_SPAWN_OPEN, 2, str(data / "sentry.err"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
-        ]
-        command = shim_command("watch", "watch", data)
+        # Duplicating a descriptor onto its own number would leave it closed on exec.
+        spare = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, AGENT + 1)
+    actions = [
+        (os.POSIX_SPAWN_DUP2, spare, AGENT),
+        (os.POSIX_SPAWN_OPEN, 1, "/dev/null", os.O_WRONLY, 0),
+        (os.POSIX_SPAWN_OPEN, 2, str(data / "sentry.err"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
+    ]
+    try:
         return ours, os.posix_spawn(command[0], command, shim_environment(), file_actions=actions)
+    except OSError:
+        ours.close()
+        raise
+    finally:
+        os.close(spare)

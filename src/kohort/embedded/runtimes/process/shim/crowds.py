@@ -3,6 +3,7 @@
 Only arithmetic and files: who belongs to a container is told by descent from its first process, or by its session.
 """
 
+import contextlib
 import json
 import os
 from collections.abc import Mapping
@@ -59,11 +60,15 @@ def _verdict(who: str, tasks: int, most: int) -> str:
 
 def tally(book: Facts, processes: Mapping[int, Process]) -> Tally:
     """Count the tasks of a pod."""
+    shim = book["shim"]["pid"]
     leaders = {facts["pid"]: name for name, facts in book["containers"].items() if "ended" not in facts}
     owners: dict[int, str] = {}
     counts: dict[str, int] = {}
-    for pid in descendants(book["shim"]["pid"], processes):
+    for pid in descendants(shim, processes):
         process = processes[pid]
+        if process.is_dead and process.parent == shim:
+            # It is for the shim to wait for it.
+            continue
         owner = leaders.get(pid) or leaders.get(process.session) or owners.get(process.parent, "")
         owners[pid] = owner
         counts[owner] = counts.get(owner, 0) + process.tasks
@@ -95,12 +100,13 @@ class Growth:
 
 
 def record(directory: str, book: Facts, text: str) -> None:
-    """Leave word for the shim why its containers end."""
+    """Leave word for the shim why its containers end; where the disk is full, they end all the same."""
     path = f"{directory}/{VERDICT}"
     doomed = {name: facts["attempt"] for name, facts in book["containers"].items() if "ended" not in facts}
-    with open(path + ".new", "w") as file:
-        json.dump({"attempts": doomed, "text": text}, file)
-    os.replace(path + ".new", path)
+    with contextlib.suppress(OSError):
+        with open(path + ".new", "w") as file:
+            json.dump({"attempts": doomed, "text": text}, file)
+        os.replace(path + ".new", path)
 
 
 def verdict(directory: str, name: str, attempt: int) -> str:

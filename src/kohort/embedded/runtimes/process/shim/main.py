@@ -91,7 +91,7 @@ class Shim:
     def _end(self) -> None:
         for container in self._running.values():
             self._sweep(container.order, container.child.pid)
-        strays.kill_descendants(os.getpid())
+        strays.kill_descendants(os.getpid(), start_ticks(os.getpid()))
         deadline = time.monotonic() + 5
         while self._running and time.monotonic() < deadline:
             self._reap()

@@ -7,10 +7,10 @@ import contextlib
 import errno
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-_NOBODY: Mapping[int, "Process"] = {}
+ORPHANS_AGAIN = 3
 
 
 class Process(NamedTuple):
@@ -37,13 +37,23 @@ def look_at(pid: int) -> Process | None:
     return Process(int(fields[1]), int(fields[3]), max(tasks, 1), int(fields[19]), fields[0] in b"ZX" and tasks <= 1)
 
 
-def everybody(known: Mapping[int, Process] = _NOBODY) -> dict[int, Process]:
-    """All processes; those that are known already are not looked at again."""
-    found = dict(known)
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) not in known and (process := look_at(int(name))):
-            found[int(name)] = process
+def everybody() -> dict[int, Process]:
+    """All processes."""
+    found: dict[int, Process] = {}
+    _look_at_all((int(name) for name in os.listdir("/proc") if name.isdigit()), found)
+    for _ in range(ORPHANS_AGAIN):
+        # Parents that ended meanwhile have left their children to somebody else.
+        _look_at_all([pid for pid, process in found.items() if process.parent and process.parent not in found], found)
     return found
+
+
+def _look_at_all(pids: Iterable[int], found: dict[int, Process]) -> None:
+    for pid in pids:
+        process = look_at(pid)
+        if process:
+            found[pid] = process
+        else:
+            found.pop(pid, None)
 
 
 def descendants(top: int, processes: Mapping[int, Process]) -> list[int]:
@@ -59,6 +69,33 @@ def descendants(top: int, processes: Mapping[int, Process]) -> list[int]:
     return found
 
 
+class Load:
+    """What the kernel says of all processes in one line: a read that costs the same however many there are."""
+
+    def __init__(self) -> None:
+        self._file = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+        self._last = self._newest()
+
+    def tasks(self) -> int:
+        """How many processes and threads there are."""
+        return int(self._fields()[3].partition(b"/")[2])
+
+    def births(self) -> range:
+        """The numbers that were given out since the last call; none, if they have begun anew."""
+        before, self._last = self._last, self._newest()
+        return range(before + 1, self._last + 1)
+
+    def close(self) -> None:
+        """Read no more."""
+        os.close(self._file)
+
+    def _newest(self) -> int:
+        return int(self._fields()[4])
+
+    def _fields(self) -> list[bytes]:
+        return os.pread(self._file, 128, 0).split()
+
+
 def start_ticks(pid: int) -> int:
     """When a process was started; 0 if it is gone."""
     process = look_at(pid)
@@ -71,9 +108,8 @@ def send(pid: int, ticks: int, number: int) -> None:
         try:
             handle = os.pidfd_open(pid)
         except OSError as error:
-            if error.errno != errno.ENOSYS:
-                raise
-            if start_ticks(pid) == ticks:
+            # Old kernels have no handles; for a thread, which is signalled with its process, there is none either.
+            if error.errno == errno.ENOSYS and start_ticks(pid) == ticks:
                 os.kill(pid, number)
             return
         try:

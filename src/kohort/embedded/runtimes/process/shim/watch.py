@@ -13,18 +13,20 @@ import time
 
 from kohort.embedded.runtimes.process.shim import crowds, strays
 from kohort.embedded.runtimes.process.shim.book import Facts, read
-from kohort.embedded.runtimes.process.shim.processes import Process, descendants, everybody, send
+from kohort.embedded.runtimes.process.shim.processes import Load, Process, descendants, everybody, send
 
 AGENT = 0
 """The file descriptor on which the agent tells of starts, and by whose end it is known to be gone."""
-GLANCE = 0.05
-AGAIN = 10.0
+GLANCE = 0.1
+AGAIN = 30.0
 """Seconds until it is looked whatever the growth: others may have ended as fast as a container grew."""
 CHECK = 1.0
 """Seconds until it is looked after a pod was ended."""
 REST = 2.0
-"""How many times as long as a look took nothing is looked at afterwards."""
-SWEEPS = 20
+"""How many times as long as a look took is rested afterwards."""
+DYING = 0.02
+LONGEST_END = 10.0
+"""Seconds that processes get to die before it is looked again, and after which the rest is left to the next look."""
 NEWEST = "sentry"
 
 
@@ -35,7 +37,7 @@ class Watch:
         self._directory = directory
         self._agent = agent
         self._growth = crowds.Growth()
-        self._load = os.open("/proc/loadavg", os.O_RDONLY | os.O_CLOEXEC)
+        self._load = Load()
         self._awake = False
         self._alone = False
         self._told = 0.0
@@ -46,29 +48,27 @@ class Watch:
         """Watch while something runs, rest while nothing does, and leave when the agent has gone too."""
         while self._awake or not self._alone:
             self._hear()
-            if self._awake and (time.monotonic() >= self._due or self._growth.is_suspicious(self._tasks())):
+            if self._awake and (time.monotonic() >= self._due or self._growth.is_suspicious(self._load.tasks())):
                 self._look()
 
     def _hear(self) -> None:
         if self._alone:
             time.sleep(self._pause)
         elif select.select([self._agent], [], [], self._pause if self._awake else None)[0]:
-            self._take_in(os.read(self._agent, 4096))
+            self._take_in(os.read(self._agent, 64))
 
     def _take_in(self, said: bytes) -> None:
         if not said:
             self._alone, self._due = True, 0.0
             return
-        self._growth.expect(min(map(int, said.split())))
-        self._awake, self._told = True, time.monotonic()
-        self._due = self._told + AGAIN
-
-    def _tasks(self) -> int:
-        return int(os.pread(self._load, 128, 0).split()[3].partition(b"/")[2])
+        self._growth.expect(int(said))
+        self._told = time.monotonic()
+        if not self._awake:
+            self._awake, self._due = True, self._told + AGAIN
 
     def _look(self) -> None:
         began = time.monotonic()
-        tasks, processes = self._tasks(), everybody()
+        tasks, processes = self._load.tasks(), everybody()
         pods = self._pods(processes)
         room = min((_judge(directory, book, processes) for directory, book in pods), default=sys.maxsize)
         self._growth.looked(tasks, room)
@@ -119,13 +119,25 @@ def end(book: Facts) -> None:
         for facts in book["containers"].values():
             if facts["cgroup"] and "ended" not in facts:
                 strays.kill_group(facts["cgroup"])
-        for _ in range(SWEEPS):
-            processes = everybody()
-            if not _has_shim(book, processes) or all(processes[pid].is_dead for pid in descendants(shim, processes)):
-                return
-            strays.kill_descendants(shim)
+        _kill_below(shim, ticks)
     finally:
         send(shim, ticks, signal.SIGCONT)
+
+
+def _kill_below(top: int, ticks: int) -> None:
+    """Kill until nothing lives; those that take their time to die need no second blow, but the processor."""
+    killed: dict[int, Process] = {}
+    deadline = time.monotonic() + LONGEST_END
+    while time.monotonic() < deadline:
+        began = time.monotonic()
+        seen = everybody()
+        living = {pid: seen[pid] for pid in descendants(top, seen) if not seen[pid].is_dead}
+        if not living:
+            return
+        if all(pid in killed and killed[pid].ticks == process.ticks for pid, process in living.items()):
+            time.sleep(max(DYING, REST * (time.monotonic() - began)))
+        else:
+            killed |= strays.kill_descendants(top, ticks)
 
 
 def _go_first() -> None:
