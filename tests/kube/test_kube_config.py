@@ -86,6 +86,14 @@ def test_the_named_file_then_the_environment_then_the_pod_then_home(desk: Desk, 
     assert desk.access(config(cluster={"server": "https://named"})).server == "https://named"
 
 
+def test_a_user_without_a_home_may_still_name_a_file(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert find_access(Choice(desk.write(config()))).server == "https://k8s.example:6443"
+
+
 def test_of_several_files_the_first_that_names_a_thing_has_it(desk: Desk) -> None:
     first = {"contexts": [{"name": "other", "context": {"cluster": "k", "user": "u", "namespace": "team"}}]}
     second = config(cluster={"server": "https://second"}, user={"token": TOKEN})

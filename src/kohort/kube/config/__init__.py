@@ -13,6 +13,14 @@ from kohort.kube.config.kubeconfig import kubeconfig_access
 __all__ = ["Access", "Choice", "Credentials", "Impersonation", "Login", "Trust", "find_access"]
 
 
+def own_home() -> Path:
+    """The user's home; the root for one who has none, such as a number without a name in a container."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What the command line says about the server."""
@@ -20,7 +28,7 @@ class Choice:
     kubeconfig: Path | None = None
     context: str = ""
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ), repr=False)
-    home: Path = field(default_factory=Path.home)
+    home: Path = field(default_factory=own_home)
     clock: Clock = field(default_factory=SystemClock)
 
 
