@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from click.testing import CliRunner
 
 from kohort.api.core.batch import Job
+from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource
 from kohort.cli.main import main
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
@@ -103,6 +104,11 @@ class Cluster:
         """The names of all objects of a kind."""
         return [each["metadata"]["name"] for each in self.do(self.client.of(resource).list()).items]
 
+    def starting(self) -> list[str]:
+        """Pods that have a node and do not run yet; who stops then stops in the middle of things."""
+        pods = self.do(self.client.of(Pod).list()).items
+        return [each.metadata.name for each in pods if each.spec.node_name and each.status.phase in ("", "Pending")]
+
     def until(self, look: Callable[[], T], wanted: Callable[[T], object]) -> T:
         """What is found as soon as it is as wanted."""
         return self.do(self._until(look, wanted))
@@ -127,6 +133,7 @@ def a_cluster(folder: Path, runtime: RuntimeName) -> Iterator[Cluster]:
     cluster = ready.result(LONG)
     try:
         yield cluster
+        cluster.until(cluster.starting, lambda pods: not pods)
     finally:
         cluster.loop.call_soon_threadsafe(_stops[cluster.loop].set)
         thread.join(LONG)
