@@ -4,6 +4,8 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import yaml
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
 from embedded.server.clusters import running_cluster
 from insight.looking import admitted, in_namespace, let, namespace, somebody
-from insight.serving import shell
+from insight.serving import Shell, shell
 from kohort.cli.options import Output
 from kohort.cli.queue_picture import Form, picture_of
 from kohort.insight.queues import Line, Owner, Position, Queues, Standing
@@ -140,9 +142,7 @@ async def test_a_mistyped_queue_leads_to_the_one_meant(tmp_path: Path) -> None:
 async def test_a_user_without_rights_is_told_in_one_line(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, shell(cluster, tmp_path, somebody()) as user:
         ended = await user.run("queue")
-        arguments = ("queue", "-w", "--kubeconfig", str(user.kubeconfig))
-        process = await asyncio.create_subprocess_exec(sys.executable, "-c", PROGRAM, *arguments)
-        async with asyncio.timeout(PATIENCE):
+        async with following(user) as process:
             assert await process.wait() == 2, "and does not wait for ever to see what is never shown"
     assert (ended.code, ended.err.count("\n")) == (2, 1)
     assert 'does not let you: workloads.kueue.x-k8s.io is forbidden: User "ann" cannot list' in ended.err
@@ -186,14 +186,26 @@ async def test_followed_in_a_pipe_what_is_new_is_added(tmp_path: Path) -> None:
     async with kueue_cluster() as cluster, shell(cluster, tmp_path) as user:
         await cluster.create(local_queue("lq", "cq"))
         await cluster.create(workload("first", "lq"))
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", PROGRAM, "queue", "-w", "-o", "name", "--kubeconfig", str(user.kubeconfig)),
-            stdout=asyncio.subprocess.PIPE,
-        )
-        assert process.stdout is not None
-        async with asyncio.timeout(PATIENCE):
+        async with following(user, "-o", "name") as process:
+            assert process.stdout is not None
             assert await process.stdout.readline() == b"workload.kueue.x-k8s.io/first\n"
             await cluster.create(workload("second", "lq"))
             assert await process.stdout.readline() == b"workload.kueue.x-k8s.io/second\n"
             process.send_signal(signal.SIGINT)
             assert await process.wait() == 0
+
+
+@asynccontextmanager
+async def following(user: Shell, *arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """`kohort queue -w` in a process of its own, which does not outlive the test."""
+    words = ("queue", "-w", "--kubeconfig", str(user.kubeconfig), *arguments)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PROGRAM, *words, stdout=asyncio.subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()

@@ -127,16 +127,27 @@ async def test_on_a_terminal_it_follows_the_cluster_until_q_as_far_as_rights_rea
             env={**os.environ, "TERM": "xterm", "NO_COLOR": "1"},
         )
         os.close(near)
-        async with asyncio.timeout(PATIENCE):
-            await _seen(far, "0 running, 1 waiting")
-            await cluster.create(workload("later", "lq", "3"))
-            await _seen(far, "0 running, 2 waiting")
-            os.write(far, b"q")
-            assert await process.wait() == 0
-        os.close(far)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await _seen(far, "0 running, 1 waiting")
+                await cluster.create(workload("later", "lq", "3"))
+                await _seen(far, "0 running, 2 waiting")
+                os.write(far, b"q")
+                assert await process.wait() == 0
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            os.close(far)
 
 
 async def _seen(far: int, text: str) -> None:
     seen = ""
     while text not in seen:
-        seen += (await asyncio.to_thread(os.read, far, 65536)).decode()
+        ready = asyncio.Event()
+        asyncio.get_running_loop().add_reader(far, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            asyncio.get_running_loop().remove_reader(far)
+        seen += os.read(far, 65536).decode()

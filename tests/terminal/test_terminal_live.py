@@ -40,8 +40,18 @@ class Terminal:
         seen = ""
         async with asyncio.timeout(5):
             while text not in seen:
-                seen += (await asyncio.to_thread(os.read, self.far, 65536)).decode()
+                await self._readable()
+                seen += os.read(self.far, 65536).decode()
         return seen
+
+    async def _readable(self) -> None:
+        """Wait without a thread, which nobody could call back."""
+        ready, loop = asyncio.Event(), asyncio.get_running_loop()
+        loop.add_reader(self.far, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            loop.remove_reader(self.far)
 
 
 @pytest.fixture
