@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.clusters import JOB, Answer, Cluster, run
+from cli.clusters import JOB, Answer, Cluster, local_queue, run
 from kohort.api.names import check_label
 from kohort.cli.job_making import (
     LONGEST_NAME,
@@ -332,3 +332,13 @@ def test_a_job_that_runs_too_long_is_given_up(queues: Cluster, fresh: str) -> No
     assert answer.err.splitlines()[-1].endswith(
         f"given up: MaximumExecutionTimeExceeded (`kohort resume {fresh}` queues it again)"
     )
+
+
+def test_without_a_queue_a_job_goes_to_the_default_one_of_its_namespace(queues: Cluster, fresh: str) -> None:
+    queues.create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": fresh}},
+        local_queue("default", "two-cpus", fresh),
+    )
+    answer = queues.kohort("submit", "-n", fresh, "--cpu", "500m", "--name", "train", "--wait", "--", "true")
+    assert (answer.code, answer.out) == (0, "job.batch/train created\n"), answer
+    assert queues.get(JOB, "train", fresh)["metadata"]["labels"][QUEUE_NAME_LABEL] == "default"
