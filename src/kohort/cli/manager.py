@@ -22,6 +22,7 @@ from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.kube.client import Client
 from kohort.kube.config import Access, Choice, find_access
 from kohort.kube.errors import KubeError
+from kohort.kube.loops import run
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks
 from kohort.manager.logs import LogFormat, set_up_logs
@@ -162,7 +163,7 @@ def manager(
     give_memory_back()
     try:
         wish = Wish(find_access(Choice(kubeconfig, context)), settings, options)
-        asyncio.run(_run(wish))
+        run(_run(wish))
     except KubeError as error:
         raise ApiError(str(error)) from None
 

@@ -8,6 +8,7 @@ import base64
 import ssl
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from kohort.kube.wire.connection import INBOX, Connection
@@ -74,6 +75,13 @@ def _authorization(split: SplitResult) -> str:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
+def _second_address(loop: asyncio.AbstractEventLoop, place: Place) -> dict[str, Any]:
+    """When to try the next address of a name beside the first; loops other than asyncio's try one after the other."""
+    if place.is_numeric or not isinstance(loop, asyncio.BaseEventLoop):
+        return {}
+    return {"happy_eyeballs_delay": SECOND_ADDRESS_SECONDS}
+
+
 class Dialer:
     """Opens connections to one server."""
 
@@ -99,12 +107,13 @@ class Dialer:
     async def _reach(self, place: Place, context: ssl.SSLContext | None, shell: ssl.SSLContext | None) -> Connection:
         loop = asyncio.get_running_loop()
         try:
+            connection: Connection
             _, connection = await loop.create_connection(
                 lambda: Connection(self._inbox, context),
                 place.host,
                 place.port,
                 ssl=shell,
-                happy_eyeballs_delay=None if place.is_numeric else SECOND_ADDRESS_SECONDS,
+                **_second_address(loop, place),
             )
         except (OSError, UnicodeError) as error:
             raise NoConnectionError("no connection") from error
