@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -135,6 +136,15 @@ def test_no_pod_passes_its_limit_by_much_unseen_while_others_only_grow(
             assert tasks <= max(limit, looked_at) + limit // crowds.LEAST_PART
 
 
+@given(st.integers(10, 1000), st.integers(0, 5000), st.integers(1, 5000))
+def test_growth_counts_from_the_fewest_tasks_since_the_last_look(limit: int, ended: int, came: int) -> None:
+    growth = Growth()
+    growth.expect(limit)
+    growth.looked(10_000, limit)
+    assert not growth.is_suspicious(10_000 - ended)
+    assert growth.is_suspicious(10_000 - ended + came) == (came > limit)
+
+
 @given(st.integers(10, 1000), st.lists(st.integers(0, 10_000), max_size=20))
 def test_a_machine_that_only_shrinks_is_never_looked_at(limit: int, counts: list[int]) -> None:
     growth = Growth()
@@ -198,12 +208,25 @@ time.sleep(1000)
         assert (machine[child].is_dead, machine[child].tasks) == (True, 1)
 
 
+def test_a_process_lives_while_any_of_its_threads_does() -> None:
+    code = """
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(1000,)).start()
+print(end="x", flush=True)
+ctypes.CDLL(None).syscall(60 if os.uname().machine == "x86_64" else 93, 0)
+"""
+    with program(code) as running:
+        wait_for(lambda: Path(f"/proc/{running.pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
+        found = look_at(running.pid)
+        assert found is not None
+        assert not found.is_dead
+
+
 def test_only_the_process_that_was_seen_is_signalled() -> None:
     with program(FAMILY, 4) as running:
         send(running.pid, start_ticks(running.pid) + 1, signal.SIGKILL)
-        assert running.poll() is None
-        send(running.pid, start_ticks(running.pid), signal.SIGKILL)
-        assert running.wait(10) == -signal.SIGKILL
+        send(running.pid, start_ticks(running.pid), signal.SIGTERM)
+        assert running.wait(10) == -signal.SIGTERM
     send(running.pid, 1, signal.SIGKILL)
 
 
@@ -227,22 +250,23 @@ def kept(place: Path, shim: int, **limits: int) -> None:
     assert (directory / FILE).exists()
 
 
-@contextmanager
-def parted_from(place: Path) -> Iterator[Watch]:
-    """A sentry whose agent has told of a start, and is gone."""
+def left_alone(place: Path) -> None:
+    """Have a sentry do its work whose agent has told of a start, and is gone."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     with theirs:
         with ours:
             ours.send(b"2")
-        yield Watch(str(place), theirs.fileno())
+        work = threading.Thread(target=Watch(str(place), theirs.fileno()).run, daemon=True)
+        work.start()
+        work.join(10)
+        assert not work.is_alive(), "it does not leave"
 
 
 def test_a_sentry_without_an_agent_leaves_when_another_has_taken_over(tmp_path: Path) -> None:
     with program(FAMILY, 4) as shim:
         kept(tmp_path, shim.pid, main=100)
         (tmp_path / NEWEST).write_text("1")
-        with parted_from(tmp_path) as watch:
-            watch.run()
+        left_alone(tmp_path)
         assert look_at(shim.pid) is not None
 
 
@@ -252,8 +276,7 @@ def test_a_shim_of_another_time_is_not_touched(tmp_path: Path) -> None:
         file = tmp_path / "pods" / "one" / FILE
         file.write_text(file.read_text().replace(f'"ticks":{start_ticks(stranger.pid)}', '"ticks":7'))
         (tmp_path / NEWEST).write_text(str(os.getpid()))
-        with parted_from(tmp_path) as watch:
-            watch.run()
+        left_alone(tmp_path)
         assert living_below(stranger.pid) == 3
 
 
@@ -261,8 +284,7 @@ def test_a_pod_above_its_limit_is_ended_and_its_shim_goes_on(tmp_path: Path) -> 
     with program(FAMILY, 4) as shim:
         kept(tmp_path, shim.pid, main=2)
         (tmp_path / NEWEST).write_text("1")
-        with parted_from(tmp_path) as watch:
-            watch.run()
+        left_alone(tmp_path)
         wait_for(lambda: living_below(shim.pid) == 0)
         wait_for(lambda: Path(f"/proc/{shim.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T")
         told = crowds.verdict(str(tmp_path / "pods" / "one"), "main", 0)
