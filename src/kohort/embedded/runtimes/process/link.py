@@ -110,6 +110,9 @@ class Link:
         except (OSError, ValueError):
             writer.close()
             raise ConnectionRefusedError(f"{self.directory}: no shim answers") from None
+        except asyncio.CancelledError:
+            writer.close()
+            raise
         self._writer = writer
         self._on_book(book)
         return reader

@@ -1,0 +1,28 @@
+"""The connection to a shim: whoever stops trying leaves nothing open."""
+
+import asyncio
+from pathlib import Path
+
+from kohort.embedded.runtimes.process.link import SOCKET, Link
+
+PATIENCE = 10.0
+
+
+async def test_who_is_cancelled_before_the_greeting_hangs_up(tmp_path: Path) -> None:
+    met, left = asyncio.Event(), asyncio.Event()
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        met.set()
+        await reader.read()
+        left.set()
+        writer.close()
+
+    server = await asyncio.start_unix_server(say_nothing, tmp_path / SOCKET)
+    opening = asyncio.create_task(Link(tmp_path, lambda _: None, lambda: None).find())
+    async with asyncio.timeout(PATIENCE):
+        await met.wait()
+        opening.cancel()
+        await asyncio.gather(opening, return_exceptions=True)
+        await left.wait()
+    server.close()
+    await server.wait_closed()
