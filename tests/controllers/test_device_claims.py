@@ -35,6 +35,13 @@ VARIANTS: Any = {"concurrentAdmissionPolicy": {"migration": {"mode": "TryPreferr
 PLACE = "spec.podSets[0].template.spec.resourceClaims[0]"
 
 
+def quota(*flavors: str) -> list[Object]:
+    """Eight CPUs and three devices in each flavor."""
+    amounts = [{"name": "cpu", "nominalQuota": "8"}, {"name": "example.com/gpu", "nominalQuota": "3"}]
+    each = [{"name": flavor, "resources": amounts} for flavor in flavors]
+    return [{"coveredResources": ["cpu", "example.com/gpu"], "flavors": each}]
+
+
 def without(*gates: Gate) -> ManagerSettings:
     return ManagerSettings(gates=FeatureGates(DEFAULT_GATES.on - set(gates)))
 
@@ -60,7 +67,7 @@ def devices(class_name: str, number: int = 1, name: str = "r", **more: Any) -> O
 
 
 async def opened(home: House) -> None:
-    await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"))
+    await home.create(flavor(), cluster_queue("q", resourceGroups=quota("f")), local_queue("l", "q"))
 
 
 def words(found: Object, type_: str) -> str:
@@ -101,11 +108,18 @@ async def test_a_claim_that_is_named_directly_is_refused() -> None:
         assert told == "KueueDRAIntegration feature does not support use of resource claims"
 
 
-async def test_a_claim_of_a_mapped_class_lets_the_workload_in() -> None:
+async def test_devices_of_claims_take_quota() -> None:
     async with house(MAPPED) as home:
         await opened(home)
         await home.create(template("gpu", devices("a100", 2)), claimant("w", "gpu"))
-        await home.until(says(Admitted="True"), "Workload", "w")
+        found = await home.until(says(Admitted="True"), "Workload", "w")
+        (assigned,) = found["status"]["admission"]["podSetAssignments"]
+        assert assigned["resourceUsage"] == {"cpu": "1", "example.com/gpu": "2"}
+        await home.create(template("more", devices("h100", 2)), claimant("v", "more"))
+        waits = await home.until(says(QuotaReserved="False"), "Workload", "v")
+        assert "example.com/gpu" in words(waits, "QuotaReserved")
+        await home.finish("w")
+        await home.until(says(Admitted="True"), "Workload", "v")
 
 
 async def test_a_workload_waits_for_its_template_and_is_let_in_when_it_is_there() -> None:
@@ -145,7 +159,9 @@ async def test_a_workload_that_is_to_have_variants_is_not_admitted_itself() -> N
     gates = FeatureGates(DEFAULT_GATES.on | {Gate.ConcurrentAdmission})
     async with house(ManagerSettings(MAPPED.configuration, gates)) as home:
         await home.create(flavor("f"), flavor("g"), local_queue("l", "q"))
-        await home.create(cluster_queue("q", flavors="f g", **VARIANTS), template("gpu", devices("a100")))
+        await home.create(
+            cluster_queue("q", resourceGroups=quota("f", "g"), **VARIANTS), template("gpu", devices("a100"))
+        )
         home.meddler.refuse("PATCH", "/workloads/w", *[500] * 6)
         await home.create(claimant("w", "gpu"))
         await home.until(says(Admitted="True"), "Workload", "w")

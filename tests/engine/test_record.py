@@ -22,7 +22,7 @@ from kohort.api.meta import ObjectMeta
 from kohort.engine.cycle import CycleRules
 from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.engine import Engine
-from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
+from kohort.engine.events import Claimed, Event, EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.fair_preemption import FairRules
 from kohort.engine.flavors import Rules
 from kohort.engine.record import (
@@ -131,6 +131,7 @@ class TestEveryStep:
             Put(v1beta2.ResourceFlavor(metadata=ObjectMeta(name="x"))),
             Put(v1beta2.Workload(metadata=ObjectMeta(name="x", namespace="ns"))),
             Gone("Cohort", Key("", "x")),
+            Claimed(W, (("main", (("example.com/gpu", 2),)),)),
             ReservationFailed(W),
             EvictionFailed(W),
         ],
@@ -311,9 +312,9 @@ class TestSettings:
     def test_all_of_them_are_in_the_header(self) -> None:
         """Whoever changes what this line says raises the version of the log."""
         few = Settings(FeatureGates(frozenset({Gate.PartialAdmission})))
-        assert VERSION == 2
+        assert VERSION == 3
         assert events_header(few) == (
-            b'{"log":"kohort-events","version":2,"settings":{"gates":["PartialAdmission"],"cycle":{"assigning":'
+            b'{"log":"kohort-events","version":3,"settings":{"gates":["PartialAdmission"],"cycle":{"assigning":'
             b'{"uses_fungibility":true,"ignores_undeclared":false,"preempts_by_share":false},"tournament":null,'
             b'"by_priority":true,"preemptors_first":false,"recomputes_on_overlap":true,"allows_partial":true,'
             b'"keeps_progress":true,"honours_gates":false,"fails_fast":true},"fair":null,"requests":{"excluded":[],'

@@ -12,7 +12,7 @@ from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod, TopologyRequest
 from kohort.engine.equivalence import equivalence
-from kohort.engine.records import PodSet, Workload
+from kohort.engine.records import PodSet, PodSetDevices, Workload
 from kohort.engine.requests.demand import demands, is_elastic
 from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.problems import resource_problem
@@ -40,6 +40,7 @@ class Shape(NamedTuple):
     priority: int
     allowed_flavors: frozenset[str] | None
     is_replacement: bool
+    devices: tuple[PodSetDevices, ...]
     environment: Environment
 
 
@@ -59,6 +60,7 @@ class Reader:
             workload.priority,
             workload.allowed_flavors,
             workload.replaces is not None,
+            workload.devices,
             environment,
         )
         known = self._answers.get(shape)
@@ -72,7 +74,8 @@ class Reader:
         gates, environment = self._settings.gates, shape.environment
         problem = resource_problem(thing, environment) or ""
         try:
-            asked = demands(thing, self._settings.requests, environment, gates)
+            devices = {name: dict(amounts) for name, amounts in shape.devices}
+            asked = demands(thing, self._settings.requests, environment, gates, devices)
         except ApiError:
             # An unreadable template is told as the workload's obstacle when its turn comes; others go on.
             return Asked((), problem, "")

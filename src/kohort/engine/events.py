@@ -13,7 +13,7 @@ from kohort.api.kueue.v1beta2 import (
     Topology,
     Workload,
 )
-from kohort.engine.records import Key
+from kohort.engine.records import Key, PodSetDevices
 
 Object = (
     AdmissionCheck
@@ -59,4 +59,12 @@ class EvictionFailed:
     workload: Key
 
 
-Event = Put | Gone | ReservationFailed | EvictionFailed
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """Claims of a workload on devices were counted (SCH-132); holds until it is told again, or the workload is gone."""
+
+    workload: Key
+    devices: tuple[PodSetDevices, ...]
+
+
+Event = Put | Gone | Claimed | ReservationFailed | EvictionFailed

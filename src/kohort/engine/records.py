@@ -92,6 +92,8 @@ class Need(Enum):
     """A node of its place failed."""
 
 
+PodSetDevices = tuple[str, tuple[tuple[str, int], ...]]
+"""Name of a pod set, and what one of its pods claims: resources of quota with amounts in internal units."""
 NOTHING_HELD: Final[Mapping[Cell, int]] = MappingProxyType({})
 
 
@@ -103,6 +105,7 @@ class Workload:
         "allowed_flavors",
         "backoff_until",
         "created",
+        "devices",
         "environment",
         "equivalence",
         "evicted",
@@ -144,6 +147,8 @@ class Workload:
         self.backoff_until: datetime | None = None
         """Before when it may not be tried again (SCH-223): `requeueAt`, or NO_END while `Requeued` is False."""
         self.generation = 0
+        self.devices: tuple[PodSetDevices, ...] = ()
+        """What pods of each pod set claim besides what they request (SCH-132)."""
         self.pod_sets: tuple[PodSet, ...] = ()
         self.problem = ""
         """What is wrong with the requests themselves (SCH-124)."""

@@ -26,7 +26,7 @@ from kohort.controllers.workloads.controller import MANAGER, NOT_LIVE
 from kohort.controllers.workloads.facts import Surroundings
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.controllers.world import RETRIES, World
-from kohort.engine.events import Gone, Put
+from kohort.engine.events import Claimed, Gone, Put
 from kohort.engine.lifecycle.pending_reason import explain_waiting
 from kohort.engine.lifecycle.requeueing import keep_out, let_return
 from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
@@ -101,14 +101,14 @@ class Claimants:
         if not self._world.feed.is_live:
             return Requeue(NOT_LIVE)
         try:
-            count(workload, await self._read(workload), self._mapped)
+            devices = count(workload, await self._read(workload), self._mapped)
         except UnreadableError as error:
             await self._tell(workload, str(error))
             return self._look_later(key)
         except UncountableError as error:
             await self._tell(workload, str(error))
             return None
-        self._show(key, await self._tell(workload, ""))
+        self._show(key, await self._tell(workload, ""), devices)
         return None
 
     async def _read(self, workload: Workload) -> dict[str, Spec | str]:
@@ -136,8 +136,8 @@ class Claimants:
         self._looks[key] = self._looks.get(key, 0) + 1
         return Requeue(LOOKING.steady(self._looks[key]))
 
-    def _show(self, key: ObjectKey, counted: Workload) -> None:
-        """Let the engine see a Workload, if it still is the one whose claims were counted."""
+    def _show(self, key: ObjectKey, counted: Workload, devices: dict[str, dict[str, int]]) -> None:
+        """Let the engine see a Workload with its devices, if it still is the one whose claims were counted."""
         known = self._world.known.get(key)
         if known is None or not _waits(known) or _state(known) != _state(counted):
             return
@@ -145,6 +145,8 @@ class Claimants:
         self._looks.pop(key, None)
         if not becomes_parent(known, self._surroundings.cluster_queue_of(known), self._gates):
             self._world.feed.tell(Put(known))
+        claimed = tuple((name, tuple(sorted(amounts.items()))) for name, amounts in devices.items())
+        self._world.feed.tell(Claimed(Key(*key), claimed))
 
 
 def _state(workload: Workload) -> State:

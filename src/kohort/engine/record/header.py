@@ -16,7 +16,7 @@ from kohort.engine.requests.rules import RequestRules, Transformation
 from kohort.engine.settings import Settings
 from kohort.engine.usage_history import HistoryRules
 
-VERSION: Final = 2
+VERSION: Final = 3
 """To be raised with every change of what lines or settings say."""
 EVENTS: Final = "kohort-events"
 DECISIONS: Final = "kohort-decisions"

@@ -16,9 +16,9 @@ from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import Time
 from kohort.api.struct import Struct
 from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
-from kohort.engine.events import Event, EvictionFailed, Gone, Object, Put, ReservationFailed
+from kohort.engine.events import Claimed, Event, EvictionFailed, Gone, Object, Put, ReservationFailed
 from kohort.engine.record.model import Applied, Decided, Step, Turn, Turned
-from kohort.engine.records import Key
+from kohort.engine.records import Key, PodSetDevices
 
 
 class _Line(Struct, forbid_unknown_fields=True, tag_field="do"):
@@ -32,6 +32,11 @@ class _Put(_Line, tag="put"):
 class _Gone(_Line, tag="gone"):
     kind: str
     key: Key
+
+
+class _Claimed(_Line, tag="claimed"):
+    workload: Key
+    devices: tuple[PodSetDevices, ...]
 
 
 class _ReservationFailed(_Line, tag="reservationFailed"):
@@ -83,7 +88,7 @@ class _Wait(_Decision, tag="wait"):
     requeue: Requeue
 
 
-_EventLine: Any = _Put | _Gone | _ReservationFailed | _EvictionFailed | _Turn
+_EventLine: Any = _Put | _Gone | _Claimed | _ReservationFailed | _EvictionFailed | _Turn
 _DecisionLine: Any = _Reserve | _Evict | _Migrate | _Displace | _Linger | _Wait
 
 
@@ -113,6 +118,8 @@ def _event_line(event: Event, now: datetime) -> Any:
             return _Put(t=now, object=_object(thing))
         case Gone(kind=kind, key=key):
             return _Gone(t=now, kind=kind, key=key)
+        case Claimed(workload=key, devices=devices):
+            return _Claimed(t=now, workload=key, devices=devices)
         case ReservationFailed(workload=key):
             return _ReservationFailed(t=now, workload=key)
         case EvictionFailed(workload=key):
@@ -167,6 +174,8 @@ def step_of(line: bytes) -> Step:
             return Applied(found.t, Put(_thing(found.object)))
         case _Gone():
             return Applied(found.t, Gone(found.kind, found.key))
+        case _Claimed():
+            return Applied(found.t, Claimed(found.workload, found.devices))
         case _ReservationFailed():
             return Applied(found.t, ReservationFailed(found.workload))
         case _EvictionFailed():

@@ -9,7 +9,7 @@ from datetime import datetime
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
 from kohort.api.kueue import v1beta2
-from kohort.engine.events import Event, EvictionFailed, Gone, Put, ReservationFailed
+from kohort.engine.events import Claimed, Event, EvictionFailed, Gone, Put, ReservationFailed
 from kohort.engine.records import Key
 from kohort.engine.state.queues import Queues
 
@@ -24,6 +24,8 @@ class State(Queues):
                 self._put(thing, now)
             case Gone(kind=kind, key=key):
                 self._gone(kind, key, now)
+            case Claimed(workload=key, devices=devices):
+                self._count_devices(key, devices, now)
             case ReservationFailed(workload=key):
                 self._take_back(key, now)
             case EvictionFailed(workload=key):

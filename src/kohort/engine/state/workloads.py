@@ -9,7 +9,7 @@ from datetime import datetime
 from kohort.api.kueue import v1beta2
 from kohort.engine import intake
 from kohort.engine.intake import Conditions
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Key, PodSetDevices, Workload
 from kohort.engine.state.holding import Holding
 
 
@@ -161,6 +161,15 @@ class Workloads(Holding):
         workload.replaces = self._replaced_by(thing)
         asked = self._reader.read(workload, thing, environment)
         workload.pod_sets, workload.problem, workload.equivalence = asked.pod_sets, asked.problem, asked.equivalence
+
+    def _count_devices(self, key: Key, devices: tuple[PodSetDevices, ...], now: datetime) -> None:
+        """What the workload claims was counted; one that waits asks for it from now on (SCH-132, SCH-221)."""
+        workload = self.workloads.get(key)
+        if workload is None or workload.object is None or workload.devices == devices:
+            return
+        workload.devices = devices
+        self._count_demand(workload, workload.object)
+        self._enqueue(workload, now)
 
     def _reread(self, namespace: str, now: datetime) -> None:
         """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""

@@ -1,0 +1,52 @@
+"""Devices that a workload claims count like what it requests (SCH-132)."""
+
+import pytest
+
+from engine.play import Play
+from kohort.engine.events import Claimed, Gone
+from kohort.engine.records import Key
+
+W = Key("ns", "w")
+
+
+def claimed(cpus: int) -> Claimed:
+    """Claims that count as a resource the queue has: what matters is that they add up."""
+    return Claimed(W, (("main", (("cpu", cpus * 1000),)),))
+
+
+@pytest.fixture
+def play() -> Play:
+    play = Play()
+    play.queue("q", 4, cohort=None)
+    return play
+
+
+def test_what_is_claimed_adds_to_what_is_requested(play: Play) -> None:
+    play.submit("w", 2)
+    play.engine.apply(claimed(3), play.now)
+    assert play.turn().reserved == []
+    play.engine.apply(claimed(2), play.now)
+    assert play.turn().reserved == ["w"], "another count gives it another look"
+
+
+def test_what_is_claimed_survives_another_state_of_the_workload(play: Play) -> None:
+    manifest = play.workload("w", 2, "q")
+    play.put(manifest)
+    play.engine.apply(claimed(3), play.now)
+    manifest["metadata"]["labels"] = {"touched": "yes"}
+    play.put(manifest)
+    assert play.turn().reserved == []
+
+
+def test_a_new_workload_of_the_same_name_claims_nothing(play: Play) -> None:
+    play.submit("w", 2)
+    play.engine.apply(claimed(3), play.now)
+    play.engine.apply(Gone("Workload", W), play.now)
+    play.submit("w", 2)
+    assert play.turn().reserved == ["w"]
+
+
+def test_claims_of_a_workload_that_is_not_there_are_nobodys(play: Play) -> None:
+    play.engine.apply(claimed(3), play.now)
+    play.submit("w", 2)
+    assert play.turn().reserved == ["w"]
