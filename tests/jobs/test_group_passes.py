@@ -10,6 +10,7 @@ from jobs.pod_builders import GROUP, K, failed, gated, member, pod, running, sta
 from jobs.pod_flows import PODS, PodStage
 from jobs.stage import Seen
 from kohort.api.config.common import Integrations
+from kohort.api.config.v1beta2 import CustomLabel, Metrics
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.merge import merge
 from kohort.engine.lifecycle.eviction import Eviction, evict
@@ -84,6 +85,15 @@ async def test_labels_on_which_members_agree_are_copied_also_from_the_one_that_h
     on.configuration = replace(on.configuration, integrations=integrations)
     await on.reconcile(PODS, GROUP)
     assert on.workloads[THE_WORKLOAD].metadata.labels == {"team": "blue"}
+
+
+async def test_what_metrics_ask_of_workloads_is_copied_from_members_that_agree() -> None:
+    cost = {"annotations": {"example.com/cost": "7"}}
+    on = stage(gated(member("a")), gated(member("b", metadata=cost)), CustomMetricLabels=True)
+    wanted = CustomLabel(name="cost", source_kind="Workload", source_annotation_key="example.com/cost")
+    on.configuration = replace(on.configuration, metrics=Metrics(custom_labels=(wanted,)))
+    await on.reconcile(PODS, GROUP)
+    assert on.workloads[THE_WORKLOAD].metadata.annotations["example.com/cost"] == "7"
 
 
 async def test_a_pod_that_came_again_under_its_name_owns_the_workload_again() -> None:

@@ -8,11 +8,14 @@ from jobs.golden_jobs import cases
 from jobs.stage import Seen, Stage
 from jobs.test_golden_job_flows import play
 from kohort.api.config.common import Integrations
-from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
+from kohort.api.config.v1beta2 import Configuration, CustomLabel, Metrics, WaitForPodsReady
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_admitted, is_finished, mark, true
 from kohort.jobs.contract import JobKey
 from kohort.jobs.keys import JOB_UID_LABEL, SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION
 from kohort.kube.kinds import ObjectKey
+
+LABELLED = FeatureGates(DEFAULT_GATES.on | {Gate.CustomMetricLabels})
 
 
 def names(stage: Stage) -> list[str]:
@@ -293,6 +296,22 @@ async def test_labels_are_copied_when_a_workload_is_made() -> None:
     stage.put(a_job(labels={"team": "blue", "other": "x"}))
     await rest(stage)
     assert newest(stage).metadata.labels == {"team": "blue", JOB_UID_LABEL: "uid-1"}
+
+
+@pytest.mark.parametrize(("gates", "copied"), [(DEFAULT_GATES, False), (LABELLED, True)])
+async def test_what_metrics_ask_of_workloads_is_copied_where_the_gate_is_on(gates: FeatureGates, copied: bool) -> None:
+    wanted = (
+        CustomLabel(name="team", source_kind="Workload"),
+        CustomLabel(name="cost", source_kind="Workload", source_annotation_key="example.com/cost"),
+        CustomLabel(name="tier", source_annotation_key="example.com/tier"),
+    )
+    stage = a_stage(configuration=Configuration(metrics=Metrics(custom_labels=wanted)), gates=gates)
+    told = {"example.com/cost": "7", "example.com/tier": "a queue's"}
+    stage.put(a_job(labels={"team": "blue", "other": "x"}, annotations=told))
+    await rest(stage)
+    made = newest(stage).metadata
+    assert made.labels == {**({"team": "blue"} if copied else {}), JOB_UID_LABEL: "uid-1"}
+    assert made.annotations == ({"example.com/cost": "7"} if copied else {})
 
 
 @pytest.mark.parametrize("suspended", [True, False])

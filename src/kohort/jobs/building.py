@@ -1,6 +1,6 @@
 """A Workload from a job (§6): what is common to all frameworks; the pod sets are the framework's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kohort.api.codec import encode
-from kohort.api.config.v1beta2 import Configuration
+from kohort.api.config.v1beta2 import Configuration, CustomLabel
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
 from kohort.api.kueue.v1beta2 import Workload
@@ -45,7 +45,7 @@ def build_workload(
     head = ObjectMeta(
         name=workload_name(resource, name, uid(obj), gates, extra),
         namespace=metadata(obj).get("namespace", ""),
-        labels=copied_labels(obj, configuration),
+        labels=copied_labels(obj, configuration, gates),
         annotations=copied_annotations(obj, configuration, gates),
         owner_references=(owner,),
         finalizers=(RESOURCE_IN_USE_FINALIZER,),
@@ -63,11 +63,26 @@ def with_demand(workload: Workload, obj: Object) -> Workload:
     return replace(workload, spec=spec)
 
 
-def copied_labels(obj: Object, configuration: Configuration) -> dict[str, str]:
+def label_keys(configuration: Configuration, gates: FeatureGates) -> tuple[str, ...]:
+    """Labels that Workloads get from their jobs, those that metrics ask for among them (JOB-37, API-145)."""
+    measured = (each.source_key for each in _measured(configuration, gates) if not each.source_annotation_key)
+    return tuple(dict.fromkeys((*configuration.integrations.label_keys_to_copy, *measured)))
+
+
+def annotation_keys(configuration: Configuration, gates: FeatureGates) -> tuple[str, ...]:
+    """Annotations that Workloads get from their jobs because metrics ask for them (JOB-37, API-145)."""
+    return tuple(each.source_key for each in _measured(configuration, gates) if each.source_annotation_key)
+
+
+def _measured(configuration: Configuration, gates: FeatureGates) -> Iterator[CustomLabel]:
+    wanted = configuration.metrics.custom_labels if gates.enabled(Gate.CustomMetricLabels) else ()
+    return (each for each in wanted if each.source_kind == "Workload")
+
+
+def copied_labels(obj: Object, configuration: Configuration, gates: FeatureGates) -> dict[str, str]:
     """The job's labels that its Workload gets too, and the job's UID (JOB-37)."""
     own = labels(obj)
-    wanted = configuration.integrations.label_keys_to_copy
-    copied = {key: own[key] for key in wanted if key in own}
+    copied = {key: own[key] for key in label_keys(configuration, gates) if key in own}
     if uid(obj) and check_label_value(uid(obj)) is None:
         copied[JOB_UID_LABEL] = uid(obj)
     return copied
@@ -75,7 +90,8 @@ def copied_labels(obj: Object, configuration: Configuration) -> dict[str, str]:
 
 def copied_annotations(obj: Object, configuration: Configuration, gates: FeatureGates) -> dict[str, str]:
     """The job's annotations that its Workload gets too (JOB-37)."""
-    copied = {key: value for key, value in annotations(obj).items() if key.startswith(PROVISIONING_PREFIX)}
+    wanted, own = annotation_keys(configuration, gates), annotations(obj)
+    copied = {key: value for key, value in own.items() if key.startswith(PROVISIONING_PREFIX) or key in wanted}
     gated_by = annotations(obj).get(ADMISSION_GATED_BY_ANNOTATION)
     if gated_by and gates.enabled(Gate.AdmissionGatedBy):
         copied[ADMISSION_GATED_BY_ANNOTATION] = gated_by

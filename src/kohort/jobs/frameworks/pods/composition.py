@@ -1,6 +1,6 @@
 """Pod groups and their Workloads: which one stands for a group, and what a new one is made of (JOB-157 to JOB-160)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from kohort.api.kueue.v1beta2.workload import WorkloadSpec
 from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.engine.lifecycle.states import is_finished
 from kohort.engine.lifecycle.writes import Part
-from kohort.jobs.building import copied_annotations, stored, with_demand
+from kohort.jobs.building import annotation_keys, copied_annotations, label_keys, stored, with_demand
 from kohort.jobs.contract import Composed, Match, Reads
 from kohort.jobs.effects import Effect, Object, PatchWorkload, Tell, tell, workload_reference
 from kohort.jobs.errors import RetryError, UnretryableError
@@ -28,7 +28,7 @@ from kohort.jobs.frameworks.pods.groups import (
 from kohort.jobs.frameworks.pods.members import is_fast, is_runnable, is_serving, role_of
 from kohort.jobs.frameworks.pods.writes import drop_excess, release
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION, POD_INDEX_LABEL
-from kohort.jobs.objects import labels, maximum_execution_time, metadata, prebuilt_name, uid
+from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, prebuilt_name, uid
 from kohort.jobs.podsets import PodSet
 from kohort.jobs.topology import topology_request
 from kohort.kube.events import Note
@@ -155,9 +155,10 @@ def _new_workload(group: PodGroup, pod_sets: Sequence[PodSet], reads: Reads) -> 
     head = ObjectMeta(
         name=group.name,
         namespace=metadata(group.first).get("namespace", ""),
-        labels=_copied_labels(group, reads),
+        labels=_agreed(group, "label", label_keys(reads.configuration, reads.gates), labels),
         annotations={
             **copied_annotations(group.first, reads.configuration, reads.gates),
+            **_agreed(group, "annotation", annotation_keys(reads.configuration, reads.gates), annotations),
             GROUP_WORKLOAD_ANNOTATION: "true",
         },
         owner_references=tuple(map(owner_reference, group.members)),
@@ -167,11 +168,13 @@ def _new_workload(group: PodGroup, pod_sets: Sequence[PodSet], reads: Reads) -> 
     return with_demand(Workload(metadata=head, spec=spec), group.first)
 
 
-def _copied_labels(group: PodGroup, reads: Reads) -> dict[str, str]:
+def _agreed(
+    group: PodGroup, what: str, keys: Sequence[str], table: Callable[[Object], Mapping[str, str]]
+) -> dict[str, str]:
     try:
-        return agreed(group, reads.configuration.integrations.label_keys_to_copy, labels)
+        return agreed(group, keys, table)
     except ValueError as differing:
-        raise RetryError(f"pods of group {group.name} have different values of label {differing}") from None
+        raise RetryError(f"pods of group {group.name} have different values of {what} {differing}") from None
 
 
 # Pod sets
