@@ -72,13 +72,14 @@ JOBS = (
 """Jobs and pods; the right to finalizers of a kind is what lets a Workload hold up the deletion of its owner."""
 
 SURROUNDINGS = (
-    Permission("", ("limitranges", "namespaces"), READ),
+    Permission("", ("limitranges", "namespaces", "nodes"), READ),
+    Permission("resource.k8s.io", ("resourceclaimtemplates",), ("get",)),
     Permission("node.k8s.io", ("runtimeclasses",), READ),
     Permission("scheduling.k8s.io", ("priorityclasses",), READ),
     Permission("", ("events",), ("create", *WRITE)),
     Permission("events.k8s.io", ("events",), ("create", "watch", *WRITE)),
 )
-"""What decides how much a pod asks for, and where things are told."""
+"""What decides how much a pod asks for, whether its node is lost, and where things are told."""
 
 TRUST = (
     Permission("admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), FOLLOW),
