@@ -10,6 +10,7 @@ from kohort.api.amounts import (
     format_amount,
     multiply,
     per_pod,
+    readable_amount,
     subtract,
     to_amount,
     to_quota,
@@ -161,3 +162,22 @@ def test_a_resource_registered_as_byte_valued_prints_in_binary_units() -> None:
 @given(st.sampled_from(["cpu", "memory", "pods"]), st.integers(-MAX_AMOUNT, MAX_AMOUNT))
 def test_a_printed_amount_reads_back_as_the_same_amount(resource: str, amount: int) -> None:
     assert to_amount(resource, format_amount(resource, amount)) == amount
+
+
+@pytest.mark.parametrize(
+    ("resource", "amount", "text"),
+    [
+        ("memory", 24682416 * 1024, "23.5Gi"),
+        ("memory", 2**30, "1Gi"),
+        ("memory", 1023, "1023"),
+        ("memory", 0, "0"),
+        ("memory", -3 * 2**20, "-3Mi"),
+        ("ephemeral-storage", 5000 * 2**50, "5000Pi"),
+        ("hugepages-2Mi", 2**21, "2Mi"),
+        ("memory", UNLIMITED, "<unlimited>"),
+        ("cpu", 1500, "1500m"),
+        ("nvidia.com/gpu", 4096, "4096"),
+    ],
+)
+def test_people_read_few_digits(resource: str, amount: int, text: str) -> None:
+    assert readable_amount(resource, amount) == text

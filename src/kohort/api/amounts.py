@@ -25,6 +25,7 @@ _BEYOND_BOUNDED = 2**65
 """Greater than any sum or difference of two bounded amounts, smaller than any with `UNLIMITED`."""
 _BYTE_VALUED = frozenset({"memory", "ephemeral-storage"})
 _HUGE_PAGES = "hugepages-"
+_BYTE_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 def to_amount(resource: str, quantity: Quantity | int | float | str) -> int:
@@ -90,3 +91,16 @@ def format_amount(resource: str, amount: int, byte_valued: Set[str] = frozenset(
 @lru_cache(maxsize=4096)
 def _text(nanos: int, notation: Notation) -> str:
     return str(Quantity(nanos, notation))
+
+
+def readable_amount(resource: str, amount: int) -> str:
+    """An amount with as many digits as a person wants to read: 23.5Gi of memory, not 24682416Ki."""
+    if resource not in _BYTE_VALUED and not resource.startswith(_HUGE_PAGES):
+        return format_amount(resource, amount)
+    if amount >= UNLIMITED:
+        return UNLIMITED_TEXT
+    left, units = float(amount), iter(_BYTE_UNITS)
+    unit = next(units)
+    while abs(left) >= 1024 and (larger := next(units, None)) is not None:
+        left, unit = left / 1024, larger
+    return f"{left:.1f}".removesuffix(".0") + unit

@@ -1,10 +1,11 @@
 """How `kohort top` shows quota: a line per node and flavor-resource, with a bar of its use; or data for programs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
-from kohort.api.amounts import UNLIMITED, format_amount
+from kohort.api.amounts import UNLIMITED, format_amount, readable_amount
 from kohort.api.codec import Json
 from kohort.insight.quota import Branch, Figures
 from kohort.insight.reasons import short_resource
@@ -104,16 +105,12 @@ def _right(line: Line) -> list[Cell]:
     jobs = f"{branch.running}+{branch.waiting}" if line.is_first else ""
     if figures is None:
         return ["", "", "", "", "", jobs]
-    shown = _shower(figures)
+    shown = partial(readable_amount, figures.fr.resource)
     borrowed = Text(shown(figures.borrowed), Role.WARN) if figures.borrowed else ""
     waits = Text(shown(figures.waiting), Role.ACCENT) if figures.waiting else ""
     quota = "no limit" if figures.quota >= UNLIMITED else shown(figures.quota)
     lendable = shown(figures.lendable) if figures.lendable and not figures.is_unlimited else ""
     return [shown(figures.used), quota, borrowed, lendable, waits, jobs]
-
-
-def _shower(figures: Figures) -> Callable[[int], str]:
-    return lambda amount: format_amount(figures.fr.resource, amount)
 
 
 def _bar(line: Line, width: int, screen: Screen) -> Cell:
@@ -164,7 +161,7 @@ def _data(branch: Branch) -> Json:
 
 
 def _figures_data(figures: Figures) -> Json:
-    shown = _shower(figures)
+    shown = partial(format_amount, figures.fr.resource)
     return {
         "flavor": figures.fr.flavor,
         "resource": figures.fr.resource,

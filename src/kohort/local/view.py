@@ -6,11 +6,10 @@ from datetime import datetime
 from itertools import islice
 from typing import Final
 
-from kohort.api.amounts import format_amount, to_amount
+from kohort.api.amounts import readable_amount, to_amount
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.local.scene import Happening, Scene, job_of, why_waiting
-from kohort.local.words import amount_in_words
 from kohort.terminal.ages import age
 from kohort.terminal.bars import Part, bar
 from kohort.terminal.screen import Screen
@@ -44,9 +43,7 @@ class Use:
 
     def text(self) -> str:
         """`used/nominal`."""
-        used, nominal = (
-            amount_in_words(self.resource, format_amount(self.resource, each)) for each in (self.used, self.nominal)
-        )
+        used, nominal = (readable_amount(self.resource, each) for each in (self.used, self.nominal))
         return f"{used}/{nominal}"
 
 
@@ -165,10 +162,7 @@ def _asked(workload: Workload) -> str:
     sums: dict[str, int] = {}
     for each in workload.status.admission.pod_set_assignments if workload.status.admission else ():
         _add(sums, {name: str(amount) for name, amount in each.resource_usage.items() if name not in _UNSEEN})
-    return ", ".join(
-        f"{name.rpartition('/')[2]} {amount_in_words(name, format_amount(name, amount))}"
-        for name, amount in sums.items()
-    )
+    return ", ".join(f"{name.rpartition('/')[2]} {readable_amount(name, amount)}" for name, amount in sums.items())
 
 
 def _since(workload: Workload, now: datetime) -> str:

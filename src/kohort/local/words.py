@@ -4,13 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Final
 
-from kohort.api.amounts import to_amount
+from kohort.api.amounts import readable_amount, to_amount
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.local.lives import Pods
 from kohort.local.progress import Ready
 
-_UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
-_IN_BYTES: Final = ("memory", "ephemeral-storage")
 _UNSAID: Final = ("ephemeral-storage",)
 
 FAREWELLS: Final[Mapping[Pods, str]] = {
@@ -20,26 +18,12 @@ FAREWELLS: Final[Mapping[Pods, str]] = {
 }
 
 
-def amount_in_words(resource: str, amount: str) -> str:
-    """An amount with as many digits as a person wants to read: 23.4Gi of memory, not 24559084Ki."""
-    if resource not in _IN_BYTES and not resource.startswith("hugepages-"):
-        return amount
-    return bytes_in_words(to_amount(resource, amount))
-
-
-def bytes_in_words(count: float) -> str:
-    """So many bytes, in the largest unit that there is one of."""
-    for unit in _UNITS:
-        if count < 1024 or unit == _UNITS[-1]:
-            return f"{count:.1f}".removesuffix(".0") + unit
-        count /= 1024
-    raise AssertionError  # the last unit takes them all
-
-
 def nodes_in_words(nodes: Sequence[DeclaredNode], runtime: str) -> str:
     """What there is to run pods on."""
-    offered = nodes[0].offered
-    said = (f"{name} {amount_in_words(name, offered[name])}" for name in sorted(offered) if name not in _UNSAID)
+    offered = sorted(
+        (name, to_amount(name, amount)) for name, amount in nodes[0].offered.items() if name not in _UNSAID
+    )
+    said = (f"{name} {readable_amount(name, amount)}" for name, amount in offered)
     who = f"node {nodes[0].name}" if len(nodes) == 1 else f"{len(nodes)} nodes, each"
     return f"{who}: {', '.join(said)}; runtime {runtime}"
 
