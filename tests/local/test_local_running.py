@@ -18,6 +18,7 @@ from kohort.embedded.nodes.running import AgentSettings
 from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.plane import Crew
+from kohort.insight.rules import read_rules
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
@@ -151,6 +152,19 @@ def test_what_somebody_chose_in_the_file_stays(tmp_path: Path) -> None:
     found = local_configuration(load(file).config, 4711)
     assert (found.metrics.bind_address, found.client_connection.qps) == (":9090", 7)
     assert found.manage_jobs_without_queue_name
+
+
+async def test_commands_find_what_the_manager_was_told(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+        "fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare]}\n"
+    )
+    place = Place("lab", tmp_path / "lab")
+    async with cluster(place, QueueWish(file, has_starter=False)) as (_, client):
+        assert (await read_rules(client)).settings.fair
+    async with cluster(place, QueueWish(None, has_starter=False)) as (_, client):
+        assert not (await read_rules(client)).settings.fair
 
 
 def test_without_a_file_the_frameworks_are_those_of_an_installation() -> None:

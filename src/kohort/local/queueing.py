@@ -22,6 +22,7 @@ from kohort.api.resource import Resource
 from kohort.controllers.world import ManagerSettings
 from kohort.install.manifests import api_services
 from kohort.install.options import Options, usual_document
+from kohort.install.workload import CONFIG, CONFIG_FILE
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.patches import MergePatch
@@ -40,6 +41,7 @@ USER: Final = "kohort"
 _NOWHERE: Final = "0"
 _LOOK_AGAIN: Final = 0.02
 """Seconds until the webhooks' registration, which takes a few writes, is looked at again."""
+_CONFIG_MAPS: Final = Resource("", "v1", "ConfigMap", "configmaps", namespaced=True)
 _SERVICES: Final = Resource("", "v1", "Service", "services", namespaced=True)
 _SLICES: Final = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointslices", namespaced=True)
 
@@ -150,6 +152,19 @@ async def _place(client: Client, resource: Resource, wanted: dict[str, Any]) -> 
             raise
         metadata = wanted["metadata"]
         await objects.patch((metadata.get("namespace", ""), metadata["name"]), MergePatch(wanted))
+
+
+async def keep_configuration(client: Client, namespace: str, file: Path | None) -> None:
+    """Have the manager's Configuration where commands look for it, as on any cluster; none where none was given."""
+    if file is not None:
+        metadata = {"namespace": namespace, "name": CONFIG}
+        await _place(client, _CONFIG_MAPS, {"metadata": metadata, "data": {CONFIG_FILE: file.read_text("utf-8")}})
+        return
+    try:
+        await client.of(_CONFIG_MAPS).delete((namespace, CONFIG))
+    except StatusError as error:
+        if not error.is_not_found:
+            raise
 
 
 async def renew_definitions(client: Client, namespace: str, file: Path | None) -> None:

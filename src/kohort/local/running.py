@@ -26,7 +26,7 @@ from kohort.local.lives import Claim, Ended, Pods, Run, now
 from kohort.local.places import Place
 from kohort.local.ports import Ports, Wanted, choose_ports
 from kohort.local.progress import Progress, step
-from kohort.local.queueing import USER, Queues, has_webhooks, load, queueing, renew_definitions
+from kohort.local.queueing import USER, Queues, has_webhooks, keep_configuration, load, queueing, renew_definitions
 from kohort.local.signals import stop_asked
 from kohort.local.starter import place_starter
 from kohort.manager.state import Manager
@@ -116,6 +116,7 @@ async def living(wish: Wish, progress: Progress) -> AsyncIterator[Cluster]:
                 remembered = folder / "definitions" if wish.place else None
                 await renew_definitions(client, queues.settings.namespace, remembered)
                 manager = await stack.enter_async_context(queueing(client, queues))
+                await keep_configuration(client, queues.settings.namespace, wish.queues.config)
             starter = await _starter(wish.queues, cluster, progress)
             yield replace(cluster, manager=manager, starter=starter, warnings=tuple(loaded.warnings))
 
