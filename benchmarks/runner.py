@@ -184,8 +184,8 @@ class Crowd:
             "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
         patch = JsonPatch([{"op": "add", "path": "/status/conditions/-", "value": condition}])
+        job.finished = True  # on a slow server it may be evicted and admitted again before it is told
         await self._workloads.patch((NAMESPACE, name), patch, subresource="status")
-        job.finished = True
         self._left -= 1
         if not self._left:
             self._done.set()
