@@ -29,7 +29,9 @@ def _sections() -> Iterator[str]:
         names = sorted(name for name, command in COMMANDS.items() if command.section == section)
         yield f"## {section}"
         for name in names:
-            yield from _entries(name, COMMANDS[name].load(), click.Context(cli, info_name="kohort"))
+            yield from _entries(
+                name, COMMANDS[name].load(), click.Context(cli, info_name="kohort", **cli.context_settings)
+            )
 
 
 def _entries(name: str, command: click.Command, parent: click.Context) -> Iterator[str]:
