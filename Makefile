@@ -46,7 +46,7 @@ test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random
 # Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
 PEER_SCENARIOS ?= 500
 
-WITH_KUBECTL := tests/docs/with_kubectl.py tests/docs/from_a_clone.py tests/examples/with_kubectl.py
+WITH_KUBECTL := tests/docs/pages_with_kubectl.py tests/docs/from_a_clone.py tests/examples/examples_with_kubectl.py
 
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
