@@ -1,6 +1,6 @@
 """Rows of built-in and custom kinds, as `kubectl get` shows them."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kohort.embedded.kinds import apply_defaults, builtin_resources
 from kohort.embedded.resources import Column, Resource
-from kohort.embedded.tables import Include, human_duration, table
+from kohort.embedded.tables import Include, table
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CREATED = "2026-01-31T11:55:00Z"
@@ -36,35 +36,6 @@ def shown(key: str, obj: Object) -> dict[str, Any]:
 
 
 # Ages
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (-5, "<invalid>"),
-        (-1, "0s"),
-        (0, "0s"),
-        (119, "119s"),
-        (120, "2m"),
-        (125, "2m5s"),
-        (599, "9m59s"),
-        (600, "10m"),
-        (3 * 3600 - 1, "179m"),
-        (3 * 3600, "3h"),
-        (3 * 3600 + 840, "3h14m"),
-        (8 * 3600 + 60, "8h"),
-        (47 * 3600, "47h"),
-        (48 * 3600, "2d"),
-        (49 * 3600, "2d1h"),
-        (8 * 86400 + 3600, "8d"),
-        (729 * 86400, "729d"),
-        (730 * 86400, "2y"),
-        (740 * 86400, "2y10d"),
-        (9 * 365 * 86400 + 86400, "9y"),
-    ],
-)
-def test_ages_get_coarser(seconds: int, text: str) -> None:
-    assert human_duration(timedelta(seconds=seconds)) == text
 
 
 # Pods

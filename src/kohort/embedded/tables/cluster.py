@@ -18,7 +18,8 @@ from kohort.embedded.tables.cells import (
     name_of,
     number,
 )
-from kohort.embedded.tables.durations import human_duration, time_since
+from kohort.embedded.tables.durations import time_since
+from kohort.terminal.ages import duration
 
 _ROLE = "node-role.kubernetes.io/"
 _UNKNOWN = "<unknown>"
@@ -168,7 +169,7 @@ def _availability(obj: Object) -> str:
 def _signing_request(obj: Object, now: datetime) -> Cells:
     spec = obj.get("spec") or {}
     seconds = spec.get("expirationSeconds")
-    wanted = NONE if seconds is None else human_duration(timedelta(seconds=seconds))
+    wanted = NONE if seconds is None else duration(timedelta(seconds=seconds))
     who = spec.get("username", "")
     return (name_of(obj), age(obj, now), spec.get("signerName") or NONE, who, wanted, _signing_status(obj))
 

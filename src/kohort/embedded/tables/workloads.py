@@ -23,7 +23,8 @@ from kohort.embedded.tables.cells import (
     number,
     selector_text,
 )
-from kohort.embedded.tables.durations import human_duration, time_since
+from kohort.embedded.tables.durations import time_since
+from kohort.terminal.ages import duration
 
 _UNKNOWN = "<unknown>"
 
@@ -64,7 +65,7 @@ def _job_duration(job: Object, now: datetime) -> str:
     if not start or not end:
         return time_since(start, now) if start else ""
     try:
-        return human_duration(parse_time(end) - parse_time(start))
+        return duration(parse_time(end) - parse_time(start))
     except TimeError:
         return _UNKNOWN
 

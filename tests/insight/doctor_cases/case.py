@@ -1,0 +1,25 @@
+"""A cluster, and what the doctor says of it."""
+
+from typing import NamedTuple
+
+from insight.clinic import Object
+
+
+class Case(NamedTuple):
+    """One story."""
+
+    id: str
+    story: str
+    cluster: tuple[Object, ...]
+    about: str = ""
+    """The object that is found; nothing is, where this is empty."""
+    problem: str = ""
+    fix: str = ""
+
+
+def ill(id_: str, story: str, *cluster: Object, about: str, problem: str, fix: str) -> Case:
+    return Case(id_, story, cluster, about, problem, fix)
+
+
+def well(id_: str, story: str, *cluster: Object) -> Case:
+    return Case(id_, story, cluster)

@@ -1,0 +1,18 @@
+"""What the doctor finds, and does not: objects that can't be read."""
+
+from insight.clinic import (
+    cluster_queue,
+)
+from insight.doctor_cases.case import ill, well
+
+OBJECTS = (
+    ill(
+        "unreadable-object",
+        "a text where a list should be",
+        {**cluster_queue(), "spec": {"resourceGroups": "all"}},
+        about="ClusterQueue cq",
+        problem="can't be read: ",
+        fix="kubectl edit clusterqueue cq",
+    ),
+    well("unreadable-object", "all have their shape", cluster_queue()),
+)
