@@ -59,9 +59,7 @@ class Newcomer:
 
 @pytest.fixture
 def newcomer(tmp_path: Path) -> Iterator[Newcomer]:
-    kubectl = kubectl_here()
-    assert kubectl is not None, "no kubectl: make cluster-binaries builds one"
-    found = Newcomer(tmp_path, kubectl)
+    found = Newcomer(tmp_path, kubectl_here())
     yield found
     found.close()
 

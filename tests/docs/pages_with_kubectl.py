@@ -11,9 +11,7 @@ from docs.readers import Reader, kubectl_here
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
-    kubectl = kubectl_here()
-    assert kubectl is not None, "no kubectl: make cluster-binaries builds one"
-    found = Reader(tmp_path, kubectl)
+    found = Reader(tmp_path, kubectl_here())
     yield found
     found.close()
 

@@ -140,8 +140,9 @@ def _names_its_own(value: dict[str, object]) -> bool:
     return isinstance(metadata, dict) and "namespace" in metadata
 
 
-def kubectl_here() -> Path | None:
-    """The stock kubectl that `make cluster-binaries` builds, or that of the machine."""
+def kubectl_here() -> Path:
+    """The stock kubectl that `make cluster-binaries` builds, or that of the machine; fails the test without one."""
     built = sorted((ROOT / ".cache" / "cluster").glob("*/bin/kubectl"))
     found = shutil.which("kubectl")
-    return built[-1] if built else Path(found) if found else None
+    assert built or found, "no kubectl: make cluster-binaries builds one"
+    return built[-1] if built else Path(str(found))

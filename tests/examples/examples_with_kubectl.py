@@ -14,9 +14,7 @@ NODES = "--nodes 8 --node-capacity cpu=32,memory=256Gi,ephemeral-storage=500Gi,n
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[Reader]:
-    kubectl = kubectl_here()
-    assert kubectl is not None, "no kubectl: make cluster-binaries builds one"
-    found = Reader(tmp_path, kubectl)
+    found = Reader(tmp_path, kubectl_here())
     yield found
     found.close()
 

@@ -36,30 +36,30 @@ _keep = click.option(
 )
 
 
-@stop.command("clusterqueue")
-@click.argument("name", shell_complete=names_of("cluster-queues"))
-@_keep
-@print_options
-@dry_run_option
-@connection_options
-def stop_clusterqueue(
-    *, name: str, policy: StopPolicy, printer: Printer, dry_run: DryRun, connection: Connection
-) -> None:
-    """Stop a ClusterQueue: nothing more is admitted, and what was admitted is evicted."""
-    running(_change(CLUSTER_QUEUES, name, _policy(policy), "", printer, dry_run, connection))
+def _queue_commands(resource: Resource, named: str) -> None:
+    """`stop` and `resume` for a kind of queue; `named` is how its names are completed."""
+    kind = resource.kind
+
+    @stop.command(kind.lower(), help=f"Stop a {kind}: nothing more is admitted, and what was admitted is evicted.")
+    @click.argument("name", shell_complete=names_of(named))
+    @_keep
+    @print_options
+    @dry_run_option
+    @connection_options
+    def stop_queue(*, name: str, policy: StopPolicy, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+        running(_change(resource, name, _policy(policy), "", printer, dry_run, connection))
+
+    @resume.command(kind.lower(), help=f"Let a {kind} admit again.")
+    @click.argument("name", shell_complete=names_of(named))
+    @print_options
+    @dry_run_option
+    @connection_options
+    def resume_queue(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+        running(_change(resource, name, _policy(StopPolicy.RUN), "", printer, dry_run, connection))
 
 
-@stop.command("localqueue")
-@click.argument("name", shell_complete=names_of("queues"))
-@_keep
-@print_options
-@dry_run_option
-@connection_options
-def stop_localqueue(
-    *, name: str, policy: StopPolicy, printer: Printer, dry_run: DryRun, connection: Connection
-) -> None:
-    """Stop a LocalQueue: nothing more is admitted, and what was admitted is evicted."""
-    running(_change(LOCAL_QUEUES, name, _policy(policy), "", printer, dry_run, connection))
+_queue_commands(CLUSTER_QUEUES, "cluster-queues")
+_queue_commands(LOCAL_QUEUES, "queues")
 
 
 @stop.command("workload")
@@ -70,26 +70,6 @@ def stop_localqueue(
 def stop_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
     """Stop a Workload: it is evicted and waits until it is resumed."""
     running(_change(WORKLOADS, name, {"active": False}, "stopped", printer, dry_run, connection))
-
-
-@resume.command("clusterqueue")
-@click.argument("name", shell_complete=names_of("cluster-queues"))
-@print_options
-@dry_run_option
-@connection_options
-def resume_clusterqueue(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
-    """Let a ClusterQueue admit again."""
-    running(_change(CLUSTER_QUEUES, name, _policy(StopPolicy.RUN), "", printer, dry_run, connection))
-
-
-@resume.command("localqueue")
-@click.argument("name", shell_complete=names_of("queues"))
-@print_options
-@dry_run_option
-@connection_options
-def resume_localqueue(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
-    """Let a LocalQueue admit again."""
-    running(_change(LOCAL_QUEUES, name, _policy(StopPolicy.RUN), "", printer, dry_run, connection))
 
 
 @resume.command("workload")

@@ -12,7 +12,7 @@ from kohort.engine.quota import FlavorResource
 from kohort.engine.requests import PodSetDemand
 from kohort.insight.doctor.facts import Facts
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
-from kohort.insight.doctor.words import counted, is_or_are, listed
+from kohort.insight.doctor.words import counted, is_or_are, listed, listed_names
 from kohort.terminal.nearest import instead
 
 _PODS: Final = "pods"
@@ -30,16 +30,12 @@ def _past_the_queue(facts: Facts) -> Iterator[Sighting]:
     for namespace, jobs in sorted(past.items()):
         queue = facts.queues_of_namespace[namespace][0].metadata.name
         number = counted(len(jobs), "Job names", "Jobs name")
-        problem = f"{number} no queue and {is_or_are(jobs)} held by none: {_names(jobs)}"
+        problem = f"{number} no queue and {is_or_are(jobs)} held by none: {listed_names(jobs)}"
         fix = (
             f"write the label {QUEUE_NAME_LABEL}: {queue} into their manifests; for those that forget it, create a "
             f"LocalQueue named default, or set manageJobsWithoutQueueName in the Configuration"
         )
         yield Sighting(Subject("Namespace", namespace), problem, fix)
-
-
-def _names(jobs: Iterable[Job]) -> str:
-    return listed(each.metadata.name for each in jobs)
 
 
 def _annotated(facts: Facts) -> Iterator[Sighting]:
@@ -75,7 +71,7 @@ def _class_missing(facts: Facts) -> Iterator[Sighting]:
             lost[name].append(job)
     for name, jobs in sorted(lost.items()):
         verb = counted(len(jobs), "Job names", "Jobs name")
-        problem = f"{verb} this class, which does not exist: {instead(name, known)} ({_names(jobs)})"
+        problem = f"{verb} this class, which does not exist: {instead(name, known)} ({listed_names(jobs)})"
         fix = f"create WorkloadPriorityClass {name}, or correct the label {PRIORITY_CLASS_LABEL}"
         yield Sighting(Subject("WorkloadPriorityClass", name), problem, fix)
 

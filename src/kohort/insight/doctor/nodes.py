@@ -13,7 +13,7 @@ from kohort.engine.intake import quotas_of
 from kohort.engine.quota import FlavorResource
 from kohort.insight.doctor.facts import Facts, NodeGroup, stands_for
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
-from kohort.insight.doctor.words import counted, labels_text, listed
+from kohort.insight.doctor.words import counted, labels_text, listed, listed_names
 from kohort.terminal.nearest import nearest
 
 _NEEDS = (Node, ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck)
@@ -69,7 +69,7 @@ def _above_nodes(facts: Facts) -> Iterator[Sighting]:
                 f"{counted(sum(len(each.nodes) for each in groups), 'node')} "
                 f"can give {format_amount(of.resource, there)} to pods: {missing} too much"
             )
-            owners = listed(each.metadata.name for each in facts.quota_owners[of.flavor])
+            owners = listed_names(facts.quota_owners[of.flavor])
             yield Sighting(
                 Subject("ResourceFlavor", of.flavor), problem, f"lower nominalQuota in {owners}, or add nodes"
             )
@@ -196,14 +196,10 @@ def _of_no_flavor(facts: Facts) -> Iterator[Sighting]:
     if idle:
         first = idle[0].metadata.name
         problem = (
-            f"{counted(len(idle), 'node has', 'nodes have')} the labels of no flavor with quota: {_node_names(idle)}"
+            f"{counted(len(idle), 'node has', 'nodes have')} the labels of no flavor with quota: {listed_names(idle)}"
         )
         fix = f"give a flavor the labels that kubectl get node {first} --show-labels tells, and quota in a ClusterQueue"
         yield Sighting(Subject("Node", first), problem, fix)
-
-
-def _node_names(nodes: list[Node]) -> str:
-    return listed(each.metadata.name for each in nodes)
 
 
 CHECKS = (

@@ -2,6 +2,9 @@
 
 from collections.abc import Collection, Iterable
 from datetime import timedelta
+from typing import Protocol
+
+from kohort.api.meta import ObjectMeta
 
 MOST_NAMES = 3
 
@@ -18,6 +21,20 @@ def listed(names: Iterable[str]) -> str:
     there = sorted(set(names))
     more = f" and {len(there) - MOST_NAMES} more" if len(there) > MOST_NAMES else ""
     return ", ".join(there[:MOST_NAMES]) + more
+
+
+class Named(Protocol):
+    """Any object of the API."""
+
+    @property
+    def metadata(self) -> ObjectMeta:
+        """What it is called, among other things."""
+        ...
+
+
+def listed_names(things: Iterable[Named]) -> str:
+    """The same for the names of objects."""
+    return listed(each.metadata.name for each in things)
 
 
 def is_or_are(things: Collection[object]) -> str:

@@ -11,7 +11,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED
 from kohort.insight.doctor.facts import Facts, Place
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
-from kohort.insight.doctor.words import counted, lasting, listed
+from kohort.insight.doctor.words import counted, lasting, listed, listed_names
 
 FORGOTTEN: Final = timedelta(days=1)
 """How long a workload must have been inactive to count as forgotten."""
@@ -33,7 +33,7 @@ def _forgotten(facts: Facts) -> Iterator[Sighting]:
             f"delete the job, or: kubectl patch workload {first} -n {namespace} --type merge "
             f"""-p '{{"spec":{{"active":true}}}}'"""
         )
-        yield Sighting(_place(namespace, queue), f"{problem}: {_names(found)}", fix)
+        yield Sighting(_place(namespace, queue), f"{problem}: {listed_names(found)}", fix)
 
 
 def _stuck(facts: Facts) -> Iterator[Sighting]:
@@ -45,7 +45,9 @@ def _stuck(facts: Facts) -> Iterator[Sighting]:
     for (namespace, queue), found in _by_queue(facts, is_stuck):
         waiting = {each.name for one in found for each in one.status.admission_checks if each.state != "Ready"}
         what = f"for {listed(waiting)}" if waiting else "for admission"
-        problem = f"{_count(found)} holding quota and waiting {what} for more than {lasting(STUCK)}: {_names(found)}"
+        problem = (
+            f"{_count(found)} holding quota and waiting {what} for more than {lasting(STUCK)}: {listed_names(found)}"
+        )
         fix = (
             f"kubectl describe workload {found[0].metadata.name} -n {namespace}, and the logs of the check's controller"
         )
@@ -84,10 +86,6 @@ def _place(namespace: str, queue: str) -> Subject:
 
 def _count(found: list[Workload]) -> str:
     return counted(len(found), "workload is", "workloads are")
-
-
-def _names(found: list[Workload]) -> str:
-    return listed(each.metadata.name for each in found)
 
 
 CHECKS = (
