@@ -9,6 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from kohort.api.errors import ApiError
+from kohort.kube.hosting import hang_up, transports
 
 GRACE_SECONDS: Final = 5.0
 """How long requests that are under way may take to end when the server stops."""
@@ -54,7 +55,9 @@ async def listening(
             raise AddressError(f"{name}: can't listen on {address}: {error.strerror or error}") from None
         yield Address(address.host, _port(runner))
     finally:
+        lines = transports(runner.server) if runner.server else []
         await runner.cleanup()
+        await hang_up(lines)
 
 
 def _port(runner: web.AppRunner) -> int:

@@ -21,11 +21,10 @@ from kohort.kube.errors import (
     KubeError,
     Named,
     StatusError,
-    bad_request,
     method_not_allowed,
     not_found,
-    too_large,
 )
+from kohort.kube.hosting import read_body, stop
 from kohort.webhooks.conversion import converted
 from kohort.webhooks.reviews import Denied, Judge, answered, read_review, undecodable
 
@@ -69,11 +68,7 @@ class WebhookServer:
         try:
             yield self
         finally:
-            server.close()
-            # Connections that wait for a request close now, the others after their answer.
-            http.pre_shutdown()
-            await http.shutdown(_STOP_SECONDS)
-            await server.wait_closed()
+            await stop(server, http, _STOP_SECONDS)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -93,7 +88,7 @@ class WebhookServer:
             raise method_not_allowed(Named("webhooks", name=path), request.method)
         limit = MAX_CONVERSION if judge is None else MAX_ADMISSION
         async with self._large if _is_large(request) else nullcontext():
-            body = await _body(request, limit)
+            body = await read_body(request, limit, _READ_SECONDS)
             return await converted(body) if judge is None else await admitted(path, judge, body)
 
 
@@ -120,26 +115,6 @@ async def admitted(path: str, judge: Judge, body: bytes) -> bytes:
 def _is_large(request: web.BaseRequest) -> bool:
     length = request.content_length
     return length is None or length > _LARGE
-
-
-async def _body(request: web.BaseRequest, limit: int) -> bytes:
-    if (request.content_length or 0) > limit:
-        raise too_large(limit)
-    if request.content.is_eof() and request.content.total_bytes <= limit:
-        return request.content.read_nowait()
-    parts, size = [], 0
-    try:
-        async with asyncio.timeout(_READ_SECONDS):
-            async for part in request.content.iter_any():
-                size += len(part)
-                if size > limit:
-                    raise too_large(limit)
-                parts.append(part)
-    except TimeoutError:
-        raise StatusError(408, "Timeout", "the body did not arrive in time") from None
-    except ValueError as error:
-        raise bad_request(f"the body can't be read: {type(error).__name__}") from None
-    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _json(status: int, body: bytes) -> web.Response:

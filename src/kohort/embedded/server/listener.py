@@ -18,7 +18,8 @@ from kohort.embedded.auth.certificates import certificate_user
 from kohort.embedded.auth.users import User
 from kohort.embedded.server.answers import Answer, status_answer
 from kohort.embedded.server.requests import Inbound
-from kohort.kube.errors import StatusError, bad_request, too_large
+from kohort.kube.errors import StatusError
+from kohort.kube.hosting import read_body, stop
 
 MAX_BODY = 3 * 1024 * 1024
 _MAX_LINE = 64 * 1024
@@ -93,13 +94,9 @@ class Listener:
         self._stopping = True
         if self._server is None or self._http is None:
             return
-        self._server.close()
         for task in list(self._streams):
             task.cancel()
-        # Connections that wait for a request close now, the others after their answer.
-        self._http.pre_shutdown()
-        await self._http.shutdown(self._patience.stop)
-        await self._server.wait_closed()
+        await stop(self._server, self._http, self._patience.stop)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -118,7 +115,7 @@ class Listener:
         return _response(answer, close=self._stopping)
 
     async def _inbound(self, request: web.BaseRequest) -> Inbound:
-        body = await _body(request, self._patience.read) if request.body_exists else b""
+        body = await read_body(request, MAX_BODY, self._patience.read) if request.body_exists else b""
         query = tuple(request.rel_url.query.items())
         return Inbound(request.method, request.rel_url.raw_path, query, request.headers, body, _peer(request))
 
@@ -175,25 +172,6 @@ def _hang_up(request: web.BaseRequest) -> None:
     """A client that takes nothing for so long is gone for all we know."""
     if request.transport is not None:
         request.transport.abort()
-
-
-async def _body(request: web.BaseRequest, seconds: float) -> bytes:
-    length = request.content_length
-    if length is not None and length > MAX_BODY:
-        raise too_large(MAX_BODY)
-    parts, size = [], 0
-    try:
-        async with asyncio.timeout(seconds):
-            async for part in request.content.iter_any():
-                size += len(part)
-                if size > MAX_BODY:
-                    raise too_large(MAX_BODY)
-                parts.append(part)
-    except TimeoutError:
-        raise StatusError(408, "Timeout", "the body did not arrive in time") from None
-    except ValueError as error:
-        raise bad_request(f"the body can't be read: {type(error).__name__}") from None
-    return b"".join(parts)
 
 
 def _peer(request: web.BaseRequest) -> User | None:

@@ -1,0 +1,56 @@
+"""What every HTTP server of ours does alike: read bodies within bounds, and stop without leaving connections behind."""
+
+import asyncio
+
+from aiohttp import web
+
+from kohort.kube.errors import StatusError, bad_request, too_large
+
+_FAREWELL_SECONDS = 0.05
+
+
+async def read_body(request: web.BaseRequest, limit: int, seconds: float) -> bytes:
+    """The whole body; raises StatusError when it is too large, too slow or damaged."""
+    if (request.content_length or 0) > limit:
+        raise too_large(limit)
+    if request.content.is_eof() and request.content.total_bytes <= limit:
+        return request.content.read_nowait()
+    parts, size = [], 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in request.content.iter_any():
+                size += len(part)
+                if size > limit:
+                    raise too_large(limit)
+                parts.append(part)
+    except TimeoutError:
+        raise StatusError(408, "Timeout", "the body did not arrive in time") from None
+    except ValueError as error:
+        raise bad_request(f"the body can't be read: {type(error).__name__}") from None
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def stop(server: asyncio.Server, http: web.Server, seconds: float) -> None:
+    """Take no more connections, let what is under way finish for so long, and end what is left."""
+    server.close()
+    lines = transports(http)
+    # Connections that wait for a request close now, the others after their answer.
+    http.pre_shutdown()
+    await http.shutdown(seconds)
+    await hang_up(lines)
+    await server.wait_closed()
+
+
+def transports(http: web.Server) -> list[asyncio.Transport]:
+    """What the connections of a server run over; a server that has stopped no longer knows."""
+    return [connection.transport for connection in http.connections if connection.transport is not None]
+
+
+async def hang_up(lines: list[asyncio.Transport]) -> None:
+    """End connections that were closed: over TLS they await the other side's farewell, and would outlive the loop."""
+    if not lines:
+        return
+    await asyncio.sleep(_FAREWELL_SECONDS)  # for what was written last
+    for line in lines:
+        line.abort()
+    await asyncio.sleep(0)
