@@ -1,13 +1,22 @@
-"""How long property tests search: moderately at the desk, the same bounded examples on every CI run.
+"""How long property tests search, and what stays together when processes share the tests.
 
-`pytest --hypothesis-profile=thorough` searches longer.
+Moderately at the desk, the same bounded examples on every CI run; `--hypothesis-profile=thorough` searches longer.
 """
 
 import os
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, database=None, print_blob=True)
 settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `--dist loadgroup`, what is played once for many tests is played by one process: a chapter, or a file."""
+    for item in items:
+        call = getattr(item, "callspec", None)
+        chapter = call.params.get("chapter") if call is not None else None
+        item.add_marker(pytest.mark.xdist_group(chapter.name if chapter is not None else item.path.stem))

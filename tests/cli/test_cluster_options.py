@@ -84,6 +84,16 @@ def test_without_any_kubeconfig_the_way_to_a_cluster_is_told(home: Path) -> None
         Where().access()
 
 
+def test_a_user_without_a_home_is_told_the_same(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", nowhere)
+    monkeypatch.delenv("KOHORT_DATA")
+    with pytest.raises(ApiError, match=r"no kubeconfig: /\.kube/config does not exist; .* `kohort up`"):
+        Where().access()
+
+
 def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

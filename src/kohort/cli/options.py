@@ -55,8 +55,10 @@ class Where:
 
 def _local_kubeconfig() -> Path | None:
     """The cluster that runs on this machine, where nothing leads to any other."""
+    from kohort.kube.config import usual_kubeconfigs
+
     in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ
-    if os.environ.get("KUBECONFIG") or in_cluster or (Path.home() / ".kube" / "config").exists():
+    if os.environ.get("KUBECONFIG") or in_cluster or usual_kubeconfigs(os.environ)[0].exists():
         return None
     from kohort.local.places import kubeconfig_of_running
 

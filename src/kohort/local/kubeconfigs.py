@@ -17,6 +17,7 @@ import yaml
 
 from kohort.api.errors import ApiError
 from kohort.embedded.auth.files import write_private
+from kohort.kube.config import usual_kubeconfigs
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +69,7 @@ class Published:
 
 def usual_kubeconfig(environment: Mapping[str, str] = os.environ) -> Path:
     """The file that kubectl writes to."""
-    listed = [part for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
-    return Path(listed[0]) if listed else Path.home() / ".kube" / "config"
+    return usual_kubeconfigs(environment)[0]
 
 
 def renamed(config: dict[str, Any], name: str) -> dict[str, Any]:

@@ -59,7 +59,9 @@ def data_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Where things are kept when nobody says where."""
     if own := environment.get("KOHORT_DATA"):
         return Path(own)
-    shared = environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
+    from kohort.kube.config import own_home
+
+    shared = environment.get("XDG_DATA_HOME") or own_home() / ".local" / "share"
     return Path(shared) / "kohort"
 
 

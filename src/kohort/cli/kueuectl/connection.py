@@ -17,7 +17,7 @@ from kohort.cli.job_making import seconds_of
 from kohort.cli.options import Where, connected
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
-from kohort.kube.config import Access, Impersonation
+from kohort.kube.config import Access, Impersonation, usual_kubeconfigs
 from kohort.kube.config.credentials import StaticCredentials
 from kohort.kube.config.file import read_kubeconfig
 from kohort.kube.config.kubeconfig import kubeconfig_access
@@ -77,8 +77,7 @@ class Connection:
 
     def _mixed(self) -> Access:
         """A cluster and a user that no context puts together: one more file does."""
-        listed = [Path(part) for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
-        paths = (self.kubeconfig,) if self.kubeconfig else tuple(listed) or (Path.home() / ".kube" / "config",)
+        paths = (self.kubeconfig,) if self.kubeconfig else usual_kubeconfigs(os.environ)
         found = read_kubeconfig(paths)
         base = found.contexts.get(self.context or found.current)
         cluster = self.cluster or (base.value.cluster if base else "")

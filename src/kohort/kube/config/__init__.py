@@ -10,7 +10,17 @@ from kohort.kube.config.access import Access, Credentials, Impersonation, Login,
 from kohort.kube.config.incluster import in_cluster, is_in_cluster
 from kohort.kube.config.kubeconfig import kubeconfig_access
 
-__all__ = ["Access", "Choice", "Credentials", "Impersonation", "Login", "Trust", "find_access"]
+__all__ = [
+    "Access",
+    "Choice",
+    "Credentials",
+    "Impersonation",
+    "Login",
+    "Trust",
+    "find_access",
+    "own_home",
+    "usual_kubeconfigs",
+]
 
 
 def own_home() -> Path:
@@ -36,8 +46,13 @@ def find_access(choice: Choice) -> Access:
     """The file that was named, else KUBECONFIG, else the pod's service account, else ~/.kube/config."""
     if choice.kubeconfig is not None:
         return kubeconfig_access((choice.kubeconfig,), choice.context, choice.environment, choice.clock)
-    listed = tuple(Path(part) for part in choice.environment.get("KUBECONFIG", "").split(os.pathsep) if part)
-    if not listed and not choice.context and is_in_cluster(choice.environment):
+    if not choice.environment.get("KUBECONFIG") and not choice.context and is_in_cluster(choice.environment):
         return in_cluster(choice.environment)
-    usual = (choice.home / ".kube" / "config",)
-    return kubeconfig_access(listed or usual, choice.context, choice.environment, choice.clock)
+    usual = usual_kubeconfigs(choice.environment, choice.home)
+    return kubeconfig_access(usual, choice.context, choice.environment, choice.clock)
+
+
+def usual_kubeconfigs(environment: Mapping[str, str], home: Path | None = None) -> tuple[Path, ...]:
+    """The files that kubectl reads when none is named, the one that it writes to first."""
+    listed = tuple(Path(part) for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part)
+    return listed or ((home or own_home()) / ".kube" / "config",)
