@@ -6,7 +6,7 @@ then, so that admissions get through.
 
 from typing import Final
 
-AT_EASE: Final = 0.05
+AT_EASE: Final = 0.025
 """Seconds that a write may take before the server counts as busy."""
 MOST: Final = 10.0
 MEMORY: Final = 0.9
