@@ -46,11 +46,14 @@ test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random
 # Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
 PEER_SCENARIOS ?= 500
 
+# Processes that share the tests on a real Kubernetes, each with a cluster of its own: they wait more than they work.
+PEER_WORKERS ?= $(if $(ARGS),0,3)
+
 WITH_KUBECTL := tests/docs/pages_with_kubectl.py tests/docs/from_a_clone.py tests/examples/examples_with_kubectl.py
 
 test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real Kubernetes; needs Go; ARGS="…" goes to pytest
 	$(MAKE) --no-print-directory test-oracle N=$(PEER_SCENARIOS)
-	$(BIN)/python -m pytest tests/cluster tests/wire tests/workloads $(WITH_KUBECTL) $(ARGS)
+	$(BIN)/python -m pytest -n $(PEER_WORKERS) --dist loadgroup tests/cluster tests/wire tests/workloads $(WITH_KUBECTL) $(ARGS)
 
 test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its requests: hours of CPU; ARGS="-k …" picks some
 	$(BIN)/python -m pytest -n auto tests/journeys/every_fault.py tests/manager/every_failover.py $(ARGS)

@@ -1,7 +1,7 @@
-"""Whole lives of pods: Jobs on a thousand simulated nodes, from creation to completion, in one process of `kohort up`.
+"""Whole lives of pods: Jobs on simulated nodes, from creation to completion, in one process of `kohort up`.
 
-Nothing is left out: API server, garbage collector, controllers, scheduler, node agent. Compared is the larger part with
-the smaller, per pod.
+Nothing is left out but the manager: API server, garbage collector, controllers, scheduler, node agent. Compared is the
+larger part with the smaller, per pod. `python -m benchmarks.lives 10000 100000` lets so many nodes run so many pods.
 """
 
 import asyncio
@@ -22,7 +22,9 @@ from kohort.kube.client import Client
 NODES = 1_000
 SIZES = (5_000, 20_000)
 PODS_PER_JOB = 500
-PATIENCE = 600.0
+PATIENCE = 0.1
+"""Seconds per pod before a run counts as stuck."""
+LIST_SECONDS = 300.0
 
 
 class Lives(NamedTuple):
@@ -37,7 +39,7 @@ class Lives(NamedTuple):
 
 
 def figures() -> Iterator[Figure]:
-    small, large = (_lived(size) for size in SIZES)
+    small, large = (lived(NODES, size) for size in SIZES)
     sizes = " / ".join(f"{size:,}" for size in reversed(SIZES))
     yield _grown(f"pods run to completion per second, {sizes}", large.rate, small.rate)
     yield _grown(f"CPU per pod, {sizes}", large.cpu * 1e3, small.cpu * 1e3, "ms", 1.5)
@@ -48,28 +50,31 @@ def _grown(name: str, large: float, small: float, unit: str = "", goal: float | 
     return Figure(name, large, small, large / small, goal, unit)
 
 
-def _lived(size: int) -> Lives:
+def lived(nodes: int, size: int) -> Lives:
+    """So many pods on so many nodes."""
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as name:
         folder = Path(name)
         code = "from kohort.cli.main import main; main()"
-        options = ["--ephemeral", f"--kubeconfig={folder / 'kubeconfig'}", f"--nodes={NODES}", "--run-seconds=1"]
+        options = ["--no-manager", "--ephemeral", f"--nodes={nodes}", "--run-seconds=1"]
+        options.append(f"--kubeconfig={folder / 'kubeconfig'}")
         child = Child.start("kohort", [sys.executable, "-c", code, "up", *options], folder / "log")
         try:
-            return asyncio.run(_complete(Server(folder / "kubeconfig", (child,), time.monotonic()), size))
+            server = Server(folder / "kubeconfig", (child,), time.monotonic())
+            return asyncio.run(_complete(server, nodes, size))
         finally:
             child.stop()
 
 
-async def _complete(server: Server, size: int) -> Lives:
+async def _complete(server: Server, nodes: int, size: int) -> Lives:
     await server.wait_until_ready()
-    client = Client(server.transport())
+    client = Client(server.transport(), timeout=LIST_SECONDS)
     try:
-        await _all_nodes(client)
+        await _all_nodes(client, nodes)
         spent, begin = cpu_seconds(server.children), time.monotonic()
         jobs = client.of(Job.resource)
         for number in range(size // PODS_PER_JOB):
             await jobs.create(_job(number), "default")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(max(600.0, PATIENCE * size)):
             while not await _is_over(client):
                 await asyncio.sleep(0.5)
         seconds, cpu = time.monotonic() - begin, cpu_seconds(server.children) - spent
@@ -78,8 +83,8 @@ async def _complete(server: Server, size: int) -> Lives:
         await client.close()
 
 
-async def _all_nodes(client: Client) -> None:
-    while len((await client.get_json("/api/v1/nodes"))["items"]) < NODES:
+async def _all_nodes(client: Client, number: int) -> None:
+    while len((await client.get_json("/api/v1/nodes"))["items"]) < number:
         await asyncio.sleep(0.2)
 
 
@@ -97,3 +102,10 @@ def _job(number: int) -> Any:
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     spec = {"parallelism": PODS_PER_JOB, "completions": PODS_PER_JOB, "template": template}
     return {"metadata": {"name": f"job-{number:03d}"}, "spec": spec}
+
+
+if __name__ == "__main__":
+    nodes, pods = map(int, sys.argv[1:])
+    found = lived(nodes, pods)
+    print(f"{pods:,} pods on {nodes:,} nodes: {found.rate:.1f} per second", end="")
+    print(f", {found.cpu * 1e3:.1f} ms of CPU per pod, {found.memory:.0f} MB")
