@@ -1,10 +1,12 @@
 """How long people wait for commands: the whole life of a process, against the limits that are promised.
 
-`kohort queue` asks a `kohort up` with its manager and 1,000 Workloads in a ClusterQueue that has room for ten.
+`kohort queue` asks a `kohort up` with its manager and 1,000 Workloads in a ClusterQueue that has room for ten. A first
+job counts from `kohort up` on an empty folder until the API says that it is admitted.
 """
 
 import asyncio
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Figure
+from kohort.api.conditions import is_true
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor, Workload
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
@@ -23,9 +26,11 @@ from kohort.kube.kinds import resource_of
 
 HELP_LIMIT = 0.150
 QUEUE_LIMIT = 0.400
+FIRST_JOB_LIMIT = 5.0
 WORKLOADS = 1_000
 ADMITTED = 10
 ROUNDS = 15
+STARTS = 3
 AT_ONCE = 16
 PATIENCE = 60
 VERSION = "kueue.x-k8s.io/v1beta2"
@@ -34,7 +39,8 @@ KOHORT = (str(Path(sys.executable).with_name("kohort")),)
 
 def figures() -> Iterator[Figure]:
     yield _figure("kohort --help", HELP_LIMIT, ("--help",))
-    with _cluster() as kubeconfig:
+    yield _first_job()
+    with _furnished() as kubeconfig:
         asked = ("--kubeconfig", str(kubeconfig))
         yield _figure(f"kohort queue, {WORKLOADS} Workloads", QUEUE_LIMIT, ("queue", *asked))
         yield _figure("kohort queue -o json, the same", None, ("queue", "-o", "json", *asked))
@@ -55,16 +61,49 @@ def _run(arguments: Sequence[str]) -> float:
     return time.perf_counter() - start
 
 
+def _first_job() -> Figure:
+    """The median of a few first starts: from `up` on an empty folder until a job is admitted."""
+    taken = statistics.median(_until_admitted() for _ in range(STARTS))
+    ratio = taken / FIRST_JOB_LIMIT
+    return Figure("kohort up to the first admitted job", taken * 1e3, FIRST_JOB_LIMIT * 1e3, ratio, 1.0, "ms")
+
+
+def _until_admitted() -> float:
+    start = time.perf_counter()
+    with _cluster("--starter") as kubeconfig:
+        _run(("submit", "--kubeconfig", str(kubeconfig), "--cpu", "100m", "--", "true"))
+        asyncio.run(_admitted(kubeconfig))
+        return time.perf_counter() - start
+
+
+async def _admitted(kubeconfig: Path) -> None:
+    client = Client(HttpTransport(find_access(Choice(kubeconfig))))
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not any(
+                is_true(each.status.conditions, "Admitted") for each in (await client.of(Workload).list()).items
+            ):
+                await asyncio.sleep(0.01)
+    finally:
+        await client.close()
+
+
 @contextmanager
-def _cluster() -> Iterator[Path]:
+def _furnished() -> Iterator[Path]:
+    with _cluster("--nodes", "1", "--runtime", "simulated") as kubeconfig:
+        asyncio.run(_furnish(kubeconfig))
+        yield kubeconfig
+
+
+@contextmanager
+def _cluster(*arguments: str) -> Iterator[Path]:
+    """A cluster in a folder of its own; gives its kubeconfig."""
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as folder:
-        data = Path(folder)
         environment = {**os.environ, "KOHORT_DATA": folder}
-        up = [*KOHORT, "up", "-d", "--nodes", "1", "--runtime", "simulated"]
+        up = [*KOHORT, "up", "-d", *arguments]
         subprocess.run(up, check=True, stdout=subprocess.DEVNULL, env=environment)  # noqa: S603
         try:
-            asyncio.run(_furnish(data / "kubeconfig"))
-            yield data / "kubeconfig"
+            yield Path(folder) / "kubeconfig"
         finally:
             subprocess.run([*KOHORT, "down"], check=True, stdout=subprocess.DEVNULL, env=environment)  # noqa: S603
 

@@ -60,7 +60,6 @@ def test_a_mistake_is_told_in_one_line(
     ("arguments", "why"),
     [
         (("--ephemeral", "--data=somewhere"), "give --data or --ephemeral, not both"),
-        (("--ephemeral", "-d"), "give --detach or --ephemeral, not both"),
         (("--no-manager", "--starter"), "give --starter or --no-manager, not both"),
         (("--no-manager", "--config=file"), "give --config or --no-manager, not both"),
     ],

@@ -167,3 +167,47 @@ async def test_a_cluster_that_nobody_ever_started_can_not_be_stopped(shell: Shel
         assert (code, "no cluster lab is kept in" in errors) == (1, True)
         assert await shell.must("down", "--all") == "no cluster runs\n"
         assert await shell.must("status") == "no cluster was started on this machine yet: `kohort up` starts one\n"
+
+
+async def test_one_that_keeps_nothing_runs_in_the_background_too_and_leaves_nothing(shell: Shell) -> None:
+    async with asyncio.timeout(PATIENCE):
+        told = await shell.must("up", "-d", "--ephemeral", "--starter", "--name=try")
+        assert "`kohort down --name try` stops it; all is gone then, pods included" in told
+        (found,) = await shell.status()
+        async with client_of(found["kubeconfig"]) as client:
+            await client.of(Job.resource).create(job("long", "echo before; sleep 1000"))
+            await until(lambda: output(client, "long"), b"before\n")
+        said = "try is stopped; 1 running pod was ended; nothing of it is kept\n"
+        assert await shell.must("down", "--name=try") == said
+        assert await shell.status() == []
+        assert not Path(found["kubeconfig"]).exists()
+        code, _, errors = await shell.run("down", "--name=try")
+        assert (code, "no cluster try is kept in" in errors) == (1, True)
+
+
+async def test_one_that_keeps_nothing_leaves_what_another_of_its_name_has_kept(shell: Shell) -> None:
+    async with asyncio.timeout(PATIENCE):
+        await shell.must("up", "-d", "--starter", "--nodes=1")
+        await shell.must("down")
+        assert "made ResourceFlavor" in await shell.must("up", "-d", "--ephemeral", "--starter", "--nodes=1")
+        code, _, errors = await shell.run("up", "-d")
+        assert (code, "cluster kohort runs already at" in errors) == (1, True)
+        await shell.must("down")
+        assert (await shell.status())[0]["state"] == "Stopped"
+        assert "was there already" in await shell.must("up", "-d", "--starter", "--nodes=1")
+
+
+async def test_a_start_says_what_became_of_the_last_run(shell: Shell) -> None:
+    async with asyncio.timeout(PATIENCE):
+        await shell.must("up", "-d", "--starter")
+        (found,) = await shell.status()
+        async with client_of(found["kubeconfig"]) as client:
+            await client.of(Job.resource).create(job("long", "echo before; sleep 1000"))
+            await until(lambda: output(client, "long"), b"before\n")
+        await shell.must("down")
+        _, _, remark = await shell.run("status")
+        assert remark == "kohort: 1 running pod goes on, and the next start finds it\n"
+        assert "  pods of the last run: 1 runs on\n" in await shell.must("up", "-d")
+        os.kill((await shell.status())[0]["pid"], signal.SIGKILL)
+        told = await shell.must("up", "-d", "--end-pods")
+        assert "  the last run was not stopped: its process was killed\n  pods of the last run: 1 runs on\n" in told

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kohort.local.signals import LEFT_AT_ONCE
+from kohort.local.signals import LEFT_AT_ONCE, interruptible
 
 PATIENCE = 60
 STUCK = """
@@ -34,3 +34,22 @@ def test_who_asks_a_second_time_is_not_kept_waiting(number: signal.Signals) -> N
         assert process.stdout.readline() == "asked\n"
         process.send_signal(number)
         assert process.wait(PATIENCE) == LEFT_AT_ONCE
+
+
+def test_one_that_was_started_with_nohup_outlives_its_terminal() -> None:
+    ignoring = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{STUCK}"
+    with subprocess.Popen([sys.executable, "-c", ignoring], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "runs\n"
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        assert process.stdout.readline() == "asked\n"
+        process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_who_asks_before_anybody_listens_interrupts(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is before

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kohort.terminal.glyphs import ASCII, UNICODE, glyphs_of
 from kohort.terminal.screen import screen_of
-from kohort.terminal.style import COLOURED, PLAIN, Role, Text, columns, cut, harmless, style_of
+from kohort.terminal.style import COLOURED, PLAIN, SHADED, SHADES, Role, Text, columns, cut, harmless, style_of
 
 
 class Terminal(io.StringIO):
@@ -16,7 +16,9 @@ class Terminal(io.StringIO):
         return True
 
 
-COLOURS = {"TERM": "xterm-256color"}
+COLOURS = {"TERM": "xterm"}
+READABLE = 3.0
+"""The contrast that WCAG asks of what is large or has another sign beside it."""
 
 
 def test_a_terminal_has_colours() -> None:
@@ -76,10 +78,49 @@ def test_cut_text_says_so() -> None:
 
 
 def test_streams_that_cannot_carry_signs_get_letters() -> None:
-    assert glyphs_of(io.TextIOWrapper(io.BytesIO(), encoding="ascii")) is ASCII
-    assert glyphs_of(io.TextIOWrapper(io.BytesIO(), encoding="utf-8")) is UNICODE
+    assert glyphs_of(io.TextIOWrapper(io.BytesIO(), encoding="ascii"), {}) is ASCII
+    assert glyphs_of(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), {}) is UNICODE
 
 
 def test_text_is_made_fit_for_ascii() -> None:
     assert ASCII.plain("a → b … ✓ ü") == "a -> b ... ok ?"
     assert UNICODE.plain("ü") == "ü"
+
+
+def luminance(shade: int) -> float:
+    """How bright one of the 256 colours is, as WCAG counts it."""
+    if shade >= 232:
+        levels = [8 + 10 * (shade - 232)] * 3
+    else:
+        steps = (0, 95, 135, 175, 215, 255)
+        levels = [steps[(shade - 16) // 36], steps[(shade - 16) // 6 % 6], steps[(shade - 16) % 6]]
+    parts = [each / 255 for each in levels]
+    red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("role", SHADES, ids=lambda role: role.name)
+def test_a_shade_stands_out_on_white_and_on_black(role: Role) -> None:
+    found = luminance(SHADES[role])
+    assert (1 + 0.05) / (found + 0.05) >= READABLE
+    assert (found + 0.05) / 0.05 >= READABLE
+
+
+def test_a_terminal_of_256_colours_gets_shades() -> None:
+    assert style_of(Terminal(), {"TERM": "tmux-256color"}) == SHADED
+    assert style_of(Terminal(), {"TERM": "xterm", "COLORTERM": "truecolor"}) == SHADED
+    assert SHADED.paint("a", Role.WARN) == "\x1b[38;5;166ma\x1b[0m"
+
+
+def test_a_title_is_bold_in_whatever_colour_the_terminal_writes() -> None:
+    assert SHADED.paint("a", Role.TITLE) == COLOURED.paint("a", Role.TITLE)
+
+
+@pytest.mark.parametrize("variables", [{"LC_ALL": "C"}, {"LANG": "POSIX"}, {"LC_CTYPE": "C", "LANG": "de_DE.UTF-8"}])
+def test_who_asks_for_the_bare_locale_gets_letters(variables: dict[str, str]) -> None:
+    assert glyphs_of(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), variables) is ASCII
+
+
+@pytest.mark.parametrize("variables", [{"LC_ALL": "C.UTF-8", "LANG": "C"}, {"LC_ALL": "", "LANG": "en_US.UTF-8"}, {}])
+def test_any_other_locale_gets_signs(variables: dict[str, str]) -> None:
+    assert glyphs_of(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"), variables) is UNICODE

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from kohort.local.lives import Run, State, standing
-from kohort.local.places import DEFAULT_NAME, Place, known_places, place_of
+from kohort.local.lives import Run, State, standing, used_places
+from kohort.local.places import DEFAULT_NAME, Place, place_of
 from kohort.local.stopping import How, Outcome, pods_in_words, stop
 from kohort.terminal.nearest import instead
 
@@ -32,7 +32,7 @@ def down(*, name: str | None, everything: bool, data: Path | None) -> None:
     if everything and (data is not None or name is not None):
         raise click.UsageError("give --all, or say which one")
     places = (
-        [place for place in known_places() if standing(place).is_alive]
+        [place for place in used_places() if standing(place).is_alive]
         if everything
         else [_one(name or DEFAULT_NAME, data)]
     )
@@ -48,7 +48,7 @@ def down(*, name: str | None, everything: bool, data: Path | None) -> None:
 def _one(name: str, data: Path | None) -> Place:
     place = place_of(name, data and data.absolute())
     if standing(place).state is State.UNUSED:
-        others = [each.name for each in known_places()]
+        others = [each.name for each in used_places()]
         hint = f"; {instead(name, others)}" if others and data is None else ""
         raise click.ClickException(f"no cluster {name} is kept in {place.folder}{hint}")
     return place
@@ -64,6 +64,7 @@ def in_words(outcome: Outcome) -> str:
     if outcome.how is How.IDLE:
         return f"{name} does not run"
     if outcome.how is How.STOPPED:
-        return f"{name} is stopped; {pods_in_words(outcome)}"
+        kept = "" if outcome.run is None or outcome.run.keeps else "; nothing of it is kept"
+        return f"{name} is stopped; {pods_in_words(outcome)}{kept}"
     pods = pods_in_words(outcome)
     return f"{name}: {outcome.how.value}{f'; {pods}' if pods else ''}"

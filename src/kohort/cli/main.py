@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING
 
 import click
@@ -137,6 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def exit_code(program: click.Command, arguments: Sequence[str] | None, name: str) -> int | str | None:
     """Run a program under the name that its help shows; every failure is one line and the code that is returned."""
+    _let_text_pass()
     try:
         code = _run(program, arguments, name)
         # Output that waits in a buffer would otherwise fail after the last chance to handle it.
@@ -161,6 +163,13 @@ def _run(program: click.Command, arguments: Sequence[str] | None, name: str) -> 
     except SystemExit as left:
         return left.code
     return code if isinstance(code, int) else 0
+
+
+def _let_text_pass() -> None:
+    """Have what an encoding lacks shown as a question mark: a terminal of another time is no reason to fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
 
 
 def _write_to_nowhere() -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kohort.cli.options import DATA, Output, data_text, output_option, running, screen
-from kohort.local.lives import State
-from kohort.local.places import DEFAULT_NAME, known_places, place_of
+from kohort.local.lives import State, used_places
+from kohort.local.places import DEFAULT_NAME, place_of
 from kohort.terminal.ages import age
 from kohort.terminal.style import Role, Text
 from kohort.terminal.tables import Cell, Column, numbers, table
@@ -49,7 +49,7 @@ def status(*, output: Output | None, data: Path | None) -> None:
     """
     from kohort.local.survey import survey
 
-    places = known_places() if data is None else [place_of(DEFAULT_NAME, data.absolute())]
+    places = used_places() if data is None else [place_of(DEFAULT_NAME, data.absolute())]
     found = running(survey(places))
     if output is not None:
         click.echo(data_text({"items": [each.document() for each in found]}, output))
@@ -85,6 +85,12 @@ def _number(value: int | None) -> str:
 
 
 def _remark(found: "Surveyed") -> str:
-    if found.standing.state is State.CRASHED:
-        return f"it ended without being stopped; see {found.place.log}, and `kohort up` starts it again"
+    from kohort.local.stopping import since_then
+
+    state, run = found.standing.state, found.standing.run
+    if state is State.CRASHED and run is not None:
+        then = since_then(run)
+        return f"it ended without being stopped; {then}; see {found.place.log}, and `kohort up` starts it again"
+    if state is State.STOPPED and run is not None and run.ended is not None and run.ended.running_pods:
+        return since_then(run)
     return found.problem

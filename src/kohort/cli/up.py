@@ -16,10 +16,11 @@ from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME
-from kohort.local.lives import Claim, Pods, RunsAlreadyError, stop_command
+from kohort.local.lives import Claim, Pods, Run, RunsAlreadyError, stop_command
 from kohort.local.places import DEFAULT_NAME as DEFAULT_CLUSTER
 from kohort.local.places import Place, place_of
 from kohort.local.progress import Progress, Quiet, Ready, Relayed, Ticks, step
+from kohort.local.signals import interruptible
 from kohort.terminal.screen import screen_of
 from kohort.terminal.style import is_terminal
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kohort.local.running import Cluster, Front, Wish
     from kohort.local.view import Facts
 
+_GIVEN_UP = "stopped before it was ready"
 RUNTIMES = ("process", "simulated", "podman", "docker")
 
 EXAMPLES = """\b
@@ -47,6 +49,9 @@ class Asked:
     """What the command line asks for."""
 
     place: Place | None
+    """Where its objects are kept; None for one that keeps nothing."""
+    known: Place | None
+    """Where others find it; None for one that only its terminal knows."""
     context: str
     host: str
     port: int
@@ -85,6 +90,7 @@ class Asked:
             kubeconfig=self.kubeconfig,
             shared=usual_kubeconfig() if self.is_shared else None,
             context=self.context,
+            passing=self.known.passing if self.known and self.place is None else None,
         )
 
 
@@ -180,6 +186,7 @@ def up(
     place = place_of(name, data and data.absolute())
     asked = Asked(
         place=None if ephemeral else place,
+        known=place if detach or not ephemeral else None,
         context=place.context,
         host=host,
         port=port,
@@ -218,7 +225,6 @@ def _refuse_contradictions(context: click.Context) -> None:
 
 _CONTRADICTIONS = (
     ("ephemeral", "data"),
-    ("ephemeral", "detach"),
     ("no_manager", "config"),
     ("no_manager", "starter"),
 )
@@ -246,50 +252,56 @@ def _run(asked: Asked, claim: Claim | None, progress: Progress, seen: "tuple[Fro
 
     front, echo = seen
     give_memory_back()
-    with logging_to(asked.place.log if asked.place is not None else None, echo):
+    with logging_to(asked.known.log if asked.known is not None else None, echo):
         return Service(asked.wish(), claim, progress, front).run()
 
 
 @contextmanager
 def _claimed(place: Place | None) -> Iterator[Claim | None]:
-    """The cluster for this process alone; one that keeps nothing is nobody else's anyway."""
+    """The cluster for this process alone; one that only its terminal knows is nobody else's anyway."""
     if place is None:
         yield None
         return
-    claim = Claim.take(place)
-    try:
-        yield claim
-    finally:
-        claim.release()
+    with interruptible():
+        claim = Claim.take(place)
+        try:
+            yield claim
+        finally:
+            claim.release()
 
 
 def _in_background(asked: Asked, place: Place) -> None:
     from kohort.local.background import detach
 
     def work(relay: Relayed) -> None:
-        async def front(cluster: "Cluster", stopped: Any) -> None:
-            relay.tell(_ready(asked, cluster))
-            relay.close()
-            await stopped.wait()
+        with _claimed(asked.known) as claim:
 
-        with _claimed(asked.place) as claim:
+            async def front(cluster: "Cluster", stopped: Any) -> None:
+                relay.tell(_ready(asked, cluster, claim.before if claim else None))
+                relay.close()
+                await stopped.wait()
+
             with step(relay, "loading"):
                 import kohort.local.running  # noqa: F401 - the most of what takes long
             _run(asked, claim, relay, (front, None))
 
-    ready = detach(work, place.log.with_suffix(".out"), _progress())
+    try:
+        ready = detach(work, place.log.with_suffix(".out"), _progress())
+    except KeyboardInterrupt:
+        click.echo(f"\n{_GIVEN_UP}", err=True)
+        raise
     _greet(ready, f"`{stop_command(place)}` stops it")
 
 
 def _in_foreground(asked: Asked) -> None:
     progress = _progress()
-    with _claimed(asked.place) as claim:
+    with _claimed(asked.known) as claim:
         with step(progress, "loading"):
             from kohort.local.front import foreground
-        running = _run(asked, claim, progress, foreground(_Greeter(asked)))
+        running = _run(asked, claim, progress, foreground(_Greeter(asked, claim.before if claim else None)))
     from kohort.local.stopping import left_over
 
-    click.echo("stopped before it was ready" if running is None else f"stopped; {left_over(asked.pods, running)}")
+    click.echo(_GIVEN_UP if running is None else f"stopped; {left_over(asked.pods, running)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,39 +309,42 @@ class _Greeter:
     """What is said of a cluster in the foreground."""
 
     asked: Asked
+    before: Run | None
+    """The run before this one."""
 
     def greet(self, cluster: "Cluster", warnings: Sequence[str]) -> None:
         """Say what is where; warnings of the start are in the log, if there is one."""
         asked = self.asked
-        _greet(_ready(asked, cluster, len(warnings)), "Ctrl-C stops")
-        if asked.place is None:
+        _greet(_ready(asked, cluster, self.before, len(warnings)), "Ctrl-C stops")
+        if asked.known is None:
             for warning in warnings:
                 click.echo(warning, err=True)
 
     def facts(self, cluster: "Cluster") -> "Facts":
         """What a view shows besides what changes."""
         from kohort.local.view import Facts
-        from kohort.local.words import FAREWELLS, nodes_in_words
+        from kohort.local.words import nodes_in_words
 
         asked = self.asked
-        farewell = f"Ctrl-C stops; {FAREWELLS[asked.pods]}"
+        farewell = f"Ctrl-C stops; {_farewell(asked)}"
         return Facts(f"{asked.context}  {cluster.url}", nodes_in_words(cluster.nodes, asked.runtime), farewell)
 
 
-def _ready(asked: Asked, cluster: "Cluster", warnings: int = 0) -> Ready:
-    from kohort.local.words import FAREWELLS, nodes_in_words
+def _ready(asked: Asked, cluster: "Cluster", before: Run | None, warnings: int = 0) -> Ready:
+    from kohort.local.words import last_run_in_words, nodes_in_words
 
     return Ready(
         url=cluster.url,
         kubeconfig=str(cluster.published.own.absolute()),
         context=asked.context,
         nodes=nodes_in_words(cluster.nodes, asked.runtime),
-        farewell=FAREWELLS[asked.pods],
+        farewell=_farewell(asked),
+        before=tuple(last_run_in_words(before, cluster.aftermath)),
         starter=cluster.starter,
         has_queues=cluster.has_queues,
         shared=str(cluster.published.shared or ""),
         warnings=cluster.warnings,
-        log=_log(asked.place, warnings),
+        log=_log(asked.known, warnings),
     )
 
 
@@ -345,3 +360,9 @@ def _greet(ready: Ready, stop: str) -> None:
 
     for line in greeting(ready, stop):
         click.echo(line)
+
+
+def _farewell(asked: Asked) -> str:
+    from kohort.local.words import FAREWELLS, NOTHING_STAYS
+
+    return NOTHING_STAYS if asked.place is None else FAREWELLS[asked.pods]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
 from kohort.embedded.collector.collector import collecting
 from kohort.embedded.controllers.running import running_controllers
+from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.log_source import AgentLogs, RemoteLogs
 from kohort.embedded.nodes.registration import Registration
 from kohort.embedded.nodes.running import AgentSettings, running_nodes
@@ -42,6 +43,8 @@ class ControlPlane:
 
     def __init__(self, server: ApiServer, clock: Clock) -> None:
         self.server = server
+        self.agents: list[NodeAgent] = []
+        """Of the nodes of this process."""
         self._clock = clock
 
     def client(self, name: str) -> Client:
@@ -68,7 +71,8 @@ async def control_plane(
         if crew is not None:
             nodes = plane.client(NODES)
             agent = running_nodes(nodes, crew.registration, crew.runtime(nodes), crew.settings)
-            logs.agents.append(await stack.enter_async_context(agent))
+            plane.agents.append(await stack.enter_async_context(agent))
+            logs.agents += plane.agents
         yield plane
 
 

@@ -3,7 +3,8 @@
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -16,6 +17,7 @@ Work = Callable[[Relayed], None]
 """Runs the cluster to its end, telling of its start on the way; raises an ApiError."""
 
 ERROR = 2
+INTERRUPTED = 130
 
 
 class StartFailedError(ApiError):
@@ -31,34 +33,58 @@ def detach(work: Work, output: Path, progress: Progress) -> Ready:
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        _second_life(work, writing, output)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading, "rb") as told:
-        return _awaited(told, output, progress)
+    with _undisturbed():
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            _second_life(work, writing, output)
+        os.close(writing)
+        os.waitpid(child, 0)
+        told = os.fdopen(reading, "rb")
+        pid = _who(told)
+    with told:
+        try:
+            return _awaited(told, output, progress)
+        except KeyboardInterrupt:
+            _give_up(pid, told)
+            raise
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let Ctrl-C wait until it is known whom it is to stop: the process that starts no longer hears it itself."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+
+
+def _who(told: BinaryIO) -> int:
+    """The process that starts, which is the first thing it tells; 0 where it did not come that far."""
+    try:
+        return msgspec.json.decode(told.readline(), type=Claimed).pid
+    except msgspec.DecodeError:
+        return 0
+
+
+def _give_up(pid: int, told: BinaryIO) -> None:
+    """Stop the process that starts and see it end; a second Ctrl-C does not wait for that."""
+    if pid:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        told.read()
 
 
 def _awaited(told: BinaryIO, output: Path, progress: Progress) -> Ready:
-    pid = 0
-    try:
+    with suppress(msgspec.DecodeError):
         for line in told:
             message = pass_on(line, progress)
             match message:
-                case Claimed():
-                    pid = message.pid
                 case Ready():
                     return message
                 case Problem():
                     raise StartFailedError(message.why, message.exit_code)
-    except KeyboardInterrupt:
-        if pid:
-            os.kill(pid, signal.SIGTERM)
-        raise
-    except msgspec.DecodeError:
-        pass
     raise StartFailedError(f"the cluster's process ended before it was ready: see {output.parent}")
 
 
@@ -69,9 +95,10 @@ def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
         os._exit(0)
     relay, code = Relayed(writing), 0
     try:
+        relay.tell(Claimed(os.getpid()))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         _let_go_of_files(writing)
         _let_go_of_terminal(output)
-        relay.tell(Claimed(os.getpid()))
         work(relay)
     except BaseException as error:
         code = _failure(error, relay)
@@ -83,6 +110,8 @@ def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
 
 def _failure(error: BaseException, relay: Relayed) -> int:
     """Tell of it in one line, and the log all of it where nobody foresaw it."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
     if isinstance(error, ApiError):
         code = getattr(error, "exit_code", ERROR)
         relay.tell(Problem(" ".join(str(error).split()), code))

@@ -70,6 +70,10 @@ class Run(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaul
     queues: bool = True
     """Whether the manager runs in it."""
     version: str = __version__
+    boot: str = ""
+    """Which start of the machine it ran in; empty where that is not known."""
+    keeps: bool = True
+    """Whether its objects are there after it."""
     ended: Ended | None = None
 
 
@@ -95,8 +99,10 @@ class RunsAlreadyError(ApiError):
 class Claim:
     """The right to run a cluster, from `take` to `release` or to the end of the process."""
 
-    def __init__(self, place: Place, descriptor: int) -> None:
+    def __init__(self, place: Place, descriptor: int, before: Run | None = None) -> None:
         self.place = place
+        self.before = before
+        """The run before this one."""
         self._descriptor = descriptor
 
     @classmethod
@@ -113,8 +119,8 @@ class Claim:
         if not _locked(descriptor):
             os.close(descriptor)
             raise RunsAlreadyError(_who(place, last_run(place)))
-        claim = cls(place, descriptor)
-        claim.write(Run(pid=os.getpid(), since=now(), context=place.context))
+        claim = cls(place, descriptor, last_run(place))
+        claim.write(Run(pid=os.getpid(), since=now(), context=place.context, boot=boot()))
         return claim
 
     def write(self, run: Run) -> None:
@@ -191,6 +197,8 @@ def standing(place: Place) -> Standing:
         return Standing(State.RUNNING if is_ready else State.STARTING, run)
     if run is None:
         return Standing(State.STOPPED if place.is_used else State.UNUSED)
+    if run.ended is not None and not (run.keeps or place.has_store):
+        return Standing(State.UNUSED)
     return Standing(State.STOPPED if run.ended is not None else State.CRASHED, run)
 
 
@@ -207,3 +215,21 @@ def running_kubeconfigs() -> dict[str, Path]:
 def now() -> datetime:
     """The time of day, as records have it."""
     return datetime.now(UTC).replace(microsecond=0)
+
+
+def boot() -> str:
+    """Which start of the machine this is; empty where the kernel does not say."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def has_rebooted_since(run: Run) -> bool:
+    """Whether the machine went down after a run, and with it every process of that time."""
+    return bool(run.boot) and run.boot != boot()
+
+
+def used_places() -> list[Place]:
+    """Every cluster of which there is something to say."""
+    return [place for place in known_places() if standing(place).state is not State.UNUSED]

@@ -50,9 +50,19 @@ class Place:
         return self.folder / "log" / "kohort.log"
 
     @property
+    def passing(self) -> Path:
+        """Of one that keeps nothing: what it has while it runs."""
+        return self.folder / "ephemeral"
+
+    @property
+    def has_store(self) -> bool:
+        """Whether objects are kept here."""
+        return (self.folder / STORE).exists()
+
+    @property
     def is_used(self) -> bool:
         """Whether a cluster was ever started here."""
-        return self.record.exists() or (self.folder / STORE).exists()
+        return self.record.exists() or self.has_store
 
 
 def data_root(environment: Mapping[str, str] = os.environ) -> Path:

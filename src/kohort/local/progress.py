@@ -98,6 +98,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """What there is to run pods on."""
     farewell: str
     """What becomes of pods when it stops."""
+    before: tuple[str, ...] = ()
+    """What there is to say of the last run."""
     starter: tuple[str, ...] | None = None
     """Kinds of starter objects that were made now; None where nobody asked for any."""
     has_queues: bool = True

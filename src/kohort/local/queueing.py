@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from kohort.api.codec import Json, encode
-from kohort.api.config.common import Webhook
+from kohort.api.config.common import InternalCertManagement, Webhook
 from kohort.api.config.loading import Loaded, load_configuration
 from kohort.api.config.parsing import Surroundings, parse_configuration
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
@@ -25,15 +25,17 @@ from kohort.install.options import Options, usual_document
 from kohort.install.workload import CONFIG, CONFIG_FILE
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
+from kohort.kube.kinds import ObjectKey
 from kohort.kube.patches import MergePatch
 from kohort.local.ports import LOCAL
-from kohort.manager.definitions import WhenMissing, missing_definitions
+from kohort.manager.definitions import NAMESPACES, WhenMissing, missing_definitions
 from kohort.manager.frameworks import all_frameworks, known_frameworks
 from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing
 from kohort.manager.state import Manager
-from kohort.webhooks.configurations import CONFIGURATIONS
+from kohort.webhooks.configurations import CONFIGURATIONS, service_hosts, trusting
 from kohort.webhooks.running import VISIBILITY_SERVICE
+from kohort.webhooks.sources import SecretSource
 from kohort.webhooks.targets import API_SERVICES, DEFINITIONS
 
 USER: Final = "kohort"
@@ -92,6 +94,7 @@ def local_configuration(given: Configuration, webhook_port: int) -> Configuratio
     return change(
         given,
         webhook=Webhook(host=LOCAL, port=webhook_port),
+        internal_cert_management=_own_certificates(given.internal_cert_management),
         visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=0),
         metrics=metrics,
         health=health,
@@ -100,16 +103,33 @@ def local_configuration(given: Configuration, webhook_port: int) -> Configuratio
     )
 
 
+def _own_certificates(given: InternalCertManagement) -> InternalCertManagement:
+    """Certificates that the manager makes, also where a file leaves them to others: nobody mounts any here."""
+    return given if given.enable else load(None).config.internal_cert_management
+
+
 @asynccontextmanager
 async def queueing(client: Client, queues: Queues) -> AsyncIterator[Manager]:
     """A manager at work for as long as the block lasts: warm, and its webhooks and visibility API registered."""
     settings = queues.settings
+    await _certify(client, settings)
     async with managing(client, settings, queues.options) as manager:
         await _register_visibility(client, settings.namespace, manager)
         await manager.at_work.wait()
         while not await _are_called(client, queues.options.webhook_url):
             await client.clock.sleep(_LOOK_AGAIN)
         yield manager
+
+
+async def _certify(client: Client, settings: ManagerSettings) -> None:
+    """Have the manager's certificate bear the Service's name too, by which the API server asks for the visibility API.
+
+    A manager that is reached by a URL would have one for that alone; names that a certificate bears already stay.
+    """
+    namespace, secret = settings.namespace, settings.configuration.internal_cert_management.webhook_secret_name
+    await _place(client, NAMESPACES, {"metadata": {"name": namespace}})
+    hosts = (LOCAL, *service_hosts(namespace, VISIBILITY_SERVICE))
+    await SecretSource(client, ObjectKey(namespace, secret), hosts).current()
 
 
 async def _are_called(client: Client, url: str) -> bool:
@@ -124,8 +144,8 @@ async def _are_called(client: Client, url: str) -> bool:
 
 async def _register_visibility(client: Client, namespace: str, manager: Manager) -> None:
     """Let the API server pass on who asks for the order of queues."""
-    address = manager.addresses.get("visibility")
-    if address is None:
+    address, certificates = manager.addresses.get("visibility"), manager.certificates
+    if address is None or certificates is None:
         return
     metadata = {"namespace": namespace, "name": VISIBILITY_SERVICE}
     labels = {"kubernetes.io/service-name": VISIBILITY_SERVICE}
@@ -138,8 +158,8 @@ async def _register_visibility(client: Client, namespace: str, manager: Manager)
     await _place(client, _SERVICES, {"metadata": metadata, "spec": {"ports": [{"port": 443}]}})
     await _place(client, _SLICES, behind)
     for each in api_services(Options(namespace=namespace)):
-        # The manager's certificate names where its webhooks are; this connection does not leave the machine.
-        await _place(client, API_SERVICES, {**each, "spec": {**each["spec"], "insecureSkipTLSVerify": True}})
+        spec = {**trusting(each["spec"], certificates.bundle), "insecureSkipTLSVerify": False}
+        await _place(client, API_SERVICES, {**each, "spec": spec})
 
 
 async def _place(client: Client, resource: Resource, wanted: dict[str, Any]) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +23,9 @@ from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
 from kohort.kube.errors import KubeError
+from kohort.local.aftermath import NOTHING, Aftermath, look_back
 from kohort.local.kubeconfigs import Published, usual_kubeconfig
-from kohort.local.lives import Claim, Ended, Pods, Run, now
+from kohort.local.lives import Claim, Ended, Pods, Run, boot, now
 from kohort.local.places import Place
 from kohort.local.ports import Ports, Wanted, choose_ports
 from kohort.local.progress import Progress, step
@@ -63,6 +66,8 @@ class Wish:
     shared: Path | None = None
     """A kubeconfig of many contexts that is to have it too."""
     context: str = "kohort"
+    passing: Path | None = None
+    """Where one that keeps nothing has its things meanwhile, if others are to find it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class Cluster:
     manager: Manager | None = None
     starter: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
+    aftermath: Aftermath = NOTHING
 
     @property
     def url(self) -> str:
@@ -95,7 +101,8 @@ Front = Callable[[Cluster, asyncio.Event], Awaitable[None]]
 @asynccontextmanager
 async def living(wish: Wish, progress: Progress) -> AsyncIterator[Cluster]:
     """A cluster for as long as the block lasts; raises an ApiError of one line where it can't start."""
-    with one_line_errors(), _folder(wish.place) as folder:
+    began = now()
+    with one_line_errors(), _folder(wish) as folder:
         loaded = load(wish.queues.config) if wish.queues else None
         ports = choose_ports(wish.wanted, folder / "ports.json" if wish.place else None)
         published = _published(wish, folder)
@@ -105,7 +112,8 @@ async def living(wish: Wish, progress: Progress) -> AsyncIterator[Cluster]:
                 plane = await stack.enter_async_context(control_plane(_settings(wish, ports, published), crew))
                 await asyncio.to_thread(published.write)
             stack.callback(asyncio.create_task(published.follow()).cancel)
-            cluster = Cluster(plane, crew.registration.nodes, published)
+            aftermath = await _aftermath(wish, plane, began)
+            cluster = Cluster(plane, crew.registration.nodes, published, aftermath=aftermath)
             if loaded is None or wish.queues is None:
                 warnings = await _left_alone(plane, published)
                 yield replace(cluster, warnings=warnings)
@@ -156,14 +164,28 @@ def one_line_errors() -> Iterator[None]:
         raise ApiError(str(error)) from None
 
 
+async def _aftermath(wish: Wish, plane: ControlPlane, began: datetime) -> Aftermath:
+    """What became of pods of the last run, where there are any that really ran."""
+    if wish.place is None or wish.pods is Pods.SIMULATED:
+        return NOTHING
+    return await look_back(plane, plane.client(USER), began)
+
+
 @contextmanager
-def _folder(place: Place | None) -> Iterator[Path]:
+def _folder(wish: Wish) -> Iterator[Path]:
     """Where the cluster's things are: its place, or a folder that goes with everything else."""
-    if place is not None:
-        yield place.folder
+    if wish.place is not None:
+        yield wish.place.folder
         return
-    with tempfile.TemporaryDirectory(prefix="kohort-") as folder:
-        yield Path(folder)
+    if wish.passing is None:
+        with tempfile.TemporaryDirectory(prefix="kohort-") as folder:
+            yield Path(folder)
+        return
+    wish.passing.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        yield wish.passing
+    finally:
+        shutil.rmtree(wish.passing, ignore_errors=True)
 
 
 def _published(wish: Wish, folder: Path) -> Published:
@@ -209,7 +231,7 @@ class Service:
     async def work(self, stopped: asyncio.Event, ready: asyncio.Event) -> int:
         """Run it until its front returns; `ready` is set once it answers, and the record is true in any case."""
         wish, running = self.wish, 0
-        run = Run(pid=os.getpid(), since=now(), context=wish.context, runtime=wish.runtime, pods=wish.pods)
+        run = _run(wish)
         try:
             async with living(wish, self.progress) as cluster:
                 ready.set()
@@ -228,6 +250,19 @@ class Service:
     def _write(self, run: Run) -> None:
         if self.claim is not None:
             self.claim.write(run)
+
+
+def _run(wish: Wish) -> Run:
+    """A run as far as it is known at its start."""
+    return Run(
+        pid=os.getpid(),
+        since=now(),
+        context=wish.context,
+        runtime=wish.runtime,
+        pods=wish.pods,
+        boot=boot(),
+        keeps=wish.place is not None,
+    )
 
 
 def _told(run: Run, cluster: Cluster) -> Run:

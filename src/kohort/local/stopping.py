@@ -9,7 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from kohort.local.lives import Pods, Run, is_claimed, last_run
+from kohort.local.lives import Pods, Run, has_rebooted_since, is_claimed, last_run
 from kohort.local.places import Place
 
 GRACE_SECONDS: Final = 40.0
@@ -120,3 +120,14 @@ def left_over(pods: Pods, running: int) -> str:
             f"{many} {'goes' if running == 1 else 'go'} on, and the next start finds {'it' if running == 1 else 'them'}"
         )
     return f"{many} {'was' if running == 1 else 'were'} ended"
+
+
+def since_then(run: Run) -> str:
+    """What has become of the pods of a run that is over, as far as that can be known from outside."""
+    if run.pods is Pods.SIMULATED:
+        return "its pods were simulated"
+    if has_rebooted_since(run):
+        return "the machine was restarted since, so pods that ran are gone: the next start says so"
+    if run.ended is None:
+        return "pods that ran go on, and the next start finds them"
+    return left_over(run.pods, run.ended.running_pods)

@@ -6,7 +6,8 @@ from typing import Final
 
 from kohort.api.amounts import readable_amount, to_amount
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.local.lives import Pods
+from kohort.local.aftermath import Aftermath
+from kohort.local.lives import Pods, Run, has_rebooted_since
 from kohort.local.progress import Ready
 
 _UNSAID: Final = ("ephemeral-storage",)
@@ -16,6 +17,9 @@ FAREWELLS: Final[Mapping[Pods, str]] = {
     Pods.ENDED: "pods are ended then",
     Pods.SIMULATED: "simulated pods go on by the clock",
 }
+
+
+NOTHING_STAYS: Final = "all is gone then, pods included"
 
 
 def nodes_in_words(nodes: Sequence[DeclaredNode], runtime: str) -> str:
@@ -34,6 +38,8 @@ def greeting(ready: Ready, stop: str) -> Iterator[str]:
     shared = f", and in {ready.shared}" if ready.shared else ""
     yield f"  context {ready.context} in {ready.kubeconfig}{shared}"
     yield f"  {ready.nodes}"
+    for line in ready.before:
+        yield f"  {line}"
     if ready.starter is not None:
         made = f"made {', '.join(ready.starter)}" if ready.starter else "was there already, and was left as it is"
         yield f"  starter queue default in namespace default: {made}"
@@ -50,3 +56,25 @@ def greeting(ready: Ready, stop: str) -> Iterator[str]:
     elif not ready.has_queues:
         yield "  kohort up --starter   # next time: there is no queue yet, and it makes one"
     yield f"{stop}; {ready.farewell}"
+
+
+def last_run_in_words(run: Run | None, found: Aftermath) -> Iterator[str]:
+    """How the last run ended, where nobody stopped it, and what became of its pods; nothing of an ordinary one."""
+    if run is not None and run.ended is None:
+        how = "the machine went down" if has_rebooted_since(run) else "its process was killed"
+        yield f"the last run was not stopped: {how}"
+    if pods := aftermath_in_words(found):
+        yield f"pods of the last run: {pods}"
+
+
+def aftermath_in_words(found: Aftermath) -> str:
+    """`2 run on, 1 ended meanwhile, 1 is gone …`."""
+    parts = []
+    if found.running:
+        parts.append(f"{found.running} {'runs' if found.running == 1 else 'run'} on")
+    if found.ended:
+        parts.append(f"{found.ended} ended meanwhile")
+    if found.lost:
+        verb, whose = ("is", "its Job tries") if found.lost == 1 else ("are", "their Jobs try")
+        parts.append(f"{found.lost} {verb} gone ({whose} again as far as backoffLimit allows)")
+    return ", ".join(parts)

@@ -1,5 +1,6 @@
 """Signs beyond letters, each with a stand-in of ASCII for terminals that know no other."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -30,6 +31,7 @@ class Glyphs:
 UNICODE = Glyphs("█", "▓", "░", "│", "…", "✓", "✗", "·", "→", "−", "├─ ", "└─ ", "│  ")
 ASCII = Glyphs("#", "+", ".", "|", "...", "ok", "no", "-", "->", "-", "|- ", "`- ", "|  ")
 
+_BARE_LOCALES = ("C", "POSIX")
 _STAND_INS = {
     getattr(UNICODE, name).strip(): getattr(ASCII, name).strip()
     for name in ("ellipsis", "tick", "cross", "dot", "arrow", "minus", "full", "half", "empty", "mark")
@@ -40,10 +42,17 @@ def _plain(character: str) -> str:
     return character if character.isascii() else _STAND_INS.get(character, "?")
 
 
-def glyphs_of(stream: TextIO) -> Glyphs:
-    """All signs where the stream can carry them."""
+def glyphs_of(stream: TextIO, environment: Mapping[str, str]) -> Glyphs:
+    """All signs where the stream can carry them, and nobody said by the locale that they are not wanted."""
+    if _locale(environment) in _BARE_LOCALES:
+        return ASCII
     try:
         (UNICODE.full + UNICODE.tick + UNICODE.branch).encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return UNICODE
+
+
+def _locale(environment: Mapping[str, str]) -> str:
+    """What decides on characters; Python writes UTF-8 in the bare locale too, whatever the terminal knows."""
+    return next((found for name in ("LC_ALL", "LC_CTYPE", "LANG") if (found := environment.get(name))), "")

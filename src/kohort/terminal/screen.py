@@ -28,7 +28,7 @@ class Screen:
 
 def screen_of(stream: TextIO, environment: Mapping[str, str]) -> Screen:
     """The screen behind a stream, as it is now."""
-    style, glyphs = style_of(stream, environment), glyphs_of(stream)
+    style, glyphs = style_of(stream, environment), glyphs_of(stream, environment)
     if not is_terminal(stream):
         return Screen(None, None, style, glyphs)
     width, height = _size(stream)

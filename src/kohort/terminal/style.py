@@ -1,19 +1,20 @@
 """Colours by role, on only where a person looks: commands say what a word means, and this module how that shows.
 
-Only the sixteen colours that terminals theme themselves are used, so that text is readable on light and on dark.
+Terminals draw the sixteen named colours as their theme has them, and many a yellow can't be read on white. Where 256
+colours are to be had, each role has a shade that stands out on white as well as on black.
 """
 
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple, TextIO
+from typing import Final, NamedTuple, TextIO
 
 _RESET = "\x1b[0m"
 
 
 class Role(Enum):
-    """What a piece of text means to the reader."""
+    """What a piece of text means to the reader; the value shows it in the colours that every terminal has."""
 
     PLAIN = ""
     TITLE = "\x1b[1m"
@@ -27,6 +28,18 @@ class Role(Enum):
     """The last three tell things of equal rank apart: pods in logs, parts of a bar."""
 
 
+SHADES: Final[Mapping[Role, int]] = {
+    Role.DIM: 243,
+    Role.GOOD: 28,
+    Role.WARN: 166,
+    Role.BAD: 160,
+    Role.ACCENT: 30,
+    Role.SECOND: 133,
+    Role.THIRD: 32,
+}
+"""Of the 256 colours, which no theme changes."""
+
+
 class Text(NamedTuple):
     """A piece of text and what it means."""
 
@@ -34,30 +47,48 @@ class Text(NamedTuple):
     role: Role = Role.PLAIN
 
 
+class Colours(Enum):
+    """What a terminal can show."""
+
+    NONE = 0
+    NAMED = 16
+    SHADES = 256
+
+
 @dataclass(frozen=True, slots=True)
 class Style:
     """How roles show."""
 
-    is_coloured: bool = False
+    colours: Colours = Colours.NONE
 
     def paint(self, text: str, role: Role) -> str:
         """The text as its role shows; control characters in it, which may come from anybody, are made harmless."""
         clean = harmless(text)
-        return f"{role.value}{clean}{_RESET}" if self.is_coloured and role.value and clean else clean
+        code = self._code(role) if clean else ""
+        return f"{code}{clean}{_RESET}" if code else clean
 
     def show(self, *parts: str | Text) -> str:
         """Several pieces, one after another."""
         return "".join(self.paint(part.text, part.role) if isinstance(part, Text) else harmless(part) for part in parts)
 
+    def _code(self, role: Role) -> str:
+        if self.colours is Colours.NONE:
+            return ""
+        shade = SHADES.get(role) if self.colours is Colours.SHADES else None
+        return role.value if shade is None else f"\x1b[38;5;{shade}m"
+
 
 PLAIN = Style()
-COLOURED = Style(is_coloured=True)
+COLOURED = Style(Colours.NAMED)
+SHADED = Style(Colours.SHADES)
 
 
 def style_of(stream: TextIO, environment: Mapping[str, str]) -> Style:
-    """Colours for a terminal; none for a file, for `TERM=dumb`, or where NO_COLOR is set."""
-    wanted = not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
-    return COLOURED if wanted and is_terminal(stream) else PLAIN
+    """Colours for a terminal, as many as it has; none for a file, for `TERM=dumb`, or where NO_COLOR is set."""
+    kind = environment.get("TERM", "dumb")
+    if environment.get("NO_COLOR") or kind == "dumb" or not is_terminal(stream):
+        return PLAIN
+    return SHADED if "256color" in kind or environment.get("COLORTERM") in ("truecolor", "24bit") else COLOURED
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -97,6 +97,12 @@ class NodeAgent:
         """How many pods the agent has in hand."""
         return len(self._works)
 
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether the API knows how every pod fares that was found at the start."""
+        is_idle = not len(self._queue) and not self._queue.in_flight
+        return is_idle and not any(work.is_unheard for work in self._works.values())
+
     # What changes
 
     def _on_change(self, old: SeenPod | None, new: SeenPod | None) -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kohort.api.times import TimeError, parse_time
+from kohort.embedded.nodes.phases import LOST
 from kohort.embedded.nodes.runtime import Running, Terminated
 from kohort.embedded.runtimes.crew import Past
 from kohort.embedded.runtimes.devices import Share
@@ -51,6 +52,17 @@ def past_by_status(pod: RunPod, now: datetime) -> dict[str, Past]:
             before = last if state is not last else None
             found[str(status["name"])] = Past(int(status.get("restartCount") or 0), state, before)
     return found
+
+
+def is_found_lost(pod: RunPod, past: Mapping[str, Past]) -> bool:
+    """Whether a container is gone that runs as far as the API knows."""
+    told = {
+        str(each["name"])
+        for each in pod.status.get("containerStatuses") or ()
+        if (each.get("state") or {}).get("running")
+    }
+    states = (each.state for name, each in past.items() if name in told)
+    return any(isinstance(state, Terminated) and state.reason == LOST for state in states)
 
 
 def _state_by_status(state: Facts, now: datetime) -> Terminated | None:

@@ -15,13 +15,14 @@ from dataclasses import dataclass, replace
 
 from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
-from kohort.embedded.nodes.runtime import Reports, RunningPod, Runtime
+from kohort.embedded.nodes.runtime import Note, Reports, RunningPod, Runtime
 from kohort.embedded.runtimes.closing import Closing
 from kohort.embedded.runtimes.devices import Devices
+from kohort.embedded.runtimes.endings import LOST
 from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.runtimes.pods import read_pod
 from kohort.embedded.runtimes.process.abilities import Abilities, find_abilities
-from kohort.embedded.runtimes.process.history import devices_by_book, past_by_book, past_by_status
+from kohort.embedded.runtimes.process.history import devices_by_book, is_found_lost, past_by_book, past_by_status
 from kohort.embedded.runtimes.process.household import Household
 from kohort.embedded.runtimes.process.link import Link, reap_leftovers
 from kohort.embedded.runtimes.process.pod import WHO, ProcessPod
@@ -126,6 +127,8 @@ class ProcessRuntime:
         book = found.book if found is not None else {}
         alive = found is not None and found.link is not None
         past = past_by_book(book, view, alive=alive) or past_by_status(view, self._client.clock.wall())
+        if is_found_lost(view, past):
+            reports.note(Note("Warning", "ShimLost", f"The process that looked after this pod is gone. {LOST}"))
         running = self._pods[view.place] = ProcessPod(pod, view, past, self._home, reports)
         if found is not None:
             found.heard = running
