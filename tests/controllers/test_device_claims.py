@@ -207,7 +207,22 @@ def test_a_class_that_is_not_mapped_is_not_found() -> None:
 
 
 def test_classes_with_counters_are_refused() -> None:
-    assert "counts by counters or capacities" in problem(devices("mig"))
+    assert problem(devices("mig")) == (
+        f"{PLACE}.resourceClaimTemplateName: Forbidden: ResourceClaimTemplate t in podset main: DeviceClass mig counts "
+        "by counters or capacities, which is not supported; map it without sources"
+    )
+
+
+@pytest.mark.parametrize("strategy", ["StrictFIFO", "BestEffortFIFO"])
+async def test_who_is_refused_holds_up_nobody(strategy: str) -> None:
+    async with house(MAPPED) as home:
+        queue = cluster_queue("q", resourceGroups=quota("f"), queueingStrategy=strategy)
+        await home.create(flavor(), queue, local_queue("l", "q"), template("slice", devices("mig")))
+        await home.create(claimant("w", "slice"))
+        told = words(await refused(home), "QuotaReserved")
+        assert "ResourceClaimTemplate slice" in told
+        await home.create(workload("later", "l"))
+        await home.until(says(Admitted="True"), "Workload", "later")
 
 
 @pytest.mark.parametrize(

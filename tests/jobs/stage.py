@@ -210,6 +210,8 @@ class Stage:
         patch = difference(before, after)
         assert set(patch) <= ({"status"} if part is Part.STATUS else {"metadata", "spec"}), patch
         if patch:
+            if "template" in patch.get("spec", {}) and before["kind"] == "Job":
+                assert _may_be_steered(self.objects["Job", _key(before)]), "the server would refuse this"
             seen.writes.append(("patch", before["kind"], "status" if part is Part.STATUS else "", patch))
             self.put(merge(self.objects[before["kind"], _key(before)], patch))
 
@@ -239,3 +241,9 @@ class Stage:
 
 def _key(obj: Object) -> ObjectKey:
     return ObjectKey(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+
+
+def _may_be_steered(job: Object) -> bool:
+    """Whether every Kubernetes lets the template of a Job change: suspended, no pod active, not started."""
+    status = job.get("status") or {}
+    return job["spec"].get("suspend") is True and not status.get("active") and not status.get("startTime")

@@ -13,6 +13,7 @@ from kohort.api.codec import to_json
 Scene = Callable[[Stage], Awaitable[None]]
 
 START_TIME = {"status": {"active": 3, "startTime": "2026-08-01T12:00:00Z"}}
+PODS_GONE = {"status": {"active": None}}
 
 
 async def queued(stage: Stage) -> None:
@@ -35,7 +36,7 @@ async def evicted(stage: Stage) -> None:
 async def evicted_and_stopped(stage: Stage) -> None:
     await evicted(stage)
     await rest(stage)
-    stage.patch("Job", OBJECT, {"status": {"active": None}})
+    stage.patch("Job", OBJECT, PODS_GONE)
 
 
 async def edited_while_running(stage: Stage) -> None:
@@ -143,6 +144,9 @@ async def test_an_evicted_job_is_what_its_user_wrote_however_often_it_was_cut_of
     stage.put(a_job())
     original = deepcopy(stage.objects["Job", OBJECT]["spec"])
     await evicted(stage)
+    for _ in range(5):
+        await stage.reconcile(JOB, KEY, most=1)
+    stage.patch("Job", OBJECT, PODS_GONE)
     for _ in range(5):
         await stage.reconcile(JOB, KEY, most=1)
     await rest(stage)

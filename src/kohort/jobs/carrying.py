@@ -17,6 +17,7 @@ from kohort.jobs.effects import (
     DeleteObject,
     DeleteWorkload,
     Effect,
+    GateOpened,
     Object,
     PatchObject,
     PatchWorkload,
@@ -28,6 +29,7 @@ from kohort.jobs.errors import RetryError
 from kohort.jobs.expectations import Expectations
 from kohort.jobs.objects import metadata, uid
 from kohort.jobs.reading import WorldReads
+from kohort.jobs.timing import time_creation, time_opening
 from kohort.kube.errors import StatusError
 from kohort.kube.events import EventRecorder
 from kohort.kube.kinds import ObjectKey
@@ -63,6 +65,8 @@ class Carrier:
     async def carry(self, effect: Effect) -> None:
         """Do it; raises what goes wrong."""
         match effect:
+            case GateOpened():
+                time_opening(self.world.metrics, effect.gate, effect.workload, self.world.now())
             case Tell():
                 self.recorder.record(effect.about, effect.note)
             case PatchObject():
@@ -108,6 +112,7 @@ class Carrier:
                 raise
             self._complain(effect, workload_key(effect.workload))
             raise NameTakenError(f"Workload {workload_key(effect.workload)} exists already") from error
+        time_creation(self.world.metrics, effect.owner, self.world.now())
 
     def _complain(self, effect: CreateWorkload, key: ObjectKey) -> None:
         """Tell the user where the name is another job's, which nothing but he can change (DEV-7)."""

@@ -206,7 +206,7 @@ class Framework(ABC):
     # Optional
 
     def stop(self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: Reads) -> tuple[Effect, ...]:
-        """Stop the job, and restore it where its originals are known; ends in an event if this stopped it (JOB-49)."""
+        """Stop the job, and restore it where its originals are known; ends in an event once it is stopped (JOB-49)."""
         if self.is_suspended(obj):
             return ()
         stopped = deepcopy(obj)
@@ -214,6 +214,14 @@ class Framework(ABC):
         if originals is not None:
             self.restore(stopped, originals)
         return PatchObject(obj, stopped), told_stopped(obj, stop)
+
+    def waits_for_pods(self, obj: Object) -> bool:
+        """Whether a stop can't be finished before pods have gone; Workloads keep the originals until then (JOB-101)."""
+        return False
+
+    def is_stopping(self, obj: Object) -> bool:
+        """Whether a stop has begun and is not finished (JOB-98)."""
+        return False
 
     def reclaimable(self, obj: Object) -> dict[str, int] | None:
         """Pods per set that no longer need quota; None where the kind can't say (JOB-57)."""

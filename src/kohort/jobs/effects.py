@@ -1,4 +1,4 @@
-"""What a pass over a job wants done, as data: writes and events in the order in which they must happen.
+"""What a pass over a job wants done, as data: writes, events and what is timed, in the order in which they happen.
 
 Whoever carries them out stops at the first that fails, so an event after a write tells of a write that was made.
 """
@@ -70,7 +70,15 @@ class Tell:
     note: Note
 
 
-Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWorkload | Tell
+@dataclass(frozen=True, slots=True)
+class GateOpened:
+    """A pod has lost a scheduling gate that its Workload's admission opens: time it (section 11 of the metrics)."""
+
+    gate: str
+    workload: Workload
+
+
+Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWorkload | Tell | GateOpened
 
 
 def tell(obj: Object, reason: str, message: str, kind: EventType = "Normal") -> Tell:

@@ -15,7 +15,7 @@ from kohort.jobs.building import build_workload
 from kohort.jobs.contract import Composable, Stop, StopReason
 from kohort.jobs.effects import DeleteWorkload, Object
 from kohort.jobs.equivalence import Side, is_controlled_by, is_equivalent
-from kohort.jobs.errors import RetryError
+from kohort.jobs.errors import RetryError, UnretryableError
 from kohort.jobs.keys import (
     ADMISSION_GATED_BY_ANNOTATION,
     JOB_UID_LABEL,
@@ -154,6 +154,8 @@ def _stop_unmatched(this: Pass, extra: Sequence[Workload]) -> None:
     only = extra[0] if len(extra) == 1 else None
     message = RESTORED if only is not None else NOT_RESTORED
     this.stop(Stop(StopReason.NO_MATCHING_WORKLOAD, message), only)
+    if only is not None and this.framework.waits_for_pods(this.obj):
+        raise UnretryableError("pods are active; their templates are restored when they have gone")
 
 
 def _delete(this: Pass, extra: Sequence[Workload], why: str) -> None:

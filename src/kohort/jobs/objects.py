@@ -35,6 +35,11 @@ def is_terminating(obj: Object) -> bool:
     return bool(metadata(obj).get("deletionTimestamp"))
 
 
+def gates(pod: Object) -> list[str]:
+    """Names of the scheduling gates that hold a pod."""
+    return [gate["name"] for gate in (pod.get("spec") or {}).get("schedulingGates") or ()]
+
+
 def queue_name(obj: Object) -> str:
     """The LocalQueue that the job names (§1.1)."""
     return labels(obj).get(QUEUE_NAME_LABEL, "")

@@ -45,6 +45,7 @@ from kohort.jobs.passes import (
 )
 from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.slices import find_slice, is_elastic, living_slices, new_slice
+from kohort.jobs.timing import with_openings
 from kohort.kube.options import Deletion
 
 FAILED_TO_START = "FailedToStart"
@@ -100,7 +101,8 @@ def stop_with_deleted(this: Pass) -> End | None:
     if workload is None or workload.metadata.deletion_timestamp is None:
         return None
     this.stop(Stop(StopReason.WORKLOAD_DELETED, "Workload is deleted"), workload)
-    this.write_object(workload, without_finalizer(workload))
+    if not this.framework.waits_for_pods(this.obj):
+        this.write_object(workload, without_finalizer(workload))
     return DONE
 
 
@@ -257,7 +259,8 @@ def _start(this: Pass, workload: Workload) -> None:
         infos = admitted_infos(workload, this.reads.flavor, this.reads.gates)
         if isinstance(this.framework, Composable):
             if not _is_dispatched(this, workload):
-                this.effects.extend(this.framework.run(this.obj, infos, started, this.reads))
+                opened = this.framework.run(this.obj, infos, started, this.reads)
+                this.effects.extend(with_openings(opened, workload))
             return
         running = deepcopy(this.obj)
         this.framework.start(running, infos)
@@ -289,11 +292,18 @@ def _follow_queue(this: Pass, workload: Workload) -> None:
 
 
 def stop_unadmitted(this: Pass) -> End | None:
-    """S16: a job that runs without being admitted is stopped; pods of an elastic one are gated one by one (JOB-25)."""
+    """S16: a job that runs without being admitted is stopped; pods of an elastic one are gated one by one (JOB-25).
+
+    A stop that has begun is brought to its end first, whatever happened meanwhile.
+    """
     workload = this.workload
-    if workload is not None and not is_admitted(workload) and not is_elastic(this):
+    if workload is not None and (this.framework.is_stopping(this.obj) or not _may_run(this, workload)):
         this.stop(Stop(StopReason.NOT_ADMITTED, "Not admitted by cluster queue"), workload)
     return DONE
+
+
+def _may_run(this: Pass, workload: Workload) -> bool:
+    return is_admitted(workload) or is_elastic(this)
 
 
 def _tell_finished(this: Pass, workload: Workload) -> None:

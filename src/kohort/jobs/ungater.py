@@ -14,9 +14,10 @@ from kohort.controllers.world import World
 from kohort.jobs.carrying import merge_patch
 from kohort.jobs.effects import Object, PatchObject, key_of
 from kohort.jobs.expectations import Expectations
-from kohort.jobs.keys import PODSET_LABEL
+from kohort.jobs.keys import ELASTIC_GATE, PODSET_LABEL
 from kohort.jobs.known import Kept, KnownObjects
 from kohort.jobs.objects import metadata, uid
+from kohort.jobs.timing import time_opening
 from kohort.jobs.ungating import chain_of, is_gated, is_slice, serving_slice, slice_named_by, ungate
 from kohort.kube.controller import Controller, Requeue
 from kohort.kube.kinds import ObjectKey
@@ -103,6 +104,7 @@ class Ungater:
             return None
         for patch in ungate(serving, self._pods_of(key, slices)):
             await self._write(self._pods, str(key), patch)
+            time_opening(self._world.metrics, ELASTIC_GATE, serving, self._world.now())
         return None
 
     def _slices(self, key: ObjectKey) -> list[Workload]:

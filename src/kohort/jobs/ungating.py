@@ -14,7 +14,7 @@ from kohort.jobs.keys import (
     SLICE_NAME_ANNOTATION,
     WORKLOAD_ANNOTATION,
 )
-from kohort.jobs.objects import annotations, is_terminating, labels, metadata
+from kohort.jobs.objects import annotations, gates, is_terminating, labels, metadata
 
 OVER = ("Succeeded", "Failed")
 
@@ -37,8 +37,7 @@ def slice_named_by(pod: Object) -> str:
 
 def is_gated(pod: Object) -> bool:
     """Whether the pod waits for its place in an elastic job."""
-    gates = (pod.get("spec") or {}).get("schedulingGates") or ()
-    return any(gate.get("name") == ELASTIC_GATE for gate in gates)
+    return ELASTIC_GATE in gates(pod)
 
 
 def serving_slice(slices: Iterable[Workload]) -> Workload | None:

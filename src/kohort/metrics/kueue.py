@@ -55,7 +55,7 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
             sections.gated(),
             self._scopes.workload_labels.names,
         )
-        ProcessSeries.__init__(self, *sections.process())
+        ProcessSeries.__init__(self, *sections.process(), self._scopes.local_queue_labels.names)
         self.local_queue = sections.local_queue()
         self.cohort = sections.cohort()
         self.multikueue = sections.multikueue()
@@ -91,6 +91,10 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
         """The custom labels of a Workload, for series that have them (API-145)."""
         wanted, metadata = self._scopes.workload_labels, workload.metadata
         return dict(zip(wanted.names, wanted.read(metadata.labels, metadata.annotations), strict=True))
+
+    def labels_of_local_queue(self, namespace: str, name: str) -> dict[str, str]:
+        """The custom labels of a LocalQueue, for series that speak of something else (API-145)."""
+        return dict(self._scopes.local_queue_labels.of((name, namespace)))
 
     def drop_cluster_queue(self, name: str) -> None:
         """Remove the series of a deleted ClusterQueue (API-144)."""

@@ -40,7 +40,7 @@ class Section:
 class ProcessSeries:
     """What speaks of the scheduler and of the process."""
 
-    def __init__(self, make: Section, latency: Section, bare: Section) -> None:
+    def __init__(self, make: Section, latency: Section, bare: Section, local_queue_labels: tuple[str, ...]) -> None:
         self.admission_attempts_total = make.counter(
             "admission_attempts_total", "Scheduling cycles, by whether they admitted a workload.", "result"
         )
@@ -51,6 +51,7 @@ class ProcessSeries:
             "workload_creation_latency_seconds",
             "Time from a job's creation to that of its Workload.",
             "job_kind",
+            *local_queue_labels,
             buckets=LATENCY_BUCKETS,
         )
         self.build_info = bare.gauge(

@@ -115,10 +115,13 @@ class _Claim:
     pod_set: str
     template: str
 
+    @property
+    def _who(self) -> str:
+        return f"ResourceClaimTemplate {self.template} in podset {self.pod_set}"
+
     def count(self, spec: Spec | str, mapped: DeviceResources) -> Iterator[tuple[str, int]]:
         if isinstance(spec, str):
-            who = f"ResourceClaimTemplate {self.template} in podset {self.pod_set}"
-            raise UnreadableError(f"{self.path}: Internal error: failed to get claim spec for {who}: {spec}")
+            raise UnreadableError(f"{self.path}: Internal error: failed to get claim spec for {self._who}: {spec}")
         requests = (spec.get("devices") or {}).get("requests") or ()
         devices = [self._devices(request, index) for index, request in enumerate(requests)]
         for name, amount in devices:
@@ -142,8 +145,8 @@ class _Claim:
             unknown = f"DeviceClass {name} is not mapped in DRA configuration for podset {self.pod_set}"
             raise UncountableError(f'{place}: Not found: "{unknown}"')
         if name in mapped.measured:
-            detail = f"DeviceClass {name} counts by counters or capacities, which is not supported; map it without"
-            raise UncountableError(str(forbidden(place, f"{detail} sources")))
+            detail = f"{self._who}: DeviceClass {name} counts by counters or capacities, which is not supported"
+            raise UncountableError(str(forbidden(place, f"{detail}; map it without sources")))
         return resource
 
 

@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from kohort.controllers.scheduling.measuring import Measures
 from kohort.controllers.scheduling.writer import MANAGER, USUAL_PACE, Pace, Writer
 from kohort.controllers.telling import tell
 from kohort.controllers.world import World
-from kohort.engine.decisions import Decision, Linger, Reserve, Wait
+from kohort.engine.decisions import Decision, Linger, Wait
 from kohort.engine.engine import MOST_SCANS
 from kohort.engine.lifecycle.events import warning
 from kohort.engine.records import Key
@@ -38,6 +39,7 @@ class Scheduler:
     def __init__(self, world: World, writer: Writer) -> None:
         self._world = world
         self._writer = writer
+        self._measures = Measures(world)
         self._spent = 0.0
         """Seconds of deciding since the last rest."""
         self._stirred = asyncio.Event()
@@ -96,7 +98,7 @@ class Scheduler:
                 self._take(decision)
             now = self._world.clock.now()
             self._spent += now - started
-            self._measure(decisions, now - started)
+            self._measures.note(decisions, now - started)
             if not decisions or _goes_round(decisions, looks):
                 return False
             if now >= end:
@@ -110,13 +112,6 @@ class Scheduler:
         workload = self._world.known.get(decision.workload)
         if workload is not None:
             tell(self._world.recorder(MANAGER), workload, [warning("SecondPassFailed", decision.message)])
-
-    def _measure(self, decisions: list[Decision], seconds: float) -> None:
-        if not decisions:
-            return
-        result = "success" if any(isinstance(each, Reserve) for each in decisions) else "inadmissible"
-        self._world.metrics.admission_attempts_total.inc(result=result)
-        self._world.metrics.admission_attempt_duration_seconds.observe(seconds, result=result)
 
 
 def _goes_round(decisions: list[Decision], looks: Counter[Key]) -> bool:

@@ -1,7 +1,7 @@
 """batch/v1 Job (§16.1).
 
-A stop takes three writes: Kubernetes lets the template of a suspended Job change only once its start time is cleared.
-The annotation `stopping` marks the way, so that a stop which was cut short is taken up again.
+A stop takes two passes: Kubernetes lets the template of a suspended Job change once no pod is active (since 1.36) and
+the start time is cleared (before 1.36). The annotation `stopping` marks the way, also for a stop that was cut short.
 """
 
 from collections.abc import Sequence
@@ -80,20 +80,29 @@ class BatchJob(Framework):
         return True
 
     def stop(self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: Reads) -> tuple[Effect, ...]:
-        """Suspend, clear the start time, restore: each a write that may be repeated (JOB-101)."""
+        """Suspend; when no pod is active any more, clear the start time, restore, and tell (JOB-101)."""
         stops_now = not self.is_suspended(obj)
         suspended = _marked(obj) if stops_now else obj
+        if self.waits_for_pods(obj):
+            return _changes(PatchObject(obj, suspended))
         reset = _without_start_time(suspended)
         restored = _unmarked(reset)
         if originals is not None:
             self.restore(restored, originals)
-        steps = (
+        changes = _changes(
             PatchObject(obj, suspended),
             PatchObject(suspended, reset, Part.STATUS),
             PatchObject(reset, restored),
         )
-        changes: tuple[Effect, ...] = tuple(each for each in steps if each.before != each.after)
         return (*changes, told_stopped(obj, stop)) if stops_now else changes
+
+    def waits_for_pods(self, obj: Object) -> bool:
+        """Whether pods are active: since Kubernetes 1.36 the template is fixed until they are not."""
+        return self.is_active(obj)
+
+    def is_stopping(self, obj: Object) -> bool:
+        """Whether the mark of a stop is there (JOB-98)."""
+        return obj["spec"].get("suspend") is True and annotations(obj).get(STOPPING_ANNOTATION) == "true"
 
     def finished(self, obj: Object) -> Finish | None:
         """The first condition that says so (JOB-102)."""
@@ -192,6 +201,11 @@ def _drop_labels(template: Template) -> None:
         template["metadata"]["labels"] = kept
         if not kept:
             del template["metadata"]["labels"]
+
+
+def _changes(*steps: PatchObject) -> tuple[Effect, ...]:
+    """Those that change anything."""
+    return tuple(each for each in steps if each.before != each.after)
 
 
 def _marked(obj: Object) -> Object:

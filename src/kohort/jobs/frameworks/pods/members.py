@@ -19,7 +19,7 @@ from kohort.jobs.keys import (
     RETRIABLE_IN_GROUP_ANNOTATION,
     ROLE_HASH_ANNOTATION,
 )
-from kohort.jobs.objects import annotations, is_terminating, labels, metadata
+from kohort.jobs.objects import annotations, gates, is_terminating, labels, metadata
 
 
 def phase(pod: Object) -> str:
@@ -59,11 +59,6 @@ def is_serving(pod: Object) -> bool:
 def is_unretriable(pod: Object) -> bool:
     """Whether the pod's failure ends its group (JOB-166)."""
     return annotations(pod).get(RETRIABLE_IN_GROUP_ANNOTATION) == "false"
-
-
-def gates(pod: Object) -> list[str]:
-    """Names of the scheduling gates that hold the pod."""
-    return [gate["name"] for gate in (pod.get("spec") or {}).get("schedulingGates") or ()]
 
 
 def is_gated(pod: Object) -> bool:

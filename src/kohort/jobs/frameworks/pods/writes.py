@@ -8,7 +8,7 @@ from kohort.engine.lifecycle.writes import Part
 from kohort.jobs.contract import Stop, told_stopped
 from kohort.jobs.defaulting.facts import set_label
 from kohort.jobs.effects import DeleteObject, Effect, Object, PatchObject, tell
-from kohort.jobs.frameworks.pods.members import gates, is_finalized
+from kohort.jobs.frameworks.pods.members import is_finalized
 from kohort.jobs.keys import (
     ADMISSION_GATE,
     MANAGED_FINALIZER,
@@ -16,7 +16,7 @@ from kohort.jobs.keys import (
     SUSPENDING_PARENT_ANNOTATION,
     TOPOLOGY_GATE,
 )
-from kohort.jobs.objects import annotations, is_terminating, metadata, uid
+from kohort.jobs.objects import annotations, gates, is_terminating, metadata, uid
 from kohort.jobs.podsets import PodSetInfo, merge_info
 from kohort.kube.options import Deletion
 

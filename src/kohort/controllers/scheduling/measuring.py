@@ -1,0 +1,57 @@
+"""What Prometheus is told of scheduling cycles (docs/spec/api-config-metrics.md, section 11).
+
+Everything is read off the decisions of a cycle; the engine counts nothing for anybody.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from kohort.controllers.world import World
+from kohort.engine.cycle.processing import WAITING_FOR_QUOTA
+from kohort.engine.decisions import Decision, Requeue, Reserve, Wait
+
+
+class Measures:
+    """Turns cycles into Kueue's series."""
+
+    def __init__(self, world: World) -> None:
+        self._metrics = world.metrics
+        self._engine = world.engine
+        self._skipped: set[str] = set()
+        """Queues whose preemptions were put off when they were last looked at."""
+
+    def note(self, decisions: list[Decision], seconds: float) -> None:
+        """A cycle is over; one that decided nothing had nobody to look at."""
+        if not decisions:
+            return
+        result = "success" if any(isinstance(each, Reserve) for each in decisions) else "inadmissible"
+        self._metrics.admission_attempts_total.inc(result=result)
+        self._metrics.admission_attempt_duration_seconds.observe(seconds, result=result)
+        self._note_skips(decisions)
+
+    def _note_skips(self, decisions: list[Decision]) -> None:
+        """How many preemptors of each queue gave way to others of the same cycle; 0 when the next ones did not."""
+        skips = Counter(self._queues_of(filter(_is_put_off, decisions)))
+        if not skips and not self._skipped:
+            return
+        looked_at = set(self._queues_of(decisions))
+        for name in skips.keys() | (self._skipped & looked_at):
+            self._metrics.admission_cycle_preemption_skips.set(skips[name], cluster_queue=name)
+        self._skipped = ((self._skipped & self._engine.queues.keys()) - looked_at) | skips.keys()
+
+    def _queues_of(self, decisions: Iterable[Decision]) -> Iterator[str]:
+        for each in decisions:
+            record = self._engine.workloads.get(each.workload) if isinstance(each, Reserve | Wait) else None
+            if record is not None and record.queue is not None:
+                yield record.queue.name
+
+
+def _is_put_off(decision: Decision) -> bool:
+    """Whether a workload had its victims, and somebody else was first to take them or their room (SCH-337, SCH-338)."""
+    return (
+        isinstance(decision, Wait)
+        and decision.requeue is Requeue.FAILED_AFTER_NOMINATION
+        and decision.reason == WAITING_FOR_QUOTA
+        and decision.assignment is not None
+        and decision.assignment.mode.needs_preemption
+    )

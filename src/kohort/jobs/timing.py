@@ -1,0 +1,55 @@
+"""What is timed of jobs: how long Workloads and open gates took (docs/spec/api-config-metrics.md, section 11).
+
+Each is told by whoever made the write, so that what was refused or lost is not counted.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.times import parse_time
+from kohort.engine.lifecycle.states import ADMITTED, condition
+from kohort.jobs.effects import Effect, GateOpened, Object, PatchObject
+from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
+from kohort.jobs.objects import gates, metadata, queue_name
+from kohort.metrics import KueueMetrics
+
+FIRST = 1
+"""The generation of a job that nobody has changed; later ones may have waited for their user."""
+
+
+def with_openings(effects: Iterable[Effect], workload: Workload) -> Iterator[Effect]:
+    """The effects, each write that takes gates from a pod followed by the word that they are open."""
+    for effect in effects:
+        yield effect
+        if isinstance(effect, PatchObject):
+            yield from (GateOpened(gate, workload) for gate in _opened(effect))
+
+
+def time_creation(metrics: KueueMetrics, owner: Object, now: datetime) -> None:
+    """A Workload was created for a job: how long after the job itself."""
+    head = metadata(owner)
+    if head.get("generation") != FIRST or not head.get("creationTimestamp"):
+        return
+    waited = (now - parse_time(head["creationTimestamp"])).total_seconds()
+    custom = metrics.labels_of_local_queue(head.get("namespace", ""), queue_name(owner))
+    metrics.workload_creation_latency_seconds.observe(max(waited, 0.0), job_kind=owner["kind"], **custom)
+
+
+def time_opening(metrics: KueueMetrics, gate: str, workload: Workload, now: datetime) -> None:
+    """A gate is open: how long after the admission."""
+    admitted, admission = condition(workload, ADMITTED), workload.status.admission
+    if admitted is None or admitted.last_transition_time is None or admission is None:
+        return
+    is_group = workload.metadata.annotations.get(GROUP_WORKLOAD_ANNOTATION) == "true"
+    metrics.pod_scheduling_gate_removal_seconds.observe(
+        max((now - admitted.last_transition_time).total_seconds(), 0.0),
+        name=gate,
+        cluster_queue=admission.cluster_queue,
+        is_group="true" if is_group else "false",
+    )
+
+
+def _opened(effect: PatchObject) -> list[str]:
+    left = gates(effect.after)
+    return [gate for gate in gates(effect.before) if gate not in left]

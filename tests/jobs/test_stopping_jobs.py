@@ -1,0 +1,141 @@
+"""How a Job that runs is stopped: its template changes only when Kubernetes lets it (JOB-98, JOB-101).
+
+The stage refuses other changes, as Kubernetes 1.37 does while pods are active, and older ones do after a start.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from jobs.acting import JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
+from jobs.stage import Seen, Stage
+from kohort.engine.lifecycle.states import is_reserved
+from kohort.jobs.effects import Object
+
+STARTED = {"status": {"active": 3, "startTime": "2026-08-01T12:00:00Z"}}
+PODS_GONE = {
+    "since 1.36": {"status": {"active": None, "startTime": None}},
+    "before 1.36": {"status": {"active": None}},
+}
+MARK = "kueue.x-k8s.io/stopping"
+
+
+def the_job(stage: Stage) -> Object:
+    return stage.objects["Job", OBJECT]
+
+
+def reasons(seen: Seen) -> list[str]:
+    return [reason for _, reason, _, _ in seen.events]
+
+
+def sent(seen: Seen) -> list[tuple[str, str]]:
+    return [(kind, subresource) for _, kind, subresource, _ in seen.writes]
+
+
+async def running() -> tuple[Stage, Any]:
+    """A stage with a Job that has pods, and the template that its user wrote."""
+    stage = a_stage()
+    stage.put(a_job(pod={"nodeSelector": {"disk": "ssd"}}))
+    written = deepcopy(the_job(stage)["spec"]["template"])
+    await rest(stage)
+    admit(stage, newest(stage))
+    await rest(stage)
+    stage.patch("Job", OBJECT, STARTED)
+    return stage, written
+
+
+def meaning(template: Any) -> Any:
+    """The template without members that say nothing."""
+    return {name: member for name, member in template.items() if member}
+
+
+async def test_while_pods_are_active_the_job_is_suspended_and_no_more() -> None:
+    stage, written = await running()
+    preempt(stage, newest(stage))
+    seen = await stage.reconcile(JOB, KEY)
+    assert sent(seen) == [("Job", "")]
+    assert the_job(stage)["spec"]["suspend"] is True
+    assert the_job(stage)["metadata"]["annotations"] == {MARK: "true"}
+    assert the_job(stage)["spec"]["template"] != written
+    assert reasons(seen) == []
+    assert await stage.reconcile(JOB, KEY) == Seen(), "what is left waits for the pods"
+
+
+@pytest.mark.parametrize("kubernetes", PODS_GONE)
+async def test_once_pods_have_gone_the_template_is_restored_and_the_quota_is_free(kubernetes: str) -> None:
+    stage, written = await running()
+    preempt(stage, newest(stage))
+    await rest(stage)
+    stage.patch("Job", OBJECT, PODS_GONE[kubernetes])
+    seen = await stage.reconcile(JOB, KEY)
+    cleared = [("Job", "status")] if kubernetes == "before 1.36" else []
+    assert sent(seen) == [*cleared, ("Job", ""), ("Workload", "status")]
+    assert reasons(seen) == ["Stopped"]
+    assert meaning(the_job(stage)["spec"]["template"]) == meaning(written)
+    assert MARK not in the_job(stage)["metadata"].get("annotations", {})
+    assert not is_reserved(newest(stage))
+    assert await stage.reconcile(JOB, KEY) == Seen()
+
+
+async def test_a_workload_that_is_deleted_stays_until_its_job_is_restored() -> None:
+    stage, written = await running()
+    stage.delete("Workload", next(iter(stage.workloads)))
+    await rest(stage)
+    assert len(stage.workloads) == 1, "who else would know what the template was?"
+    stage.patch("Job", OBJECT, PODS_GONE["since 1.36"])
+    await rest(stage)
+    assert meaning(the_job(stage)["spec"]["template"]) == meaning(written)
+    assert newest(stage).metadata.deletion_timestamp is None, "the next one"
+
+
+async def test_a_workload_that_no_longer_fits_stays_until_its_job_is_restored() -> None:
+    stage, written = await running()
+    stage.patch("Job", OBJECT, {"spec": {"parallelism": 4}})
+    seen = await stage.reconcile(JOB, KEY)
+    assert sent(seen) == [("Job", "")]
+    await rest(stage)
+    stage.patch("Job", OBJECT, PODS_GONE["since 1.36"])
+    await rest(stage)
+    assert meaning(the_job(stage)["spec"]["template"]) == meaning(written)
+    assert [each.spec.pod_sets[0].count for each in stage.workloads.values()] == [4]
+
+
+async def test_a_stop_is_brought_to_its_end_before_the_job_starts_again() -> None:
+    stage, _ = await running()
+    stage.patch("Job", OBJECT, {"spec": {"suspend": True}, "metadata": {"annotations": {MARK: "true"}}})
+    assert await stage.reconcile(JOB, KEY) == Seen(), "its pods are active"
+    stage.patch("Job", OBJECT, PODS_GONE["since 1.36"])
+    assert sent(await stage.reconcile(JOB, KEY)) == [("Job", "")]
+    assert the_job(stage)["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd"}
+    assert reasons(await stage.reconcile(JOB, KEY)) == ["Started"]
+    assert the_job(stage)["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd", "tier": "a"}
+
+
+async def test_a_job_comes_back_in_another_flavor() -> None:
+    stage, _ = await running()
+    stage.put(
+        {
+            "apiVersion": "kueue.x-k8s.io/v1beta2",
+            "kind": "ResourceFlavor",
+            "metadata": {"name": "g"},
+            "spec": {"nodeLabels": {"tier": "b"}},
+        }
+    )
+    preempt(stage, newest(stage))
+    await rest(stage)
+    stage.patch("Job", OBJECT, PODS_GONE["since 1.36"])
+    await rest(stage)
+    admit(stage, newest(stage), "g")
+    await rest(stage)
+    assert the_job(stage)["spec"]["template"]["spec"]["nodeSelector"] == {"disk": "ssd", "tier": "b"}
+    assert "tolerations" not in the_job(stage)["spec"]["template"]["spec"]
+
+
+async def test_a_job_that_is_deleted_while_it_stops_leaves_nothing() -> None:
+    stage, _ = await running()
+    preempt(stage, newest(stage))
+    await rest(stage)
+    stage.delete("Job", OBJECT)
+    await rest(stage)
+    assert all(not each.metadata.finalizers for each in stage.workloads.values())

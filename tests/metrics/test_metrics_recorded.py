@@ -1,0 +1,154 @@
+"""Every series of Kueue's is recorded by somebody, or docs/deviations.md says that it is not.
+
+Journeys on whole managers in virtual time; together they come past every moment that is counted or timed.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controllers.houses import cluster_queue, cohort, flavor, house, local_queue, priority_class, workload
+from jobs.acting import ELASTIC
+from jobs.job_houses import batch_job
+from jobs.job_plays import NAMESPACE, Farm, farm
+from jobs.pod_houses import pod_house, sent_member, sent_pod
+from kohort.api.codec import from_json
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.controllers.world import ManagerSettings
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.metrics import KueueMetrics
+
+DEVIATIONS = Path(__file__).parents[2] / "docs" / "deviations.md"
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+PREEMPTS = {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"}
+BY_USAGE = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+EVERYTHING = ManagerSettings(
+    from_json(
+        {
+            "metrics": {"enableClusterQueueResources": True},
+            "fairSharing": {},
+            "waitForPodsReady": {},
+            "admissionFairSharing": {"usageHalfLifeTime": "60s", "usageSamplingInterval": "5s"},
+        },
+        Configuration,
+    )
+)
+OVERLAPS_ARE_SKIPPED = ManagerSettings(
+    gates=FeatureGates(DEFAULT_GATES.on - {Gate.RecomputeAssignmentUponPreemptionTargetsOverlap})
+)
+
+Journey = Callable[[], Awaitable[KueueMetrics]]
+
+
+def there(made: Any) -> Any:
+    """The object in the namespace of the farm."""
+    made["metadata"]["namespace"] = NAMESPACE
+    return made
+
+
+async def opened(home: Farm, **queue: Any) -> None:
+    await home.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    await home.create(priority_class("high", 100), flavor(), cohort("top"), cohort("c", "top"))
+    await home.create(cluster_queue("cq", "2", cohortName="c", **queue), there(local_queue("q", "cq")))
+
+
+async def a_job_gives_way_to_another() -> KueueMetrics:
+    async with farm(EVERYTHING) as home:
+        await opened(home, preemption=PREEMPTS, admissionScope=BY_USAGE)
+        await home.create(there(batch_job("low", cpu="2")))
+        await home.later(6)
+        high = there(batch_job("high", cpu="2"))
+        high["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "high"
+        await home.create(high, there(batch_job("third", cpu="2")))
+        await home.later(8)
+        home.ends["high"] = "Succeeded"
+        await home.later(20)
+        return home.manager.world.metrics
+
+
+async def a_job_grows() -> KueueMetrics:
+    async with farm(ManagerSettings(Configuration(wait_for_pods_ready=None))) as home:
+        await opened(home)
+        job = there(batch_job(parallelism=1, completions=None))
+        job["metadata"]["annotations"] = ELASTIC
+        BatchJob().gate_templates(job)
+        await home.create(job)
+        await home.later(6)
+        reply = await home.cluster.merge(f"{JOBS}/etl", {"spec": {"parallelism": 2}})
+        assert reply.status == 200, reply
+        await home.later(6)
+        return home.manager.world.metrics
+
+
+async def pods_are_let_go() -> KueueMetrics:
+    async with pod_house() as (home, door):
+        for each in (sent_pod("alone"), sent_member("a", 2), sent_member("b", 2)):
+            await door.send(each)
+        await home.calm()
+        return home.manager.world.metrics
+
+
+async def two_want_the_same_victim() -> KueueMetrics:
+    async with house(OVERLAPS_ARE_SKIPPED) as home:
+        queues = [cluster_queue(name, "4", cohortName="all", preemption=PREEMPTS) for name in "abc"]
+        await home.create(flavor(), *queues, *(local_queue(name, name) for name in "abc"))
+        await home.create(*(workload(f"c{number}", "c", "4") for number in (1, 2, 3)))
+        await home.later(3)
+        await home.create(workload("a1", "a", "4"), workload("b1", "b", "4"))
+        await home.later(3)
+        return home.world.metrics
+
+
+JOURNEYS: tuple[Journey, ...] = (
+    a_job_gives_way_to_another,
+    a_job_grows,
+    pods_are_let_go,
+    two_want_the_same_victim,
+)
+
+
+def recorded(metrics: KueueMetrics) -> set[str]:
+    """The names that Prometheus finds on the page."""
+    return set(re.findall(r"^# TYPE (\w+)", metrics.registry.render().decode(), re.M))
+
+
+def never_set() -> set[str]:
+    """The series that the table of deviations says are never set."""
+    rows = [line for line in DEVIATIONS.read_text().splitlines() if "never sets them" in line]
+    return set(re.findall(r"`((?:multi)?kueue_\w+)`", "".join(rows)))
+
+
+async def test_every_series_is_recorded_or_said_not_to_be() -> None:
+    pages = [await journey() for journey in JOURNEYS]
+    found = set().union(*map(recorded, pages))
+    everything = {family.name for page in pages for family in page.registry.families()}
+    assert everything - found == never_set()
+
+
+async def test_a_workload_is_timed_from_the_creation_of_its_job() -> None:
+    metrics = await a_job_grows()
+    latency = metrics.workload_creation_latency_seconds
+    assert latency.count(job_kind="Job") == 1, "the slice of a job that was changed says nothing of our pace"
+
+
+@pytest.mark.parametrize(("is_group", "pods"), [("false", 1), ("true", 2)])
+async def test_open_gates_are_timed_for_pods_and_groups(is_group: str, pods: int) -> None:
+    metrics = await pods_are_let_go()
+    removal = metrics.pod_scheduling_gate_removal_seconds
+    labels = {"cluster_queue": "cq", "is_group": is_group}
+    assert removal.count(name="kueue.x-k8s.io/admission", **labels) == pods
+
+
+async def test_open_gates_of_elastic_jobs_are_timed() -> None:
+    removal = (await a_job_grows()).pod_scheduling_gate_removal_seconds
+    assert removal.count(name="kueue.x-k8s.io/elastic-job", cluster_queue="cq", is_group="false") == 2
+
+
+async def test_who_comes_second_to_the_same_victims_is_counted() -> None:
+    skips = (await two_want_the_same_victim()).admission_cycle_preemption_skips
+    values = [skips.value(cluster_queue=name) for name in "ab"]
+    assert sorted(values, key=str) == [1, None]
