@@ -95,9 +95,12 @@ class ControlPlane:
         self._serve()
 
     def _serve(self) -> Child:
-        server = self._run("kube-apiserver", components.api_server(self._site))
+        server = self._run("kube-apiserver", self._api_server_flags())
         server.wait_until(lambda: self._is_ready(self._site.ports.api_server), START_SECONDS)
         return server
+
+    def _api_server_flags(self) -> Flags:
+        return components.api_server(self._site)
 
     def _start_controllers(self) -> None:
         flags = {**components.controller_manager(self._site), "controllers": ",".join(self._controllers)}

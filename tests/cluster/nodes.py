@@ -1,9 +1,12 @@
 """Nodes for a cluster: our own agent with simulated pods, in the test's process."""
 
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 
-from cluster.control_plane import ControlPlane
+from cluster.control_plane import START_SECONDS, ControlPlane
+from cluster.processes import Child
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.embedded.nodes.endpoint import Place
@@ -14,6 +17,7 @@ from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
 
+KOHORT = Path(sys.executable).with_name("kohort")
 _CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 
 
@@ -33,3 +37,12 @@ async def simulated_nodes(cluster: ControlPlane, *nodes: DeclaredNode) -> AsyncI
             yield agent
     finally:
         await client.close()
+
+
+def child_node(cluster: ControlPlane, log: Path, *options: str) -> Child:
+    """A simulated node in a process of its own; whoever asks for it stops it."""
+    place = f"--kubeconfig={cluster.kubeconfig}"
+    command: list[str | Path] = [KOHORT, "node", place, "--capacity=cpu=32,memory=64Gi", *options]
+    child = Child.start("kohort node", command, log)
+    child.wait_until(lambda: "Ctrl-C stops" in log.read_text(), START_SECONDS)
+    return child

@@ -92,9 +92,17 @@ def build_manager() -> Path:
 
 def manager_definitions() -> list[Json]:
     """The CustomResourceDefinitions that come with it."""
-    module = Path(_go("list", "-m", "-f", "{{.Dir}}", MODULE).strip())
-    files = sorted((module / "config" / "components" / "crd" / "bases").glob("*.yaml"))
+    files = sorted((_sources() / "config" / "components" / "crd" / "bases").glob("*.yaml"))
     return [yaml.safe_load(file.read_text()) for file in files]
+
+
+def manager_manifests() -> Path:
+    """Everything that an installation of it consists of, for kustomize."""
+    return _sources() / "config" / "default"
+
+
+def _sources() -> Path:
+    return Path(_go("list", "-m", "-f", "{{.Dir}}", MODULE).strip())
 
 
 def _is_newer(program: Path, sources: list[Path]) -> bool:

@@ -1,0 +1,126 @@
+"""The pod of a manager's Deployment, played by a process of this machine.
+
+It has what kubelet would give it (Configuration, token, mounted Secret) and stands behind its Services. Only the ports
+are others than the Configuration says, since processes share those of a machine.
+"""
+
+import base64
+import http.client
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from cluster.access import write_secret
+from cluster.client import Client
+from cluster.control_plane import START_SECONDS
+from cluster.ports import HOST
+from cluster.processes import Child
+from cluster.services import WithServices
+from manager.managers import free_port
+
+Json = Any
+NAMESPACE: Final = "kueue-system"
+_HOME: Final = f"/api/v1/namespaces/{NAMESPACE}"
+_ACCOUNT: Final = "kueue-controller-manager"
+_SECRET: Final = "kueue-webhook-server-cert"  # noqa: S105  a name
+_FILE: Final = "controller_manager_config.yaml"
+_HTTPS: Final = 443
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What the container runs; its Configuration is added."""
+
+    name: str
+    command: tuple[str | Path, ...]
+
+
+KOHORT: Final = Program("kohort", (Path(sys.executable).with_name("kohort"), "manager"))
+
+
+class ManagerPod:
+    """One replica, started and stopped as its Deployment comes and goes."""
+
+    def __init__(self, plane: WithServices, folder: Path) -> None:
+        self._plane = plane
+        self._folder = folder
+        self._admin = Client(plane.admin)
+        self._ports = {name: free_port() for name in ("webhook", "health", "metrics", "visibility")}
+        self._certificates = folder / "certificates"
+        self._certificates.mkdir()
+        self._running: Child | None = None
+
+    def start(self, program: Program) -> None:
+        """Come back when it is ready."""
+        config = self._folder / f"{program.name}-config.yaml"
+        config.write_text(json.dumps(self._configuration()))
+        self._plane.routes.update(self._routes())
+        child = Child.start(
+            program.name,
+            [*program.command, f"--config={config}"],
+            self._plane.logs / f"{program.name}.log",
+            {"KUBECONFIG": str(self._kubeconfig())},
+        )
+        self._running = child
+        child.wait_until(self._is_ready, START_SECONDS)
+
+    def stop(self) -> None:
+        """Politely, as kubelet does; nobody stands behind the Services then."""
+        self._plane.routes.clear()
+        if self._running is not None:
+            self._running.stop()
+        self._running = None
+
+    def close(self) -> None:
+        """Leave nothing running."""
+        self.stop()
+        self._admin.close()
+
+    def _configuration(self) -> Json:
+        """The Configuration of the ConfigMap, on ports and in a folder of our own."""
+        text = self._admin.get(f"{_HOME}/configmaps/kueue-manager-config").body["data"][_FILE]
+        found, ports = yaml.safe_load(text), self._ports
+        return {
+            **found,
+            # What a process in a pod finds out by itself.
+            "leaderElection": {**found["leaderElection"], "resourceNamespace": NAMESPACE},
+            "webhook": {"host": HOST, "port": ports["webhook"], "certDir": str(self._certificates)},
+            "health": {"healthProbeBindAddress": f"{HOST}:{ports['health']}"},
+            "metrics": {"bindAddress": f"{HOST}:{ports['metrics']}"},
+            "visibilityServer": {"bindAddress": HOST, "bindPort": ports["visibility"]},
+        }
+
+    def _kubeconfig(self) -> Path:
+        answer = self._admin.post(f"{_HOME}/serviceaccounts/{_ACCOUNT}/token", {"spec": {}})
+        config = self._plane.admin.kubeconfig()
+        users = [{"name": each["name"], "user": {"token": answer.body["status"]["token"]}} for each in config["users"]]
+        return write_secret(self._folder / "kubeconfig", json.dumps({**config, "users": users}).encode())
+
+    def _routes(self) -> dict[str, int]:
+        names = {"kueue-webhook-service": "webhook", "kueue-visibility-server": "visibility"}
+        found = self._admin.get(f"{_HOME}/services").body["items"]
+        addresses = {each["metadata"]["name"]: each["spec"]["clusterIP"] for each in found}
+        return {f"{addresses[name]}:{_HTTPS}": self._ports[port] for name, port in names.items()}
+
+    def _is_ready(self) -> bool:
+        self._mount()
+        connection = http.client.HTTPConnection(HOST, self._ports["health"], timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == http.HTTPStatus.OK
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def _mount(self) -> None:
+        """Bring the files of the Secret up to date."""
+        data = self._admin.get(f"{_HOME}/secrets/{_SECRET}").body.get("data") or {}
+        for name, text in data.items():
+            file, content = self._certificates / name, base64.b64decode(text)
+            if not file.exists() or file.read_bytes() != content:
+                write_secret(file, content)

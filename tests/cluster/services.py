@@ -1,0 +1,109 @@
+"""Services where no kube-proxy runs: the API server connects through here, to the port of a process on this machine.
+
+kube-apiserver is told so by its egress selector, which speaks HTTP CONNECT on a socket. Webhooks, conversion and
+aggregated APIs are then reached by their Services, as manifests say, and nothing in these has to be changed for a test.
+"""
+
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from cluster import components
+from cluster.control_plane import ControlPlane
+from cluster.ports import HOST
+
+Json = Any
+_CHUNK: Final = 65536
+_SECONDS: Final = 5.0
+_CONNECTED: Final = b"HTTP/1.1 200 OK\r\n\r\n"
+_NOBODY: Final = b"HTTP/1.1 502 Bad Gateway\r\n\r\n"
+
+
+class Routes(dict[str, int]):
+    """Which port of this machine stands behind an address of a Service, `10.0.0.7:443`."""
+
+    def port_of(self, address: str) -> int | None:
+        """Where a connection goes; an address of this machine is what it says."""
+        host, _, port = address.rpartition(":")
+        return int(port) if host == HOST else self.get(address)
+
+
+class _Switchboard(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+    def __init__(self, place: Path, routes: Routes) -> None:
+        super().__init__(str(place), _Connection)
+        self.routes = routes
+
+
+class _Connection(socketserver.StreamRequestHandler):
+    server: _Switchboard
+
+    def handle(self) -> None:
+        address = self._asked()
+        port = self.server.routes.port_of(address)
+        try:
+            there = socket.create_connection((HOST, port or 0), _SECONDS) if port else None
+        except OSError:
+            there = None
+        if there is None:
+            self.request.sendall(_NOBODY)
+            return
+        with there:
+            there.settimeout(None)
+            self.request.sendall(_CONNECTED)
+            back = threading.Thread(target=_pump, args=(there, self.request), daemon=True)
+            back.start()
+            _pump(self.request, there)
+            back.join(_SECONDS)
+
+    def _asked(self) -> str:
+        """The address of `CONNECT address HTTP/1.1`; the headers are of no matter."""
+        words = self.rfile.readline().decode().split()
+        while self.rfile.readline().strip():
+            pass
+        return words[1] if len(words) > 1 else ""
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    """Until one side hangs up, and then let the other know."""
+    with suppress(OSError):
+        while chunk := source.recv(_CHUNK):
+            target.sendall(chunk)
+    with suppress(OSError):
+        target.shutdown(socket.SHUT_RDWR)
+
+
+class WithServices(ControlPlane):
+    """A control plane whose API server reaches Services by `routes`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.routes = Routes()
+
+    def _api_server_flags(self) -> components.Flags:
+        place, file = self._site.folder / "services.sock", self._site.folder / "egress.yaml"
+        self._running.enter_context(_switching(place, self.routes))
+        connection = {"proxyProtocol": "HTTPConnect", "transport": {"uds": {"udsName": str(place)}}}
+        selection = {"name": "cluster", "connection": connection}
+        head = {"apiVersion": "apiserver.k8s.io/v1beta1", "kind": "EgressSelectorConfiguration"}
+        file.write_text(yaml.safe_dump({**head, "egressSelections": [selection]}))
+        return {**super()._api_server_flags(), "egress-selector-config-file": file}
+
+
+@contextmanager
+def _switching(place: Path, routes: Routes) -> Iterator[None]:
+    with _Switchboard(place, routes) as board:
+        thread = threading.Thread(target=board.serve_forever, args=(0.05,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            board.shutdown()
+            thread.join(_SECONDS)

@@ -1,0 +1,470 @@
+"""From a running Kueue to Kohort and back, as docs/coming-from-kueue.md says, with jobs that run, wait and have ended.
+
+The story is played once: the real Kueue with its own manifests and webhooks, then the commands of the page. Tests look
+at what was seen on the way.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from cluster.client import Client
+from cluster.kubectl import Kubectl, KubectlError
+from cluster.manager_pods import KOHORT, ManagerPod, Program
+from cluster.nodes import child_node
+from cluster.services import WithServices
+from cluster.shell import Shell, told_by
+from docs.pages import ROOT, Command
+from kohort.api.documents import read_documents
+from oracle.kueue import build_manager, manager_manifests
+
+Json = Any
+PAGE: Final = ROOT / "docs" / "coming-from-kueue.md"
+SECONDS: Final = 60.0
+TEAM: Final = "/namespaces/team"
+KUEUE_API: Final = "/apis/kueue.x-k8s.io/v1beta2"
+JOBS: Final = f"/apis/batch/v1{TEAM}/jobs"
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+PRIORITY: Final = "kueue.x-k8s.io/priority-class"
+RUNS: Final = "kohort.dev/run-seconds"
+
+
+# What is in the cluster
+
+
+def stored_long_ago() -> list[Json]:
+    """Objects from the time in which v1beta1 was what is stored."""
+    head = {"apiVersion": "kueue.x-k8s.io/v1beta1"}
+    pods = {"name": "main", "count": 1, "template": pod_template("1", "0")}
+    return [
+        {**head, "kind": "ResourceFlavor", "metadata": {"name": "pool-a"}, "spec": {"nodeLabels": {"pool": "a"}}},
+        {**head, "kind": "ClusterQueue", "metadata": {"name": "large"}, "spec": queue_of(4)},
+        {**head, "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}, "value": 100, "description": ""},
+        {
+            **head,
+            "kind": "Workload",
+            "metadata": {"name": "old", "namespace": "team"},
+            "spec": {"queueName": "large", "podSets": [pods]},
+        },
+    ]
+
+
+def stored_since() -> list[Json]:
+    head = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
+    small = {**queue_of(1), "preemption": {"withinClusterQueue": "LowerPriority"}}
+    locals_ = [
+        {**head, "kind": "LocalQueue", "metadata": {"name": name, "namespace": "team"}, "spec": {"clusterQueue": name}}
+        for name in ("large", "small")
+    ]
+    return [
+        {**head, "kind": "ClusterQueue", "metadata": {"name": "small"}, "spec": small},
+        {**head, "kind": "WorkloadPriorityClass", "metadata": {"name": "highest"}, "value": 1000, "description": ""},
+        *locals_,
+    ]
+
+
+def queue_of(cpus: int) -> Json:
+    flavor = {"name": "pool-a", "resources": [{"name": "cpu", "nominalQuota": cpus}]}
+    return {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
+
+
+def pod_template(cpu: str, seconds: str) -> Json:
+    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    return {"metadata": {"annotations": {RUNS: seconds}}, "spec": {"restartPolicy": "Never", "containers": [container]}}
+
+
+def job(name: str, queue: str, *, pods: int = 1, seconds: str = "forever", priority: str = "") -> Json:
+    """A Job of pods with one CPU each."""
+    labels = {QUEUE: queue, **({PRIORITY: priority} if priority else {})}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "namespace": "team", "labels": labels},
+        "spec": {"parallelism": pods, "completions": pods, "template": pod_template("1", seconds)},
+    }
+
+
+def lone_pod(name: str, queue: str) -> Json:
+    template = pod_template("1", "forever")
+    metadata = {**template["metadata"], "name": name, "namespace": "team", "labels": {QUEUE: queue}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+# What is seen of it
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Everything at one time, by name; Workloads by the name of their owner."""
+
+    jobs: dict[str, Json]
+    pods: dict[str, Json]
+    workloads: dict[str, Json]
+    workload_names: list[str]
+    queues: dict[str, Json]
+
+    def life(self, name: str) -> Json:
+        """What changes when a Job is stopped, started again or replaced."""
+        found = self.jobs[name]
+        pods = sorted(each["metadata"]["uid"] for each in self.pods_of(name))
+        status = {key: found["status"].get(key) for key in ("startTime", "completionTime", "active", "succeeded")}
+        return found["metadata"]["uid"], found["metadata"]["generation"], found["spec"]["suspend"], status, pods
+
+    def pods_of(self, name: str) -> list[Json]:
+        return [each for each in self.pods.values() if _job_of(each) == name]
+
+    def claim(self, name: str) -> Json:
+        """What a Workload holds, and since when."""
+        found = self.workloads[name]
+        since = {each["type"]: each["lastTransitionTime"] for each in found["status"]["conditions"] if is_on(each)}
+        kept = [since.get(type_) for type_ in ("QuotaReserved", "Admitted", "Finished")]
+        return found["metadata"]["uid"], found["spec"], found["status"].get("admission"), kept
+
+    def has(self, name: str, type_: str) -> bool:
+        """Whether a condition of a Workload is true."""
+        conditions = self.workloads.get(name, {}).get("status", {}).get("conditions", ())
+        return any(each["type"] == type_ and is_on(each) for each in conditions)
+
+    def used(self, queue: str) -> str:
+        """CPUs that a ClusterQueue says are reserved."""
+        return str(self.queues[queue]["status"]["flavorsReservation"][0]["resources"][0]["total"])
+
+    def counts(self, queue: str) -> tuple[int, int, int]:
+        """Workloads that are admitted, that hold quota, and that wait, as a ClusterQueue counts them."""
+        status = self.queues[queue]["status"]
+        return status["admittedWorkloads"], status["reservingWorkloads"], status["pendingWorkloads"]
+
+
+def is_on(condition: Json) -> bool:
+    return bool(condition["status"] == "True")
+
+
+def _job_of(pod: Json) -> str:
+    return str(pod["metadata"].get("labels", {}).get("batch.kubernetes.io/job-name", ""))
+
+
+def _owner(workload: Json) -> str:
+    owners = workload["metadata"].get("ownerReferences") or [{"name": workload["metadata"]["name"]}]
+    return str(owners[0]["name"])
+
+
+def look(admin: Client) -> Seen:
+    def all_of(path: str) -> list[Json]:
+        answer = admin.get(path)
+        assert answer.accepted, answer.body
+        return list(answer.body["items"])
+
+    workloads = all_of(f"{KUEUE_API}{TEAM}/workloads")
+    return Seen(
+        jobs={each["metadata"]["name"]: each for each in all_of(JOBS)},
+        pods={each["metadata"]["name"]: each for each in all_of(f"/api/v1{TEAM}/pods")},
+        workloads={_owner(each): each for each in workloads},
+        workload_names=sorted(each["metadata"]["name"] for each in workloads),
+        queues={each["metadata"]["name"]: each for each in all_of(f"{KUEUE_API}/clusterqueues")},
+    )
+
+
+# The story
+
+
+class Story:
+    """An administrator at a cluster, and what was seen at every stage."""
+
+    def __init__(self, plane: WithServices, folder: Path) -> None:
+        self.folder = folder
+        self.shell = Shell(plane, folder)
+        self.kubectl = Kubectl(plane.kubectl, plane.kubeconfig, folder / "cache")
+        self.admin = Client(plane.admin)
+        self.pod = ManagerPod(plane, folder)
+        self.kueue = Program("kueue", (build_manager(), "--feature-gates=VisibilityOnDemand=false"))
+        self.seen: dict[str, Seen] = {}
+        self.refused = ""
+        """What the API server said to a new Job while no manager ran."""
+        self.order: list[str] = []
+        """Who waits, first come first, as Kohort's visibility API tells."""
+
+    def close(self) -> None:
+        self.pod.close()
+        self.admin.close()
+
+    def play(self) -> None:
+        """All of it."""
+        manifests = self.folder / "kueue.yaml"
+        manifests.write_text(self.kubectl("kustomize", str(manager_manifests())).out)
+        self._furnish([each.value for each in read_documents(manifests.read_bytes(), str(manifests))])
+        self._under_kueue()
+        before, back = _parted(PAGE)
+        self._do(before)
+        self._under_kohort()
+        self._do(back)
+        self._under_kueue_again()
+
+    def _furnish(self, manifests: list[Json]) -> None:
+        """An installation that was there when v1beta1 was still stored, brought up to date."""
+        definitions = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
+        self.kubectl.apply(*map(_as_of_old, definitions))
+        self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
+        self.kubectl.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+        self.kubectl("create", "-f", "-", stdin=_documents(stored_long_ago()))
+        self._finish_old_workload()
+        self.kubectl("apply", "--server-side", "-f", str(self.folder / "kueue.yaml"))
+        self.pod.start(self.kueue)
+        self._create(*stored_since())
+
+    def _finish_old_workload(self) -> None:
+        done = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "done"}
+        path = f"/apis/kueue.x-k8s.io/v1beta1{TEAM}/workloads/old/status"
+        ended = {"status": {"conditions": [{**done, "lastTransitionTime": "2025-01-01T00:00:00Z"}]}}
+        answer = self.admin.patch(path, ended)
+        assert answer.accepted, answer.body
+
+    def _under_kueue(self) -> None:
+        self._create(job("done", "large", seconds="0"))
+        self._until(lambda seen: seen.has("done", "Finished"))
+        self._create(job("running", "large", pods=3), lone_pod("lone", "large"), job("low", "small"))
+        self._until(lambda seen: len(_active(seen, "running")) == 3 and _active(seen, "low") and _runs(seen, "lone"))
+        for name in ("first", "second"):
+            self._create_in_a_second_of_its_own(job(name, "large", pods=2))
+        self._until(lambda seen: seen.counts("large") == (2, 2, 2))
+        self.seen["before"] = look(self.admin)
+
+    def _under_kohort(self) -> None:
+        self._create_in_a_second_of_its_own(job("later", "large", pods=2))
+        self._until(lambda seen: seen.counts("large") == (2, 2, 3))
+        self.seen["after"] = look(self.admin)
+        path = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/large/pendingworkloads"
+        _eventually(lambda: self.admin.get(path).accepted)
+        waiting = self.admin.get(path).body["items"]
+        self.order = [each["metadata"]["ownerReferences"][0]["name"] for each in waiting]
+        self._give("large", 6)
+        self._create(job("high", "small", priority="high"))
+        self._until(lambda seen: len(_active(seen, "first")) == 2 and _active(seen, "high"))
+        self._until(lambda seen: seen.counts("large") == (3, 3, 2))
+        self.seen["with more quota"] = look(self.admin)
+
+    def _under_kueue_again(self) -> None:
+        self._create(job("last", "large", pods=2))
+        self._until(lambda seen: seen.counts("large") == (3, 3, 3))
+        self.seen["back"] = look(self.admin)
+        self._create(job("highest", "small", priority="highest"))
+        self.kubectl("delete", "job", "-n", "team", "running")
+        self._until(lambda seen: len(_active(seen, "second")) == 2 and _active(seen, "highest"))
+        self._until(lambda seen: seen.counts("large") == (3, 3, 2))
+        self.seen["at the end"] = look(self.admin)
+        self.kubectl("delete", "job", "-n", "team", "highest")
+        self._until(lambda seen: _active(seen, "high"))
+
+    def _do(self, told: Sequence[Command]) -> None:
+        """What the page says; the manager's pod comes and goes with its Deployment."""
+        for command in told:
+            if command.text.startswith("kubectl delete deployment"):
+                self.pod.stop()
+            self.shell.type(command, PAGE)
+            if command.text.startswith("kubectl delete deployment"):
+                self.refused = self.refused or self._refusal(job("refused", "large"))
+            if "kubectl apply --server-side" in command.text:
+                self.pod.start(KOHORT if "kohort install" in command.text else self.kueue)
+
+    def _create(self, *objects: Json) -> None:
+        """As soon as the API server reaches the webhooks."""
+        for each in objects:
+            _eventually(partial(self._created, each))
+
+    def _created(self, wanted: Json) -> bool:
+        self.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(wanted))
+        return True
+
+    def _refusal(self, wanted: Json) -> str:
+        """What is said to somebody who creates an object; empty where nothing is said against it."""
+        try:
+            self._created(wanted)
+        except KubectlError as error:
+            return str(error)
+        return ""
+
+    def _create_in_a_second_of_its_own(self, wanted: Json) -> None:
+        """Of two that came in the same one, neither is the first."""
+        begun = int(time.time())
+        _eventually(lambda: int(time.time()) > begun)
+        self._create(wanted)
+
+    def _give(self, queue: str, cpus: int) -> None:
+        answer = self.admin.patch(f"{KUEUE_API}/clusterqueues/{queue}", {"spec": queue_of(cpus)})
+        assert answer.accepted, answer.body
+
+    def _until(self, condition: Callable[[Seen], object]) -> None:
+        _eventually(lambda: condition(look(self.admin)))
+
+
+def _eventually(condition: Callable[[], object]) -> None:
+    end = time.monotonic() + SECONDS
+    while True:
+        try:
+            if condition():
+                return
+            problem = "not in time"
+        except (KubectlError, AssertionError) as error:
+            problem = str(error)
+        assert time.monotonic() < end, problem
+        time.sleep(0.1)
+
+
+def _active(seen: Seen, name: str) -> list[Json]:
+    """Pods of a Job that run."""
+    return [each for each in seen.pods_of(name) if each["status"]["phase"] == "Running"]
+
+
+def _runs(seen: Seen, pod: str) -> bool:
+    return bool(pod in seen.pods and seen.pods[pod]["status"]["phase"] == "Running")
+
+
+def _as_of_old(definition: Json) -> Json:
+    """The definition when v1beta1 was stored, and nothing had to be converted."""
+    versions = [{**each, "storage": each["name"] == "v1beta1"} for each in definition["spec"]["versions"]]
+    return {**definition, "spec": {**definition["spec"], "versions": versions, "conversion": {"strategy": "None"}}}
+
+
+def _documents(objects: Sequence[Json]) -> str:
+    return yaml.safe_dump_all(objects)
+
+
+def _parted(page: Path) -> tuple[list[Command], list[Command]]:
+    """The commands of the page: those of the change, and those of the way back."""
+    told = told_by(page, __file__)
+    stops = [place for place, each in enumerate(told) if each.text.startswith("kubectl delete deployment")]
+    assert len(stops) == 2, "once for Kueue, and once for Kohort"
+    return told[: stops[1]], told[stops[1] :]
+
+
+@pytest.fixture(scope="module")
+def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    folder = tmp_path_factory.mktemp("changeover")
+    with WithServices() as plane:
+        told = Story(plane, folder)
+        node = child_node(plane, folder / "node.log", "--labels=pool=a")
+        try:
+            told.play()
+            yield told
+        except BaseException:
+            plane.keep_logs()
+            print(f"logs of the cluster: {plane.logs}", file=sys.stderr)
+            raise
+        finally:
+            told.close()
+            node.stop()
+
+
+# The change
+
+
+@pytest.mark.parametrize("name", ["running", "low", "done"])
+def test_a_job_does_not_notice_the_change(story: Story, name: str) -> None:
+    """The same Job with the same pods, and nobody touched it meanwhile."""
+    assert story.seen["after"].life(name) == story.seen["before"].life(name)
+
+
+@pytest.mark.parametrize("name", ["running", "low", "lone", "done"])
+def test_who_was_admitted_keeps_what_he_has(story: Story, name: str) -> None:
+    """The same Workload with the same admission, since the same second: nobody was admitted twice."""
+    assert story.seen["after"].claim(name) == story.seen["before"].claim(name)
+
+
+def test_a_pod_that_runs_goes_on(story: Story) -> None:
+    uids = {name: seen.pods["lone"]["metadata"]["uid"] for name, seen in story.seen.items()}
+    assert len(set(uids.values())) == 1
+    assert all(_runs(seen, "lone") for seen in story.seen.values())
+
+
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_who_waited_waits_on(story: Story, name: str) -> None:
+    before, after = story.seen["before"], story.seen["after"]
+    assert after.life(name) == before.life(name)
+    assert after.workloads[name]["metadata"]["uid"] == before.workloads[name]["metadata"]["uid"]
+    assert not after.has(name, "QuotaReserved")
+
+
+def test_who_waited_has_the_place_that_he_had(story: Story) -> None:
+    assert story.order == ["first", "second", "later"]
+
+
+def test_quota_in_use_is_counted_on(story: Story) -> None:
+    before, after = story.seen["before"], story.seen["after"]
+    assert (before.used("large"), before.used("small")) == ("4", "1")
+    assert (after.used("large"), after.used("small")) == ("4", "1")
+
+
+def test_what_was_stored_as_v1beta1_is_read(story: Story) -> None:
+    for seen in story.seen.values():
+        assert seen.has("old", "Finished")
+    definition = story.admin.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/workloads.kueue.x-k8s.io")
+    assert definition.body["status"]["storedVersions"] == ["v1beta1", "v1beta2"]
+
+
+def test_no_workload_is_made_twice(story: Story) -> None:
+    before = story.seen["before"].workload_names
+    after = story.seen["after"]
+    assert len(before) == 7
+    assert set(after.workload_names) == {*before, after.workloads["later"]["metadata"]["name"]}
+
+
+def test_new_jobs_are_refused_while_no_manager_runs(story: Story) -> None:
+    assert "failed calling webhook" in story.refused
+    assert "refused" not in story.seen["at the end"].jobs
+
+
+def test_kohort_admits_who_waited_when_there_is_quota(story: Story) -> None:
+    seen = story.seen["with more quota"]
+    assert seen.has("first", "Admitted")
+    assert not seen.has("second", "QuotaReserved")
+    assert seen.used("large") == "6"
+    assert seen.life("running") == story.seen["before"].life("running")
+
+
+def test_kohort_evicts_whom_kueue_admitted(story: Story) -> None:
+    seen = story.seen["with more quota"]
+    assert seen.has("low", "Evicted")
+    assert "admission" not in seen.workloads["low"]["status"]
+    assert (seen.jobs["low"]["spec"]["suspend"], seen.pods_of("low")) == (True, [])
+    assert seen.used("small") == "1"
+
+
+# And back
+
+
+@pytest.mark.parametrize("name", ["running", "first", "high", "done"])
+def test_a_job_does_not_notice_the_way_back(story: Story, name: str) -> None:
+    assert story.seen["back"].life(name) == story.seen["with more quota"].life(name)
+
+
+@pytest.mark.parametrize("name", ["running", "first", "high", "lone", "done"])
+def test_whom_kohort_admitted_keeps_what_he_has(story: Story, name: str) -> None:
+    assert story.seen["back"].claim(name) == story.seen["with more quota"].claim(name)
+
+
+def test_no_workload_is_made_twice_on_the_way_back(story: Story) -> None:
+    before, after = story.seen["with more quota"], story.seen["back"]
+    assert set(after.workload_names) == {*before.workload_names, after.workloads["last"]["metadata"]["name"]}
+    assert after.used("large") == "6"
+
+
+def test_kueue_admits_who_waited_at_kohort(story: Story) -> None:
+    seen = story.seen["at the end"]
+    assert seen.has("second", "Admitted")
+    assert not seen.has("later", "QuotaReserved")
+    assert seen.used("large") == "5"
+
+
+def test_kueue_evicts_whom_kohort_admitted(story: Story) -> None:
+    """And admits him again, which the story has waited for; API servers keep what somebody else wrote till then."""
+    seen = story.seen["at the end"]
+    assert seen.has("high", "Evicted")
+    assert not seen.has("high", "QuotaReserved")
+    assert (seen.jobs["high"]["spec"]["suspend"], seen.pods_of("high")) == (True, [])
