@@ -18,7 +18,7 @@ from controllers.houses import (
     topology,
     workload,
 )
-from kohort.controllers.running import keeping
+from kohort.controllers.running import telling_of_queues
 
 STATUS = "clusterqueues/q/status"
 
@@ -68,7 +68,7 @@ async def test_figures_follow_the_workloads() -> None:
 
 
 async def test_those_who_lose_their_local_queue_wait_no_longer() -> None:
-    async with house(crew=keeping) as home:
+    async with house(crew=telling_of_queues) as home:
         await queue_with(home, "a")
         await home.until(lambda q: figures(q) == (1, 0, 0), "ClusterQueue", "q")
         await home.delete("LocalQueue", "l")
@@ -156,6 +156,7 @@ async def test_only_the_leader_writes_and_a_new_one_catches_up() -> None:
         await home.later(30)
         assert home.revision == before + 2
         leading = True
+        home.world.lead()
         await home.until(is_active("True", "Ready"), "ClusterQueue", "q")
 
 

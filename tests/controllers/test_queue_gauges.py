@@ -2,6 +2,8 @@
 
 from math import inf
 
+import pytest
+
 from controllers.houses import (
     House,
     cluster_queue,
@@ -14,6 +16,9 @@ from controllers.houses import (
 )
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.kueue.v1beta2 import ClusterQueue
+from kohort.controllers.queues.cluster_queues import ClusterQueues
+from kohort.controllers.running import telling_of_queues
 from kohort.controllers.world import ManagerSettings
 from kohort.metrics.families import Gauge
 
@@ -145,3 +150,22 @@ async def test_who_is_gone_has_no_series() -> None:
         assert metrics.local_queue.status.value(active="True", **L) is None
         assert metrics.cluster_queue_status.value(status="active", **Q) is None
         assert metrics.cohort.info.value(cohort="c", parent_cohort="", root_cohort="c") is None
+
+
+async def test_a_replica_that_follows_sets_gauges_too_but_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    judge = ClusterQueues.judge
+
+    def looking(self: ClusterQueues, found: ClusterQueue) -> ClusterQueue:
+        looks.append(found.metadata.name)
+        return judge(self, found)
+
+    monkeypatch.setattr(ClusterQueues, "judge", looking)
+    async with house(EVERYTHING, leads=lambda: False, crew=telling_of_queues) as home:
+        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"))
+        for number in range(40):
+            await home.create(workload(f"w{number}", "l"))
+            await home.later(1)
+        assert home.world.metrics.cluster_queue_status.value(status="active", **Q) == 1
+        assert 20 < (home.world.metrics.pending_workloads.value(status="active", **Q) or 0) <= 40
+        assert len(looks) < 12, "40 seconds, a look every 15"

@@ -22,7 +22,7 @@ from journeys.wires import Wire
 from kohort.api.config.common import LeaderElection
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.times import format_time
-from kohort.controllers.running import controlling
+from kohort.controllers.running import deciding, telling_of_queues
 from kohort.controllers.world import ManagerSettings, World
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.registry import registry_of
@@ -30,7 +30,7 @@ from kohort.jobs.running import reconciling
 from kohort.kube.client import Client
 from kohort.kube.transport import Request
 from kohort.manager.leadership import Leadership
-from kohort.manager.lives import Lives
+from kohort.manager.lives import Crews, Lives
 from kohort.manager.state import Manager
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import Registry
@@ -156,7 +156,8 @@ class Site(House):
         configuration, gates = self.settings.configuration, self.settings.gates
         registry = registry_of(configuration, (BatchJob(),))
         metrics = KueueMetrics(Registry(), configuration, gates, manager.leadership.role)
-        crews = (controlling, lambda world: reconciling(world, registry))
+        leading = (deciding, lambda world: reconciling(world, registry))
+        crews = Crews(always=(telling_of_queues,), leading=leading)
         async with manager.leadership.standing():
             await Lives(manager, client, metrics, crews, lambda world: None).run()
 

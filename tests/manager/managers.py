@@ -65,15 +65,18 @@ async def a_plane() -> AsyncIterator[ControlPlane]:
         yield plane
 
 
+def webhook_url(config: Configuration) -> str:
+    """Where a manager outside the cluster answers webhooks."""
+    return f"https://{LOCAL}:{config.webhook.port}"
+
+
 @asynccontextmanager
 async def a_manager(
-    plane: ControlPlane, config: Configuration | None = None, name: str = "kohort"
+    plane: ControlPlane, config: Configuration | None = None, name: str = "kohort", url: str = ""
 ) -> AsyncIterator[Manager]:
-    """A manager outside the cluster, at work or, where another one leads, warm."""
+    """A manager outside the cluster, at work or, where another one leads, warm; webhooks are called at its own URL."""
     config = config or configuration()
-    options = ManagerOptions(
-        webhook_url=f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL, identity=name
-    )
+    options = ManagerOptions(webhook_url=url or webhook_url(config), when_missing=WhenMissing.INSTALL, identity=name)
     settings = ManagerSettings(config, namespace=NAMESPACE, identity=name)
     async with managing(plane.client(name), settings, options) as manager:
         async with asyncio.timeout(LONG):

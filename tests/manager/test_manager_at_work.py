@@ -27,6 +27,7 @@ from manager.managers import (
     eventually,
     fetch,
     roles,
+    webhook_url,
 )
 from web.engines import cluster_queue, flavor, local_queue, workload
 
@@ -99,8 +100,10 @@ async def the_visibility_api_shows_who_waits(plane: ControlPlane, manager: Manag
 async def test_when_the_leader_leaves_another_one_goes_on() -> None:
     async with a_plane() as plane:
         client = plane.client("user")
-        async with a_manager(plane, configuration(QUICK_ELECTION), "second") as second:
-            async with a_manager(plane, configuration(QUICK_ELECTION), "first") as first:
+        stays = configuration(QUICK_ELECTION)
+        url = webhook_url(stays)
+        async with a_manager(plane, stays, "second") as second:
+            async with a_manager(plane, configuration(QUICK_ELECTION), "first", url) as first:
                 leader = await who_leads(first, second)
                 await create(client, flavor("lf"), cluster_queue("q", "9"), local_queue("lq", "q", "default"))
                 await create(client, workload("before", "lq", namespace="default"))
@@ -140,6 +143,25 @@ async def who_leads(*managers: Manager) -> Manager:
     return waiting[done.pop()]
 
 
+async def test_a_replica_that_follows_tells_of_queues_too() -> None:
+    async with a_plane() as plane:
+        config = configuration(QUICK_ELECTION)
+        other = a_manager(plane, configuration(QUICK_ELECTION), "two", webhook_url(config))
+        async with a_manager(plane, config, "one") as one, other as two:
+            leader = await who_leads(one, two)
+            follower = one if leader is two else two
+            client = plane.client("user")
+            await create(client, flavor("lf"), cluster_queue("q", "1"), local_queue("lq", "q", "default"))
+            line = 'kueue_cluster_queue_status{cluster_queue="q",replica_role="follower",status="active"} 1'
+            await eventually(lambda: page_of(follower), lambda found: line in found)
+            assert not follower.at_work.is_set()
+
+
+async def page_of(manager: Manager) -> str:
+    """What Prometheus would be told of queues."""
+    return manager.world.metrics.registry.render().decode() if manager.world is not None else ""
+
+
 async def test_a_taken_port_is_told_in_one_line() -> None:
     async with a_plane() as plane, a_manager(plane) as manager:
         config = configuration()
@@ -154,7 +176,7 @@ async def test_a_fault_of_a_controller_ends_the_manager(monkeypatch: pytest.Monk
     def broken(_world: Any) -> Any:
         raise StartError("broken")
 
-    monkeypatch.setattr("kohort.manager.running.controlling", broken)
+    monkeypatch.setattr("kohort.manager.running.deciding", broken)
     async with a_plane() as plane:
         with pytest.raises(StartError, match="broken"):
             async with a_manager(plane), asyncio.timeout(LONG):

@@ -18,32 +18,47 @@ from kohort.controllers.workloads.controller import reconciling_workloads
 from kohort.controllers.world import World
 
 
-def keepers(world: World) -> list[Keeper[Any]]:
-    """The controllers of everything but Workloads."""
+def queue_keepers(world: World) -> list[Keeper[Any]]:
+    """The controllers of queues and Cohorts, which set gauges on every replica (API-143)."""
     tallies = Tallies()
     tallies.follow(world.workloads)
-    return [
-        flavor_guard(world),
-        check_guard(world),
-        topology_guard(world),
-        Cohorts(world),
-        ClusterQueues(world, tallies),
-        LocalQueues(world, tallies),
-        PriorityClasses(world),
-    ]
+    return [Cohorts(world), ClusterQueues(world, tallies), LocalQueues(world, tallies)]
+
+
+def other_keepers(world: World) -> list[Keeper[Any]]:
+    """The controllers of everything else but Workloads."""
+    return [flavor_guard(world), check_guard(world), topology_guard(world), PriorityClasses(world)]
 
 
 @asynccontextmanager
 async def controlling(world: World) -> AsyncIterator[None]:
     """Core controllers at work for as long as the block lasts."""
-    async with counting_claims(world), scheduling(world), reconciling_workloads(world), keeping(world):
+    async with deciding(world), telling_of_queues(world):
         yield
 
 
 @asynccontextmanager
-async def keeping(world: World) -> AsyncIterator[None]:
-    """The controllers of everything but Workloads at work for as long as the block lasts."""
-    started = keepers(world)
+async def deciding(world: World) -> AsyncIterator[None]:
+    """What only a leader needs, at work for as long as the block lasts; who followed so far is told that he leads."""
+    world.lead()
+    async with (
+        counting_claims(world),
+        scheduling(world),
+        reconciling_workloads(world),
+        _keeping(other_keepers(world)),
+    ):
+        yield
+
+
+@asynccontextmanager
+async def telling_of_queues(world: World) -> AsyncIterator[None]:
+    """Gauges of queues and Cohorts for as long as the block lasts, and while this replica leads their status too."""
+    async with _keeping(queue_keepers(world)):
+        yield
+
+
+@asynccontextmanager
+async def _keeping(started: list[Keeper[Any]]) -> AsyncIterator[None]:
     for each in started:
         each.start()
     try:

@@ -80,6 +80,7 @@ class World:
         self.engine = Engine(Settings.of(settings.configuration, settings.gates))
         self.known = KnownWorkloads(self.workloads)
         self.feed = Feed(self.engine, self.informers, self.known, self.clock)
+        self._heirs: list[Callable[[], None]] = []
         self._recorders: dict[str, EventRecorder] = {}
         self._writing: list[asyncio.Task[None]] = []
 
@@ -101,6 +102,15 @@ class World:
     def now(self) -> datetime:
         """The time of day, in UTC."""
         return self.clock.wall()
+
+    def when_leading(self, begin: Callable[[], None]) -> None:
+        """Have somebody called when this replica comes to lead who was at work before."""
+        self._heirs.append(begin)
+
+    def lead(self) -> None:
+        """This replica leads from now on; who only looked on takes over."""
+        for begin in self._heirs:
+            begin()
 
     def recorder(self, controller: str) -> EventRecorder:
         """The recorder of events that are told in the name of a controller; one for each name."""

@@ -5,9 +5,9 @@ never led just keeps his world warm.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 
 from kohort.controllers.world import World, running_world
 from kohort.kube.client import Client
@@ -21,6 +21,16 @@ Crew = Callable[[World], AbstractAsyncContextManager[object]]
 """Controllers that work in a world for as long as a block lasts."""
 
 
+@dataclass(frozen=True, slots=True)
+class Crews:
+    """Who works in a world."""
+
+    always: Sequence[Crew]
+    """As long as there is one; writes only while the replica leads."""
+    leading: Sequence[Crew]
+    """While the replica leads."""
+
+
 class Lives:
     """One life after the other."""
 
@@ -29,7 +39,7 @@ class Lives:
         manager: Manager,
         client: Client,
         metrics: KueueMetrics,
-        crews: Sequence[Crew],
+        crews: Crews,
         on_warm: Callable[[World], None],
     ) -> None:
         self._manager = manager
@@ -52,20 +62,27 @@ class Lives:
             manager.warm.set()
             log.info("caches are live")
             try:
-                await leadership.acquired()
-                await self._work(world)
+                async with _at_work(world, self._crews.always):
+                    await leadership.acquired()
+                    await self._lead(world)
             finally:
                 manager.warm.clear()
                 manager.world = None
                 self._metrics.forget_gauges()
 
-    async def _work(self, world: World) -> None:
-        async with AsyncExitStack() as stack:
-            for crew in self._crews:
-                await stack.enter_async_context(crew(world))
+    async def _lead(self, world: World) -> None:
+        async with _at_work(world, self._crews.leading):
             self._manager.at_work.set()
             log.info("controllers are at work")
             try:
                 await self._manager.leadership.lost()
             finally:
                 self._manager.at_work.clear()
+
+
+@asynccontextmanager
+async def _at_work(world: World, crews: Sequence[Crew]) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:
+        for crew in crews:
+            await stack.enter_async_context(crew(world))
+        yield

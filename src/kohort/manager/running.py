@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from kohort.controllers.running import controlling
+from kohort.controllers.running import deciding, telling_of_queues
 from kohort.controllers.world import ManagerSettings, World
 from kohort.jobs.defaulting.gathering import FactsGatherer
 from kohort.jobs.expectations import Expectations
@@ -21,7 +21,7 @@ from kohort.kube.limits import TokenBucket
 from kohort.manager.definitions import have_definitions
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.leadership import Leadership
-from kohort.manager.lives import Lives
+from kohort.manager.lives import Crews, Lives
 from kohort.manager.options import ManagerOptions
 from kohort.manager.rights import require, rights_at_start, rights_to_change, rights_to_follow
 from kohort.manager.servers import Backstage, serving_health, serving_metrics, serving_visibility
@@ -115,7 +115,8 @@ class _Start:
         await self._stack.enter_async_context(leadership.standing())
         metrics = KueueMetrics(self._registry, self._configuration, self._settings.gates, leadership.role)
         client = replace(self._client, limiter=_limiter(self._client, self._settings))
-        lives = Lives(self.manager, client, metrics, (controlling, self._jobs), self._warm)
+        crews = Crews(always=(telling_of_queues,), leading=(deciding, self._jobs))
+        lives = Lives(self.manager, client, metrics, crews, self._warm)
         await self._stack.enter_async_context(_while_living(lives))
 
     def _jobs(self, world: World) -> AbstractAsyncContextManager[None]:

@@ -113,7 +113,7 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
         self._drop(name, of=("cohort",))
 
     def forget_gauges(self) -> None:
-        """Drop what was true of queues and cohorts: a replica that no longer leads does not keep it up."""
+        """Drop what was true of queues and cohorts: a new life tells what it sees itself."""
         for family in self.registry.families():
             if isinstance(family, Gauge) and family.scope.owner:
                 family.clear()

@@ -20,8 +20,8 @@ T = TypeVar("T", bound=CustomObject)
 
 WORKERS: Final = 4
 """Objects of one kind that are looked at side by side: their writes wait for the API server, not for each other."""
-FOLLOWS: Final = 5.0
-"""Seconds after which a replica that does not lead asks again whether it does."""
+FOLLOWING: Final = 15.0
+"""Seconds between two looks of a replica that follows: they are for gauges alone, which Prometheus reads seldom."""
 
 
 def key(name: str, namespace: str = "") -> ObjectKey:
@@ -60,7 +60,12 @@ class Keeper(ABC, Generic[T]):
     def start(self) -> None:
         """Begin to look."""
         self.subscribe()
+        self.world.when_leading(self._take_over)
         self._controller.start(WORKERS)
+
+    def _take_over(self) -> None:
+        """What was looked at for its gauges is looked at anew, to be written."""
+        self.wake(self.informer.cache.all_keys())
 
     async def stop(self) -> None:
         """Bring to an end what has begun."""
@@ -73,8 +78,9 @@ class Keeper(ABC, Generic[T]):
 
     def wake_soon(self, keys: Iterable[ObjectKey]) -> None:
         """Look at these in their time: what moved them moves again soon."""
+        interval = INTERVAL if self.world.leads() else FOLLOWING
         for each in keys:
-            self._pace.book(each)
+            self._pace.book(each, interval)
 
     def wake_itself(self, old: T | None, new: T | None) -> None:
         """The object came, changed or went; where only its status changed, that was probably our own doing."""
@@ -96,7 +102,7 @@ class Keeper(ABC, Generic[T]):
             return None
         wanted = self.judge(found)
         if not self.world.leads():
-            return Requeue(FOLLOWS)
+            return None
         if not self._sees_all():
             return Requeue(INTERVAL)
         try:

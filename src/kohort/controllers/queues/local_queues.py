@@ -59,7 +59,8 @@ class LocalQueues(Keeper[LocalQueue]):
     def judge(self, found: LocalQueue) -> LocalQueue:
         """The LocalQueue with its status as it should be."""
         now = self.world.now()
-        self._sample(found, now)
+        if self.world.leads():
+            self._sample(found, now)
         behind = self.world.cluster_queues.cache.get(key(found.spec.cluster_queue or ""))
         active = with_local_queue_activity(found, behind, now)
         reported = replace(active, status=replace(self._figures(found), conditions=active.status.conditions))

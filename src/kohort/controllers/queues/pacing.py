@@ -20,20 +20,19 @@ INTERVAL: Final = 1.0
 class Pace(Generic[K]):
     """Puts keys into a queue for their next look, each at most once until then."""
 
-    def __init__(self, queue: WorkQueue[K], clock: Clock, strain: Strain, interval: float = INTERVAL) -> None:
+    def __init__(self, queue: WorkQueue[K], clock: Clock, strain: Strain) -> None:
         self._queue = queue
         self._clock = clock
         self._strain = strain
-        self._interval = interval
         self._looked: dict[K, float] = {}
         self._booked: set[K] = set()
 
-    def book(self, key: K) -> None:
-        """Have the key looked at in its time."""
+    def book(self, key: K, interval: float = INTERVAL) -> None:
+        """Have the key looked at in its time, so many seconds after its last look."""
         if key in self._booked:
             return
         self._booked.add(key)
-        now, interval = self._clock.now(), self._interval * self._strain.factor
+        now, interval = self._clock.now(), interval * self._strain.factor
         due = max(now + MOMENT, self._looked.get(key, -interval) + interval)
         self._queue.add_after(key, due - now)
 

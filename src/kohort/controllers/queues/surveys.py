@@ -23,7 +23,7 @@ class Surveys:
     def __init__(self, world: World, walk: Callable[[str], None]) -> None:
         self._walk = walk
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "surveys")
-        self._pace = Pace(self._queue, world.clock, Strain(), EVERY)
+        self._pace = Pace(self._queue, world.clock, Strain())
         self._controller = Controller("surveys", self._queue, self._look, world.clock)
 
     def start(self) -> None:
@@ -36,7 +36,7 @@ class Surveys:
 
     def book(self, place: ObjectKey) -> None:
         """Something changed in a queue."""
-        self._pace.book(place)
+        self._pace.book(place, EVERY)
 
     def forget(self, place: ObjectKey) -> None:
         """The queue is gone."""
