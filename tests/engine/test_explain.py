@@ -253,7 +253,9 @@ class TestLack:
         """SCH-504."""
         play = one_queue()
         play.submit("w", {CPU: 1, "nvidia.com/gpu": 1})
-        assert first_line(play, "w") == "ns/w waits: resource nvidia.com/gpu unavailable in ClusterQueue."
+        assert (
+            first_line(play, "w") == "ns/w can't start in queue q: resource nvidia.com/gpu unavailable in ClusterQueue."
+        )
 
     def test_fewer_pods_would_do(self) -> None:
         """SCH-561."""

@@ -1,5 +1,6 @@
 """`kohort fits`: would it start now; if not, what is short, whom it would preempt, what would let it in."""
 
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from kohort.api.documents import Document, discover, load
 from kohort.api.errors import ApiError
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.manifests import Checker, Severity
+from kohort.api.resource import Resource
 from kohort.cli.options import (
     Output,
     Where,
@@ -22,6 +24,7 @@ from kohort.cli.options import (
     screen,
     show,
 )
+from kohort.insight.devices import TEMPLATES
 from kohort.insight.fitting.candidates import Reader
 from kohort.insight.fitting.judging import Verdict, judge
 from kohort.insight.fitting.manifests import offline, split, with_manifests
@@ -93,8 +96,13 @@ async def _verdicts(
         return _judged(offline(given, datetime.now(UTC)), about, asked, where.namespace or "default", queue)
     access = where.access()
     async with connected(access) as client:
-        snapshot = await take(client, ALSO_READ, home=access.namespace)
+        snapshot = await take(client, (*ALSO_READ, *_claimed(asked)), home=access.namespace)
     return _judged(snapshot, about, asked, access.namespace, queue)
+
+
+def _claimed(documents: Sequence[Document]) -> tuple[Resource, ...]:
+    """Claim templates, where pods of some manifest claim devices (API-124)."""
+    return (TEMPLATES,) if any('"resourceClaims"' in json.dumps(each.value, default=str) for each in documents) else ()
 
 
 def _judged(
@@ -147,6 +155,8 @@ def _counted(verdict: Verdict) -> str:
     place = f"in LocalQueue {queue.name} of namespace {queue.namespace}"
     if verdict.starts:
         return f"Would start now {place}."
+    if verdict.checks:
+        return f"Would get quota now {place}, and start once its admission checks pass: {', '.join(verdict.checks)}."
     if total > 1:
         return f"Would start {verdict.started} of its {total} pods now {place}."
     return f"Would not start now {place}."
@@ -161,6 +171,7 @@ def _data(verdict: Verdict) -> Json:
         "starts": verdict.starts if explanation is not None else None,
         "started": verdict.started,
         "of": len(verdict.candidate.workloads),
+        "checks": list(verdict.checks),
         "problem": verdict.problem,
         "explanation": explanation_data(explanation) if explanation is not None else None,
     }

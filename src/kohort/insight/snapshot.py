@@ -17,10 +17,13 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.api.meta import ObjectMeta
 from kohort.api.resource import Resource
+from kohort.engine.decisions import Reserve
 from kohort.engine.engine import Engine
 from kohort.engine.events import Object, Put
+from kohort.engine.records import Key
 from kohort.engine.settings import Settings
-from kohort.insight.reading import Asked, Read, Unseen, read_kinds, resource_asked
+from kohort.insight.devices import TEMPLATES, Claims, name_templates
+from kohort.insight.reading import Asked, Read, Unseen, read_kind, read_kinds, resource_asked
 from kohort.insight.rules import Rules, read_rules
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
@@ -31,6 +34,15 @@ T = TypeVar("T")
 DECIDING: Final[tuple[type[Any], ...]] = (Workload, *(kind for kind in get_args(Object) if kind is not Workload))
 """What decisions depend on: all that an engine takes; the longest list first, so that the others go beside it."""
 NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+@dataclass(frozen=True, slots=True)
+class NextTurn:
+    """A cluster after one turn of its schedule."""
+
+    engine: Engine
+    admitted: frozenset[Key]
+    """Who got quota in it."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +85,22 @@ class Snapshot:
     @cached_property
     def engine(self) -> Engine:
         """An engine that knows all this and has decided nothing; made when first asked for."""
+        return self._engine()
+
+    @cached_property
+    def next_turn(self) -> "NextTurn":
+        """What the manager would decide now, taken on an engine of its own."""
+        engine = self._engine()
+        decided = engine.schedule(self.taken)
+        return NextTurn(engine, frozenset(each.workload for each in decided if isinstance(each, Reserve)))
+
+    def _engine(self) -> Engine:
         engine = Engine(self.settings)
-        for kind in reversed(DECIDING):
+        for kind in DECIDING[1:][::-1]:
             for each in self.found[kind].objects.values():
                 engine.apply(Put(each), self.taken)
+        for workload in self.of(Workload).values():
+            self.claims.tell(engine, workload, self.taken)
         engine.forest.refresh()
         return engine
 
@@ -84,6 +108,11 @@ class Snapshot:
     def can_judge(self) -> bool:
         """Whether the engine knows enough for its answers to count: without ClusterQueues it knows of no quota."""
         return self.sees(ClusterQueue) and self.sees(Workload)
+
+    @cached_property
+    def claims(self) -> Claims:
+        """What Workloads claim of devices."""
+        return Claims(self.rules, self.found.get(TEMPLATES))
 
 
 async def take(client: Client, extra: Iterable[Asked] = (), home: str = "") -> Snapshot:
@@ -101,6 +130,8 @@ async def take(client: Client, extra: Iterable[Asked] = (), home: str = "") -> S
     found = reading.result()
     _require_kueue(found)
     found[Namespace] = await _with_home(client, found[Namespace], home)
+    if TEMPLATES not in found and name_templates(found[Workload].objects.values(), rules.result()):
+        found[TEMPLATES] = await read_kind(client, TEMPLATES, home)
     return Snapshot(client.clock.wall(), found, rules.result())
 
 

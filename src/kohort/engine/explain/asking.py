@@ -19,7 +19,7 @@ from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, settl
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.facts import LocalQueueFacts
 from kohort.engine.lifecycle.pending_reason import Cause
-from kohort.engine.records import NO_END, Key, Queue, Workload
+from kohort.engine.records import NO_END, Key, PodSetDevices, Queue, Workload
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -42,15 +42,21 @@ def explain(engine: "Engine", key: Key, now: datetime) -> Explanation:
 
 
 def would_fit(
-    engine: "Engine", asked: v1beta2.Workload | Sequence[PodSet], queue: Key | str, now: datetime
+    engine: "Engine",
+    asked: v1beta2.Workload | Sequence[PodSet],
+    queue: Key | str,
+    now: datetime,
+    devices: tuple[PodSetDevices, ...] = (),
 ) -> Explanation:
     """What would become of a workload, or of pod sets, if submitted now: to a LocalQueue, or to a ClusterQueue by name.
 
-    Without a namespace, nothing is said of namespaces.
+    `devices` is what its pods claim besides what they request (SCH-132). Without a namespace, nothing is said of
+    namespaces.
     """
     thing = _as_submitted(asked, queue, now)
     workload = Workload(Key(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
     workload.local_queue = Key(thing.metadata.namespace, thing.spec.queue_name or "")
+    workload.devices = devices
     engine.describe(workload, thing, intake.conditions_of(thing))
     way = LocalQueueFacts(queue) if isinstance(queue, str) else way_of(engine, queue)
     return replace(_waiting(engine, workload, thing, way, now), state=State.NOT_SUBMITTED)

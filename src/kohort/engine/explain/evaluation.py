@@ -1,75 +1,72 @@
-"""What a cycle would find for one workload, found by a real cycle on a world that writes nothing down.
+"""What a cycle would find for one workload: alone, then beside the heads of other queues, or in an empty tree.
 
-The world of a rehearsal always says that pods must be waited for (SCH-1035). So whoever fits comes back as waiting,
-with all that was tried, instead of being counted; everybody else gets the very answer of a turn.
+Alone tells what it lacks. Where it lacks nothing, others may still go first and take or keep what it needs; where it
+lacks something, an empty tree tells whether waiting can help at all.
 """
 
-from copy import copy
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from kohort.api.kueue.v1beta2.workload import Admission
-from kohort.engine import cycle
 from kohort.engine.assignment import Assignment, FlavorAttempt, Mode, PodSetResult
 from kohort.engine.decisions import Wait
 from kohort.engine.explain.model import Evaluation, FlavorTrial, PodSetTrial
 from kohort.engine.explain.preemption import explain_preemption
-from kohort.engine.explain.state import obstacle_of
-from kohort.engine.laps import Laps
+from kohort.engine.explain.rehearsal import alone, beside, in_an_empty_tree, rivals_of, without
 from kohort.engine.lifecycle import reasons
-from kohort.engine.preemption import Target
-from kohort.engine.quota import FlavorResource, Usage
+from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Queue, Workload
 from kohort.engine.shortage import shortages
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
 
+MOST_RIVALS: Final = 20
+"""How many heads are asked one by one whether it is they who go first."""
+
 
 def evaluate(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> Evaluation:
-    """Look for a place for the workload from the first flavor on; the engine stays as it is (SCH-313)."""
-    rehearsal = _Rehearsal(engine)
-    understudy = copy(workload)
-    understudy.queue, understudy.progress = queue, None
-    head = cycle.Head(understudy, queue, obstacle=obstacle_of(engine, understudy, queue))
-    (entry,) = cycle.run([head], rehearsal, now).waits
+    """What the next cycle would find if it were the workload's turn; the engine stays as it is (SCH-313)."""
+    entry = alone(engine, workload, queue, now)
     if entry.decision is None:
         raise LookupError(f"a cycle came to no answer for {workload.key}")
-    return _evaluation(engine, understudy, queue, entry.assignment, entry.decision)
+    found = _evaluation(engine, entry.workload, queue, entry.assignment, entry.decision)
+    if found.is_admitted:
+        return _among_rivals(engine, workload, queue, found, now)
+    if found.pod_sets and found.mode is not Mode.FIT:
+        in_vain = _in_vain(engine, workload, queue, entry.assignment, now)
+        return replace(found, never=_never(engine, workload, queue, now), in_vain=in_vain)
+    return found
 
 
-class _Rehearsal:
-    """The engine as a cycle sees it, without the parts that change it."""
+def _among_rivals(engine: "Engine", workload: Workload, queue: Queue, found: Evaluation, now: datetime) -> Evaluation:
+    """The same, if the heads of other queues let it in; else what it is told, and for whom (SCH-337, SCH-340)."""
+    rivals = rivals_of(engine, queue)
+    told = beside(engine, workload, queue, rivals, now) if rivals else None
+    if told is None:
+        return found
+    alike = [each for each in rivals[:MOST_RIVALS] if beside(engine, workload, queue, [each], now) is not None]
+    keys = tuple(each.workload.key for each in alike or rivals)
+    return replace(found, reason=told.reason, message=told.message, requeue=told.requeue, rivals=keys)
 
-    def __init__(self, engine: "Engine") -> None:
-        self.flavors = engine.flavors
-        self.eligibility = engine.eligibility
-        self.rules = engine.rules
-        self.variants = engine.variants
-        self.placement = engine.placement
-        self.find_targets = engine.find_targets
-        self.holdings = engine.holdings
-        self.laps = Laps()
 
-    def waits_for_pods(self) -> bool:
-        """Always, so that nobody is admitted."""
-        return True
+def _never(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> tuple[str, ...]:
+    """Why the workload would not fit even if nobody else used anything; nothing where it would."""
+    return _reasons(in_an_empty_tree(engine, workload, queue, now))
 
-    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
-        """Never called, as everybody waits for pods."""
-        raise LookupError(f"{workload.key} was admitted to {admission.cluster_queue} in a rehearsal")
 
-    def place(self, workload: Workload, admission: Admission) -> None:
-        """Never called: only who waits for quota is rehearsed."""
-        raise LookupError(f"{workload.key} got places of {admission.cluster_queue} in a rehearsal")
+def _in_vain(
+    engine: "Engine", workload: Workload, queue: Queue, assignment: Assignment, now: datetime
+) -> tuple[str, ...]:
+    """Why the workload would not fit without those whom it preempts; nothing where it would, or preempts nobody."""
+    victims = [target.workload for target in assignment.targets]
+    return _reasons(without(victims, engine, workload, queue, now)) if victims else ()
 
-    def try_again(self, workload: Workload, now: datetime) -> None:
-        """Never called, likewise."""
-        raise LookupError(f"{workload.key} was to come again after {now} in a rehearsal")
 
-    def issue(self, target: Target) -> bool:
-        """Nobody is evicted."""
-        return False
+def _reasons(assignment: Assignment) -> tuple[str, ...]:
+    short = [pod_set for pod_set in assignment.pod_sets if pod_set.mode is not Mode.FIT]
+    return tuple(dict.fromkeys(reason for pod_set in short for reason in sorted(pod_set.reasons)))
 
 
 def _evaluation(
@@ -95,9 +92,14 @@ def _pod_set(queue: Queue, result: PodSetResult, asked: int) -> PodSetTrial:
         asked=asked,
         mode=result.mode,
         flavors={resource: choice.flavor for resource, choice in result.choices.items()},
-        trials=tuple(_trial(queue, attempt) for group in result.attempts for attempt in group),
+        trials=_trials(queue, result.attempts),
+        short=tuple(_trials(queue, [group]) for group in result.short),
         reasons=tuple(sorted(result.reasons)),
     )
+
+
+def _trials(queue: Queue, groups: Iterable[Iterable[FlavorAttempt]]) -> tuple[FlavorTrial, ...]:
+    return tuple(_trial(queue, attempt) for group in groups for attempt in group)
 
 
 def _trial(queue: Queue, attempt: FlavorAttempt) -> FlavorTrial:
@@ -109,4 +111,6 @@ def _trial(queue: Queue, attempt: FlavorAttempt) -> FlavorTrial:
             queue.node, FlavorResource(attempt.flavor, verdict.resource), verdict.assumed + verdict.request
         )
     )
-    return FlavorTrial(attempt, tuple(found))
+    beyond = [each.resource for each in attempt.verdicts if each.exceeds_maximum]
+    cells = [queue.node.cells[FlavorResource(attempt.flavor, resource)] for resource in beyond]
+    return FlavorTrial(attempt, tuple(found), any(cell.available() < cell.potential for cell in cells))

@@ -77,6 +77,8 @@ class FlavorTrial:
     attempt: FlavorAttempt
     shortages: tuple[Shortage, ...]
     """All limits that are too tight, per resource the tightest first."""
+    is_in_use: bool = False
+    """Whether others use what there is of a resource of which more is asked than there could ever be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,8 @@ class PodSetTrial:
     """The flavor that each resource would get."""
     trials: tuple[FlavorTrial, ...]
     """In the order in which they were tried."""
+    short: tuple[tuple[FlavorTrial, ...], ...] = ()
+    """Those that tell why it does not fit, by group of resources: one flavor of each group must have room."""
     reasons: tuple[str, ...] = ()
     """What its condition would say (SCH-546)."""
 
@@ -175,6 +179,12 @@ class Evaluation:
     """Reason of QuotaReserved=False; empty where it would be admitted."""
     message: str
     requeue: Requeue
+    rivals: tuple[Key, ...] = ()
+    """Heads of other queues that go first and take or keep what it needs, though it would fit without them."""
+    never: tuple[str, ...] = ()
+    """Why it would not fit even if nobody else used anything; empty where it would."""
+    in_vain: tuple[str, ...] = ()
+    """Why it would not fit even if its victims were gone: with room, flavors are tried in another order."""
 
     @property
     def is_admitted(self) -> bool:

@@ -25,7 +25,7 @@ def explain_preemption(engine: "Engine", workload: Workload, queue: Queue, assig
         return Preemption(Help.NOT_NEEDED)
     if assignment.targets:
         return _with_victims(engine, workload, assignment)
-    if not any(_is_open(attempt) for attempt in _attempts(assignment)):
+    if any(not any(map(_is_open, group)) for group in _short_groups(assignment)):
         return Preemption(Help.POINTLESS)
     if queue.policies.within_queue == NEVER and (queue.node.parent is None or queue.policies.reclaim == NEVER):
         return Preemption(Help.OFF)
@@ -50,11 +50,11 @@ def _with_victims(engine: "Engine", workload: Workload, assignment: Assignment) 
     return Preemption(Help.UNDER_WAY if all(each.is_leaving for each in victims) else Help.POSSIBLE, victims)
 
 
-def _attempts(assignment: Assignment) -> Iterator[FlavorAttempt]:
-    """All flavors tried for the pod sets that find no place."""
+def _short_groups(assignment: Assignment) -> Iterator[list[FlavorAttempt]]:
+    """The flavors tried for each group of resources that finds no place."""
     for pod_set in assignment.pod_sets:
         if pod_set.mode is not Mode.FIT:
-            yield from (attempt for group in pod_set.attempts for attempt in group)
+            yield from pod_set.short
 
 
 def _is_open(attempt: FlavorAttempt) -> bool:

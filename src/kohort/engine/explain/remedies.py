@@ -1,4 +1,8 @@
-"""What would let a workload in, as data: any one of the remedies does for the pod set that it speaks of."""
+"""What would let a workload in, as data.
+
+Laws that tests hold: with the room of a `MoreQuota` its flavor takes its resources (or could, if it `then_waits`); at
+its `Turn` a workload is admitted, at its `Preempting` it evicts just these, and their end lets it in.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,16 +10,24 @@ from datetime import datetime
 
 from kohort.engine.assignment import Mode
 from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, Help, State, Victim
-from kohort.engine.shortage import Limit, Shortage
+from kohort.engine.records import Key
+from kohort.engine.shortage import Limit, Place, Shortage
 
 
 @dataclass(frozen=True, slots=True)
 class MoreQuota:
-    """Room for a pod set in one flavor, at each node that lacks it: given back by others, or added to quotas."""
+    """Room for some resources of a pod set in one flavor, at each node that lacks it: given back, or added to quotas.
+
+    One of those for the same resources of the same pod set will do, as long as the pod sets before it stay in their
+    flavors.
+    """
 
     pod_set: str
+    resources: tuple[str, ...]
     flavor: str
     shortages: tuple[Shortage, ...]
+    then_waits: bool
+    """Whether it only makes waiting worth while: more than the flavor could ever give was asked, and others use it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +46,16 @@ class Departure:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Its turn: it fits."""
+    """Its turn: it fits, or is not even looked at before."""
 
     ahead: int
+
+
+@dataclass(frozen=True, slots=True)
+class Yielding:
+    """Heads of other queues get what they wait for, or wait no longer: until then they go first."""
+
+    rivals: tuple[Key, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +73,11 @@ class Change:
     message: str
 
 
-Remedy = MoreQuota | Preempting | Departure | Turn | Time | Change
+Remedy = MoreQuota | Preempting | Departure | Turn | Yielding | Time | Change
 
 
 def remedies(explanation: Explanation) -> tuple[Remedy, ...]:
-    """What would let the workload in; nothing where it is in already, or where it never will be."""
+    """What would let the workload in; nothing where it is in already, or where no room helps."""
     if explanation.state.holds_quota or explanation.state in (State.UNKNOWN, State.FINISHED):
         return ()
     evaluation = explanation.evaluation
@@ -67,8 +86,25 @@ def remedies(explanation: Explanation) -> tuple[Remedy, ...]:
     if explanation.state is State.BACKING_OFF:
         return (Time(explanation.until),)
     if evaluation.mode is Mode.FIT:
-        return (Turn(explanation.standing.ahead if explanation.standing else 0),)
-    return (*_by_preemption(evaluation), *_by_quota(evaluation))
+        return (*_by_turn(explanation), *_for_who_fits(explanation, evaluation))
+    return (*_by_turn(explanation), *_by_preemption(evaluation), *_by_quota(evaluation))
+
+
+def _by_turn(explanation: Explanation) -> Iterator[Turn]:
+    """Behind others in a strict queue nothing else counts before that (SCH-238)."""
+    standing = explanation.standing
+    if standing is not None and standing.is_strict and standing.ahead:
+        yield Turn(standing.ahead)
+
+
+def _for_who_fits(explanation: Explanation, evaluation: Evaluation) -> Iterator[Remedy]:
+    standing = explanation.standing
+    if evaluation.rivals:
+        yield Yielding(evaluation.rivals)
+    elif not evaluation.is_admitted:
+        yield Change(evaluation.reason, evaluation.message)
+    elif standing is None or not (standing.is_strict and standing.ahead):
+        yield Turn(standing.ahead if standing is not None else 0)
 
 
 def _by_preemption(evaluation: Evaluation) -> Iterator[Remedy]:
@@ -83,12 +119,32 @@ def _by_preemption(evaluation: Evaluation) -> Iterator[Remedy]:
 
 
 def _by_quota(evaluation: Evaluation) -> Iterator[MoreQuota]:
-    for pod_set in evaluation.pod_sets:
-        for trial in pod_set.trials if pod_set.mode is not Mode.FIT else ():
-            if trial.shortages:
-                yield MoreQuota(pod_set.name, trial.attempt.flavor, trial.shortages)
+    for pod_set in evaluation.pod_sets if evaluation.mode is not Mode.FIT else ():
+        for group in pod_set.short:
+            for trial in group:
+                if trial.shortages:
+                    yield _more_quota(pod_set.name, trial)
+
+
+def _more_quota(pod_set: str, trial: FlavorTrial) -> MoreQuota:
+    attempt = trial.attempt
+    resources = tuple(each.resource for each in attempt.verdicts)
+    return MoreQuota(pod_set, resources, attempt.flavor, trial.shortages, trial.is_in_use)
 
 
 def is_hopeless(trial: FlavorTrial) -> bool:
-    """Whether the flavor could not take the pod set even if nobody used it."""
+    """Whether the flavor could not take the pod set, beside those before it, even if nobody used it."""
     return bool(trial.attempt.obstacle) or any(each.limit is Limit.MAXIMUM for each in trial.shortages)
+
+
+def lenders(shortage: Shortage) -> tuple[tuple[Place, int], ...]:
+    """Who would have to lend how much more; one where one will do, none where those known keep too little."""
+    enough = [each for each in shortage.keepers if each.keeps >= shortage.missing]
+    if enough:
+        return ((enough[0].place, shortage.missing),)
+    found: list[tuple[Place, int]] = []
+    left = shortage.missing
+    for each in shortage.keepers:
+        found.append((each.place, min(left, each.keeps)))
+        left -= found[-1][1]
+    return tuple(found) if not left else ()

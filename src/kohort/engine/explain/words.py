@@ -59,6 +59,8 @@ def _waits(explanation: Explanation) -> str:
 
 def _fit(explanation: Explanation, evaluation: Evaluation) -> str:
     queue = explanation.cluster_queue
+    if evaluation.rivals:
+        return f"fits in queue {queue}, but {_waits(explanation)}: what it needs is kept for {_rivals(evaluation)}"
     if not evaluation.is_admitted:
         return f"fits in queue {queue}, but {_waits(explanation)}: {evaluation.message}"
     standing = explanation.standing
@@ -69,6 +71,11 @@ def _fit(explanation: Explanation, evaluation: Evaluation) -> str:
     if standing.is_strict:
         return f"fits in queue {queue}{size}, but the queue is strict and {standing.first[0]} goes first"
     return f"fits in queue {queue}{size}, in flavor {flavors}, with {standing.ahead} ahead of it"
+
+
+def _rivals(evaluation: Evaluation) -> str:
+    names = _names([str(key) for key in evaluation.rivals])
+    return f"{names} of another queue" if len(evaluation.rivals) == 1 else f"{names} of other queues"
 
 
 def _size(evaluation: Evaluation) -> str:
@@ -83,26 +90,43 @@ def _lack(explanation: Explanation, evaluation: Evaluation) -> str:
     waits = _waits(explanation)
     match preemption.help:
         case Help.UNDER_WAY:
-            return f"{waits} for {names} to stop, preempted to make room"
+            return f"{waits} for {names} to stop, preempted to make room{_vainly(evaluation)}"
         case Help.POSSIBLE:
-            return f"{waits} to preempt {names}"
+            return f"{waits} to preempt {names}{_vainly(evaluation)}"
         case Help.GATED:
             return f"{waits}, as it would preempt {names} and its preemption gate is closed"
+    if evaluation.never:
+        return _impossible(explanation, evaluation)
     pod_set = next(each for each in evaluation.pod_sets if each.mode is not Mode.FIT)
-    trial = _nearest(pod_set)
-    if trial is None:
+    trial = _nearest(pod_set, [trial for group in pod_set.short for trial in group])
+    if trial is None or is_hopeless(trial):
         return f"{waits}: {', '.join(pod_set.reasons)}"
-    if trial.attempt.obstacle:
-        return f"can't use any flavor of queue {explanation.cluster_queue}: {trial.attempt.obstacle}"
-    if is_hopeless(trial):
-        return f"asks for more than it could ever get: {_shortages(trial)}"
     return f"{waits} for {_missing(trial)} in flavor {trial.attempt.flavor}: {_causes(trial)}"
 
 
-def _nearest(pod_set: PodSetTrial) -> FlavorTrial | None:
+def _vainly(evaluation: Evaluation) -> str:
+    return f", and would not fit then either: {', '.join(evaluation.in_vain)}" if evaluation.in_vain else ""
+
+
+def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
+    """What no room that others may give back can change."""
+    queue = explanation.cluster_queue
+    short = [(each, group) for each in evaluation.pod_sets if each.mode is not Mode.FIT for group in each.short]
+    found = [_nearest(pod_set, group) for pod_set, group in short if all(map(is_hopeless, group))]
+    if None in found:
+        return f"can't start in queue {queue}: {', '.join(evaluation.never)}"
+    trial = found[0] if found else None
+    if trial is None:
+        return f"could not start in queue {queue} even if nobody else used anything: {', '.join(evaluation.never)}"
+    if trial.attempt.obstacle:
+        return f"can't use any flavor of queue {queue}: {trial.attempt.obstacle}"
+    return f"asks for more than it could ever get: {_shortages(trial)}"
+
+
+def _nearest(pod_set: PodSetTrial, trials: Sequence[FlavorTrial]) -> FlavorTrial | None:
     """The flavor to speak of: the one it would get, else the first that lacks only room, else the first of all."""
     chosen = set(pod_set.flavors.values())
-    lacking = [trial for trial in pod_set.trials if trial.attempt.mode is not Mode.FIT]
+    lacking = [trial for trial in trials if trial.attempt.mode is not Mode.FIT]
     return min(
         lacking,
         key=lambda trial: (trial.attempt.flavor not in chosen, bool(trial.attempt.obstacle), is_hopeless(trial)),

@@ -1,24 +1,26 @@
-"""Would it start now: candidates judged in their order, each in a world where those before it have come already."""
+"""Would it start now: candidates come to a copy of the cluster in their order, and its engine takes a turn for each.
+
+So the answer is a decision and no estimate: whoever waits there already, behind whom, and who goes first is all in it.
+"""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from kohort.api.amounts import format_amount
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment, WorkloadStatus
-from kohort.api.markers import ResourceList
-from kohort.api.meta import Condition
-from kohort.engine.engine import Engine
-from kohort.engine.events import Put
-from kohort.engine.explain import Explanation, PodSetTrial
+from kohort.api.kueue.v1beta2.workload import Admission, WorkloadStatus
+from kohort.controllers.devices.claims import UncountableError
+from kohort.engine.decisions import Reserve
+from kohort.engine.explain import Explanation, State, would_fit
+from kohort.engine.records import Key
+from kohort.insight.checks import checks_after
 from kohort.insight.fitting.candidates import Candidate
 from kohort.insight.snapshot import Snapshot
 from kohort.insight.story.holders import holdings_of
 from kohort.insight.story.model import Holding
-from kohort.insight.story.telling import without_queue
+from kohort.insight.story.telling import uncountable, without_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,8 @@ class Verdict:
     """What to do about a queue that is not there."""
     problem: str = ""
     """Why nothing can be said."""
+    checks: tuple[str, ...] = ()
+    """Admission checks for which it would wait, with quota and before it starts."""
 
     @property
     def starts(self) -> bool:
@@ -42,9 +46,26 @@ class Verdict:
         return self.explanation is not None and self.started == len(self.candidate.workloads)
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What became of one Workload."""
+
+    explanation: Explanation
+    admission: Admission | None = None
+    checks: tuple[str, ...] = ()
+    holdings: tuple[Holding, ...] = ()
+
+    @property
+    def starts(self) -> bool:
+        return self.admission is not None and not self.checks
+
+
 def judge(snapshot: Snapshot, candidates: Iterable[Candidate]) -> Iterator[Verdict]:
     """One verdict each, in order."""
     numbers = iter(range(1_000_000))
+    if snapshot.can_judge:
+        # Whatever the cluster's manager is about to decide comes first.
+        snapshot.engine.schedule(snapshot.taken)
     for candidate in candidates:
         problem = candidate.problem or _unqueued(candidate)
         yield Verdict(candidate, problem=problem) if problem else _judged(snapshot, candidate, numbers)
@@ -57,74 +78,51 @@ def _unqueued(candidate: Candidate) -> str:
 
 
 def _judged(snapshot: Snapshot, candidate: Candidate, numbers: Iterator[int]) -> Verdict:
+    found = [_outcome(snapshot, candidate, each, next(numbers)) for each in candidate.workloads]
+    told = next((each for each in found if not each.starts), found[-1])
+    is_lost = told.explanation.cluster_queue not in snapshot.engine.queues
+    return Verdict(
+        candidate,
+        told.explanation,
+        sum(each.starts for each in found),
+        told.holdings,
+        tuple(without_queue(snapshot, told.explanation)) if is_lost else (),
+        checks=told.checks,
+    )
+
+
+def _outcome(snapshot: Snapshot, candidate: Candidate, given: Workload, number: int) -> _Outcome:
+    """Let one Workload come, after all others, and take a turn."""
     engine, now = snapshot.engine, snapshot.taken
-    first: Explanation | None = None
-    holdings: tuple[Holding, ...] = ()
-    started = 0
-    for given in candidate.workloads:
-        number = next(numbers)
-        workload = _submitted(given, now + timedelta(microseconds=number))
-        explanation = engine.would_fit(workload, candidate.queue, now)
-        if starts_now(explanation):
-            started += 1
-            last = explanation
-        elif first is None:
-            first, holdings = explanation, holdings_of(engine, explanation)
-        _come(engine, _named(workload, candidate, number), explanation, now)
-    told = first or last
-    is_lost = told.cluster_queue not in engine.queues
-    return Verdict(candidate, told, started, holdings, tuple(without_queue(snapshot, told)) if is_lost else ())
+    workload = _submitted(given, candidate, now + timedelta(microseconds=number))
+    try:
+        devices = snapshot.claims.devices_of(workload)
+    except UncountableError as error:
+        return _Outcome(replace(uncountable(snapshot, workload, str(error)), state=State.NOT_SUBMITTED))
+    foreseen = would_fit(engine, workload, candidate.queue, now, devices)
+    holdings = holdings_of(engine, foreseen)
+    named = _named(workload, candidate, number)
+    key = Key(named.metadata.namespace, named.metadata.name)
+    snapshot.claims.tell(engine, named, now)
+    decided = engine.schedule(now)
+    admission = next((each.admission for each in decided if isinstance(each, Reserve) and each.workload == key), None)
+    if admission is None and _says_yes(foreseen):
+        after = engine.explain(key, now)
+        foreseen = replace(after, workload=foreseen.workload, state=State.NOT_SUBMITTED)
+    return _Outcome(foreseen, admission, checks_after(snapshot, admission), holdings)
 
 
-def starts_now(explanation: Explanation) -> bool:
-    """Whether a Workload would be admitted at once: it fits, and nobody ahead of it must go first."""
-    evaluation, standing = explanation.evaluation, explanation.standing
-    if evaluation is None or not evaluation.is_admitted:
-        return False
-    return standing is None or not (standing.is_strict and standing.ahead)
+def _says_yes(explanation: Explanation) -> bool:
+    return explanation.evaluation is not None and explanation.evaluation.is_admitted
 
 
-def _submitted(workload: Workload, time: datetime) -> Workload:
-    """A Workload that comes after those before it."""
-    return structs.replace(workload, metadata=structs.replace(workload.metadata, creation_timestamp=time))
+def _submitted(workload: Workload, candidate: Candidate, time: datetime) -> Workload:
+    """A Workload that comes after those before it, with nothing decided about it."""
+    head = structs.replace(workload.metadata, creation_timestamp=time, namespace=candidate.queue.namespace)
+    return structs.replace(workload, metadata=head, status=WorkloadStatus())
 
 
 def _named(workload: Workload, candidate: Candidate, number: int) -> Workload:
     """A Workload that is in nobody's way: with a name and a life of its own."""
-    head = structs.replace(
-        workload.metadata,
-        name=f"{workload.metadata.name or candidate.subject} (new {number})",
-        namespace=candidate.queue.namespace,
-        uid=f"new-{number}",
-    )
-    return structs.replace(workload, metadata=head)
-
-
-def _come(engine: Engine, workload: Workload, explanation: Explanation, now: datetime) -> None:
-    """Let the engine know of it, as it would be: with its quota, or waiting."""
-    status = _admitted(explanation, now) if starts_now(explanation) else WorkloadStatus()
-    engine.apply(Put(structs.replace(workload, status=status)), now)
-    engine.forest.refresh()
-
-
-def _admitted(explanation: Explanation, now: datetime) -> WorkloadStatus:
-    evaluation = explanation.evaluation
-    sets = evaluation.pod_sets if evaluation is not None else ()
-    admission = Admission(
-        cluster_queue=explanation.cluster_queue, pod_set_assignments=tuple(_assignment(each) for each in sets)
-    )
-    conditions = tuple(
-        Condition(type=each, status="True", reason=each, message="", last_transition_time=now)
-        for each in ("QuotaReserved", "Admitted")
-    )
-    return WorkloadStatus(admission=admission, conditions=conditions)
-
-
-def _assignment(trial: PodSetTrial) -> PodSetAssignment:
-    usage: ResourceList = {
-        verdict.resource: format_amount(verdict.resource, verdict.request)
-        for each in trial.trials
-        for verdict in each.attempt.verdicts
-        if trial.flavors.get(verdict.resource) == each.attempt.flavor
-    }
-    return PodSetAssignment(name=trial.name, flavors=dict(trial.flavors), resource_usage=usage, count=trial.count)
+    name = f"{workload.metadata.name or candidate.subject} (new {number})"
+    return structs.replace(workload, metadata=structs.replace(workload.metadata, name=name, uid=f"new-{number}"))

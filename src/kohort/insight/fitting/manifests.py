@@ -12,14 +12,17 @@ from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
 from kohort.api.meta import ObjectMeta
+from kohort.api.resource import Resource
+from kohort.insight.devices import TEMPLATES
 from kohort.insight.fitting.reads import ALSO_READ
-from kohort.insight.reading import Asked, Read, resource_asked
+from kohort.insight.reading import Asked, Read, kind_of, resource_asked
 from kohort.insight.snapshot import DECIDING, NAME_LABEL, Snapshot
 from kohort.jobs.registry import group_kind
 from kohort.kube.kinds import ObjectKey
 
-KNOWN: Final[Mapping[tuple[str, str], type[Any]]] = {
-    (resource_asked(kind).group, resource_asked(kind).kind): kind for kind in (*DECIDING, *ALSO_READ)
+_KINDS: Final[tuple[Asked, ...]] = (*DECIDING, *ALSO_READ, TEMPLATES)
+KNOWN: Final[Mapping[tuple[str, str], Asked]] = {
+    (resource_asked(kind).group, resource_asked(kind).kind): kind for kind in _KINDS
 }
 """Kinds that a cluster consists of, as far as decisions go."""
 
@@ -27,15 +30,15 @@ KNOWN: Final[Mapping[tuple[str, str], type[Any]]] = {
 def split(documents: Iterable[Document]) -> tuple[list[Document], list[Document]]:
     """What describes the cluster, and what is to be judged; of Lists, what is in them."""
     flat = [each for document in documents for each in _unpacked(document)]
-    about = [each for each in flat if _struct_of(each) not in (None, Workload)]
-    return about, [each for each in flat if _struct_of(each) in (None, Workload)]
+    about = [each for each in flat if _kind_in(each) not in (None, Workload)]
+    return about, [each for each in flat if _kind_in(each) in (None, Workload)]
 
 
 def offline(documents: Sequence[Document], now: datetime) -> Snapshot:
     """A cluster that consists of manifests only, Workloads included."""
     empty = Snapshot(now, {kind: Read() for kind in (*DECIDING, *ALSO_READ)})
     flat = [each for document in documents for each in _unpacked(document)]
-    return with_manifests(empty, [each for each in flat if _struct_of(each) is not None])
+    return with_manifests(empty, [each for each in flat if _kind_in(each) is not None])
 
 
 def with_manifests(snapshot: Snapshot, documents: Iterable[Document]) -> Snapshot:
@@ -43,8 +46,8 @@ def with_manifests(snapshot: Snapshot, documents: Iterable[Document]) -> Snapsho
     found: dict[Asked, Read] = dict(snapshot.found)
     for document in documents:
         kind, obj = _object(document)
-        key = ObjectKey(obj.metadata.namespace, obj.metadata.name)
-        found[kind] = Read({**found[kind].objects, key: obj}, found[kind].unseen, found[kind].unreadable)
+        key, known = kind_of(kind).identity(obj).key, found.get(kind, Read())
+        found[kind] = Read({**known.objects, key: obj}, known.unseen, known.unreadable)
     found[Namespace] = _with_namespaces(found)
     return Snapshot(snapshot.taken, found, snapshot.rules)
 
@@ -67,24 +70,25 @@ def _unpacked(document: Document) -> list[Document]:
     return [document]
 
 
-def _struct_of(document: Document) -> type[Any] | None:
+def _kind_in(document: Document) -> Asked | None:
     value = document.value
     if not isinstance(value, dict):
         return None
     return KNOWN.get(group_kind(str(value.get("apiVersion", "")), str(value.get("kind", ""))))
 
 
-def _object(document: Document) -> tuple[type[Any], Any]:
-    kind, value = _struct_of(document), document.value
+def _object(document: Document) -> tuple[Asked, Any]:
+    kind, value = _kind_in(document), document.value
     if kind is None:
         raise ApiError(f"{document.file}:{document.line}: {value.get('kind')} says nothing of a cluster")
     try:
-        return kind, from_json(_placed(value, kind), kind)
+        placed = _placed(value, kind)
+        return kind, placed if isinstance(kind, Resource) else from_json(placed, kind)
     except DecodeError as error:
-        raise ApiError(f"{document.file}:{document.line}: not a {kind.__name__}: {error}") from None
+        raise ApiError(f"{document.file}:{document.line}: not a {resource_asked(kind).kind}: {error}") from None
 
 
-def _placed(value: Json, kind: type[Any]) -> Json:
+def _placed(value: Json, kind: Asked) -> Json:
     """In the version that is read, and in a namespace where it needs one."""
     resource = resource_asked(kind)
     current = convert(value, V1BETA2) if resource.group == GROUP else value

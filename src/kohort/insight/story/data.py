@@ -15,7 +15,7 @@ from kohort.engine.explain import (
     lines,
     remedies,
 )
-from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Remedy, Time, Turn
+from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Remedy, Time, Turn, Yielding
 from kohort.engine.records import Key
 from kohort.engine.shortage import Keeper, Shortage
 from kohort.insight.story.model import Holder, Holding, Story, Threat
@@ -88,6 +88,9 @@ def _evaluation(evaluation: Evaluation) -> Json:
         "borrowingLevel": evaluation.borrow,
         "podSets": [_pod_set(each) for each in evaluation.pod_sets],
         "preemption": {"help": preemption.help.value, "victims": [_victim(each) for each in preemption.victims]},
+        "rivals": [_key(each) for each in evaluation.rivals],
+        "never": list(evaluation.never),
+        "inVain": list(evaluation.in_vain),
     }
 
 
@@ -147,19 +150,31 @@ def _victim(victim: Victim) -> Json:
 
 def _remedy(remedy: Remedy) -> Json:
     match remedy:
-        case MoreQuota(pod_set, flavor, shortages):
-            told = [_shortage(each) for each in shortages]
-            return {"kind": "MoreQuota", "podSet": pod_set, "flavor": flavor, "shortages": told}
+        case MoreQuota():
+            return _more_quota(remedy)
         case Preempting(victims):
             return {"kind": "Preempting", "victims": [_victim(each) for each in victims]}
         case Departure(victims):
             return {"kind": "Departure", "victims": [_victim(each) for each in victims]}
         case Turn(ahead):
             return {"kind": "Turn", "ahead": ahead}
+        case Yielding(rivals):
+            return {"kind": "Yielding", "rivals": [_key(each) for each in rivals]}
         case Time(until):
             return {"kind": "Time", "until": _time(until)}
         case Change(reason, message):
             return {"kind": "Change", "reason": reason, "message": message}
+
+
+def _more_quota(remedy: MoreQuota) -> Json:
+    return {
+        "kind": "MoreQuota",
+        "podSet": remedy.pod_set,
+        "resources": list(remedy.resources),
+        "flavor": remedy.flavor,
+        "shortages": [_shortage(each) for each in remedy.shortages],
+        "thenWaits": remedy.then_waits,
+    }
 
 
 def _holding(holding: Holding) -> Json:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from kohort.engine.assignment import Mode
 from kohort.engine.engine import Engine
 from kohort.engine.explain import Explanation
 from kohort.engine.forest import CohortNode, Node
@@ -26,8 +27,8 @@ def holdings_of(engine: Engine, explanation: Explanation) -> tuple[Holding, ...]
 def _tightest(explanation: Explanation) -> Iterator[Shortage]:
     """Of each flavor and resource the tightest limit, where others are in the way at all."""
     evaluation = explanation.evaluation
-    for pod_set in evaluation.pod_sets if evaluation is not None else ():
-        for trial in pod_set.trials:
+    for pod_set in evaluation.pod_sets if evaluation is not None and evaluation.mode is not Mode.FIT else ():
+        for trial in (trial for group in pod_set.short for trial in group):
             seen: set[FlavorResource] = set()
             for shortage in trial.shortages:
                 if shortage.fr not in seen and shortage.limit is not Limit.MAXIMUM:
@@ -63,9 +64,22 @@ def queues_below(node: Node) -> Iterable[str]:
 
 
 def _using(engine: Engine, node: Node, fr: FlavorResource) -> Iterator[Workload]:
+    """Those below the node whose end would make room at it."""
     for name in queues_below(node):
         queue = engine.queues.get(name)
-        yield from (each for each in queue.holders.values() if each.usage.get(fr)) if queue is not None else ()
+        if queue is not None and _counts_at(node, queue.node, fr):
+            yield from (each for each in queue.holders.values() if each.usage.get(fr))
+
+
+def _counts_at(node: Node, leaf: Node, fr: FlavorResource) -> bool:
+    """Whether what a queue uses counts at a node above: not where only quota is used that is never lent (SCH-421)."""
+    below: Node | None = leaf
+    while below is not None and below is not node:
+        cell = below.cells.get(fr)
+        if cell is None or cell.usage <= cell.local:
+            return False
+        below = below.parent
+    return True
 
 
 def _holder(workload: Workload, fr: FlavorResource) -> Holder:

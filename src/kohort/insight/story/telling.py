@@ -1,12 +1,18 @@
 """From a snapshot and a Workload to its story; without the rights that takes, from what its manager wrote down."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.engine.assignment import Mode
+from kohort.engine.engine import Engine
 from kohort.engine.explain import Explanation, State
+from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
+from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
 from kohort.engine.lifecycle.states import is_admitted, is_finished, is_reserved
 from kohort.engine.records import Key
+from kohort.insight.checks import admission_foreseen, checks_after
 from kohort.insight.snapshot import Snapshot
 from kohort.insight.story.history import evictions_of, history_of
 from kohort.insight.story.holders import holdings_of
@@ -21,8 +27,9 @@ def story_of(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     now, key = snapshot.taken, Key(workload.metadata.namespace, workload.metadata.name)
     if not snapshot.can_judge:
         return _as_written(snapshot, workload, subject)
-    engine = snapshot.engine
-    explanation = engine.explain(key, now)
+    if problem := snapshot.claims.problem_of(workload):
+        return _outside(snapshot, workload, subject, problem)
+    engine, explanation = _explained(snapshot, key)
     record = engine.workloads.get(key)
     holds = explanation.state in (State.ADMITTED, State.RESERVED)
     return Story(
@@ -37,18 +44,62 @@ def story_of(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     )
 
 
+def _explained(snapshot: Snapshot, key: Key) -> tuple[Engine, Explanation]:
+    """What is said of a Workload, and by which engine: whoever fits is only said to go next if a turn lets it in."""
+    explanation = snapshot.engine.explain(key, snapshot.taken)
+    evaluation = explanation.evaluation
+    is_open = explanation.state in (State.QUEUED, State.INADMISSIBLE)
+    if not is_open or evaluation is None or evaluation.mode is not Mode.FIT:
+        return snapshot.engine, explanation
+    turn = snapshot.next_turn
+    if key not in turn.admitted:
+        return turn.engine, turn.engine.explain(key, snapshot.taken)
+    admitted = replace(evaluation, reason="", message="", rivals=())
+    return snapshot.engine, replace(
+        explanation, reason=PENDING_EVALUATION, message=PENDING_MESSAGE, evaluation=admitted
+    )
+
+
+def _outside(snapshot: Snapshot, workload: Workload, subject: str, problem: str) -> Story:
+    """Of a Workload that no engine knows, since what it claims of devices can't be counted."""
+    return Story(
+        subject,
+        uncountable(snapshot, workload, problem),
+        workload.metadata.creation_timestamp,
+        history=history_of(workload, snapshot.taken),
+    )
+
+
+def uncountable(snapshot: Snapshot, workload: Workload, problem: str) -> Explanation:
+    """Why a Workload stays out of its queue (API-124)."""
+    local = Key(workload.metadata.namespace, workload.spec.queue_name or "")
+    return Explanation(
+        Key(workload.metadata.namespace, workload.metadata.name),
+        State.MISCONFIGURED,
+        local,
+        _behind(snapshot, local),
+        workload.spec.priority or 0,
+        MISCONFIGURED,
+        problem,
+    )
+
+
+def _behind(snapshot: Snapshot, local: Key) -> str:
+    """The ClusterQueue to which a LocalQueue leads."""
+    found = snapshot.of(LocalQueue).get(ObjectKey(*local))
+    return (found.spec.cluster_queue or "") if found is not None else ""
+
+
 def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     """What the conditions say, where the ClusterQueue can't be seen."""
     local = Key(workload.metadata.namespace, workload.spec.queue_name or "")
-    found = snapshot.of(LocalQueue).get(ObjectKey(*local))
     written = find(workload.status.conditions, "QuotaReserved")
     admission = workload.status.admission
-    behind = admission.cluster_queue if admission is not None else found.spec.cluster_queue if found is not None else ""
     explanation = Explanation(
         Key(workload.metadata.namespace, workload.metadata.name),
         _written_state(workload),
         local,
-        behind or "",
+        admission.cluster_queue if admission is not None else _behind(snapshot, local),
         workload.spec.priority or 0,
         written.reason if written is not None else "",
         written.message if written is not None else "nobody has looked at it yet",
@@ -78,9 +129,20 @@ def _notes(snapshot: Snapshot, explanation: Explanation, workload: Workload) -> 
         yield evicted
     if explanation.state is State.STOPPED and (why := _why_inactive(snapshot, explanation.cluster_queue)):
         yield f"ClusterQueue {explanation.cluster_queue}: {why}"
+    if checks := checks_after(snapshot, admission_foreseen(explanation)):
+        yield f"With quota it will wait for its admission checks before it starts: {', '.join(checks)}"
+    if explanation.state is State.RESERVED and (missing := _missing_checks(workload)):
+        yield f"Admission checks that are not ready: {missing}"
+    if unseen := snapshot.claims.unseen_by(workload):
+        yield f"What it claims of devices is not counted here, as its claim templates can't be seen: {unseen}"
     for each in snapshot.unseen:
         if each.kind == "Configuration":
             yield f"The manager's Configuration could not be read, and its defaults are assumed: {each.why}"
+
+
+def _missing_checks(workload: Workload) -> str:
+    checks = [each for each in workload.status.admission_checks if each.state != "Ready"]
+    return ", ".join(f"{each.name} ({each.state}{f': {each.message}' if each.message else ''})" for each in checks)
 
 
 def _why_inactive(snapshot: Snapshot, name: str) -> str:

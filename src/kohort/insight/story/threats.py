@@ -55,14 +55,15 @@ def _within(queue: Queue, workload: Workload) -> Iterator[Threat]:
 
 def _by_cohort(engine: Engine, workload: Workload, queue: Queue) -> Iterator[Threat]:
     """Others of the tree that may take back what this queue borrows."""
-    borrowed = sorted(fr for fr in workload.usage if not queue.node.cell(fr).is_within_nominal)
+    borrowed = sorted(fr for fr, cell in queue.node.cells.items() if not cell.is_within_nominal)
     if not borrowed or queue.node.parent is None:
         return
-    what = ", ".join(f"{fr.resource} of {fr.flavor}" for fr in borrowed)
     for name in sorted(queues_below(queue.node.top())):
         other = engine.queues.get(name)
         if other is None or other is queue or other.policies.reclaim == NEVER:
             continue
-        if any(fr in other.node.quotas for fr in borrowed):
+        wanted = [fr for fr in borrowed if fr in other.node.quotas]
+        if wanted and any(fr in other.node.quotas for fr in workload.usage):
+            what = ", ".join(f"{fr.resource} of {fr.flavor}" for fr in wanted)
             bound = f", for a priority above {workload.priority}" if other.policies.reclaim == "LowerPriority" else ""
             yield Threat(name, f"queue {name} may reclaim what queue {queue.name} borrows: {what}{bound}")

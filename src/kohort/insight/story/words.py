@@ -2,14 +2,28 @@
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final
 
 from kohort.api.amounts import format_amount
 from kohort.engine.explain import Explanation, State, lines, remedies
-from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Remedy, Time, Turn
+from kohort.engine.explain.remedies import (
+    Change,
+    Departure,
+    MoreQuota,
+    Preempting,
+    Remedy,
+    Time,
+    Turn,
+    Yielding,
+    lenders,
+)
 from kohort.engine.shortage import Limit, Shortage
 from kohort.insight.story.model import Holding, Story
 from kohort.terminal.ages import age, duration
 from kohort.terminal.sections import Section
+
+NAMED: Final = 3
+"""How many of those who go first are named."""
 
 
 def told(story: Story, now: datetime) -> list[Section]:
@@ -73,22 +87,28 @@ def _holding(holding: Holding, now: datetime) -> Section:
 
 def _remedies(story: Story) -> Iterator[str]:
     yield from story.hints
-    for remedy in remedies(story.explanation):
-        yield from _remedy(remedy, story)
+    found = remedies(story.explanation)
+    needs = {(each.pod_set, each.resources) for each in found if isinstance(each, MoreQuota)}
+    for remedy in found:
+        if isinstance(remedy, MoreQuota):
+            yield _quota(remedy, story, len(needs))
+        else:
+            yield from _remedy(remedy, story)
+    if len(needs) > 1:
+        yield "of the lines with flavors it takes one for each pod set and its resources"
 
 
 def _remedy(remedy: Remedy, story: Story) -> Iterator[str]:
     match remedy:
-        case MoreQuota():
-            yield _quota(remedy, len(_pod_sets(story)) > 1)
         case Preempting(victims):
             yield f"its turn, at which it preempts {', '.join(str(each.workload) for each in victims)}"
         case Departure(victims):
             yield f"the end of {', '.join(str(each.workload) for each in victims)}, preempted already"
-        case Turn(ahead) if ahead:
-            yield f"its turn, after {ahead} ahead of it"
-        case Turn():
-            yield "its turn, which is next"
+        case Turn(ahead):
+            yield _turn(ahead, story.explanation)
+        case Yielding(rivals):
+            names = ", ".join(map(str, rivals[:NAMED])) + (" …" if len(rivals) > NAMED else "")
+            yield f"the start or the end of {names}, first in other queues: until then what it needs is kept for them"
         case Time(None):
             yield "the event that ends its backoff"
         case Time(until) if until is not None:
@@ -97,33 +117,40 @@ def _remedy(remedy: Remedy, story: Story) -> Iterator[str]:
             yield f"a change of what its condition says: {message}"
 
 
-def _pod_sets(story: Story) -> tuple[str, ...]:
-    evaluation = story.explanation.evaluation
-    return tuple(each.name for each in evaluation.pod_sets) if evaluation is not None else ()
+def _turn(ahead: int, explanation: Explanation) -> str:
+    evaluation = explanation.evaluation
+    if evaluation is not None and not evaluation.is_admitted:
+        return f"first its turn, as nobody passes the {ahead} ahead of it in a strict queue; and then"
+    return f"its turn, after {ahead} ahead of it" if ahead else "its turn, which is next"
 
 
-def _quota(remedy: MoreQuota, has_several: bool) -> str:  # noqa: FBT001
+def _quota(remedy: MoreQuota, story: Story, needs: int) -> str:
     """Room in one flavor: at every limit that is too tight."""
-    whose = f" for pod set {remedy.pod_set}" if has_several else ""
-    needed = "; and ".join(dict.fromkeys(map(_room, remedy.shortages)))
-    return f"in flavor {remedy.flavor}{whose}: {needed}"
+    evaluation, queue = story.explanation.evaluation, story.explanation.cluster_queue
+    has_several = evaluation is not None and len(evaluation.pod_sets) > 1
+    what = f" for {' and '.join(remedy.resources)}" if needs > 1 else ""
+    whose = f" {'of' if what else 'for'} pod set {remedy.pod_set}" if has_several else ""
+    needed = "; and ".join(dict.fromkeys(_room(each, queue) for each in remedy.shortages))
+    then = "; then it would wait for others to give back what they use" if remedy.then_waits else ""
+    return f"in flavor {remedy.flavor}{what}{whose}: {needed}{then}"
 
 
-def _room(shortage: Shortage) -> str:
+def _room(shortage: Shortage, queue: str) -> str:
     amount, resource = shortage.shown(shortage.missing), shortage.fr.resource
     place = f"{'Cohort' if shortage.place.kind == 'cohort' else 'ClusterQueue'} {shortage.place.name}"
     match shortage.limit:
         case Limit.MAXIMUM:
-            return f"{amount} {resource} less asked for, or as much more quota in {place}{shortage.keeping}"
+            more = f"as much more nominalQuota in ClusterQueue {queue}"
+            return f"{amount} {resource} less asked for, or {more}{shortage.keeping}"
         case Limit.BORROWING_LIMIT:
             return f"{amount} {resource} given back in {place}, or its borrowingLimit raised by as much"
-        case Limit.LENDING_LIMIT:
-            keepers = " or ".join(str(each.place) for each in shortage.keepers)
-            return f"{amount} {resource} given back in {place}, or a lendingLimit of {keepers} raised by as much"
-        case Limit.COHORT_CAPACITY:
-            return f"{amount} {resource} given back in {place}, or as much more nominalQuota in it"
+        case Limit.LENDING_LIMIT if lent := lenders(shortage):
+            more = " and ".join(f"{shortage.shown(by)} more lent by {lender}" for lender, by in lent)
+            return f"{amount} {resource} given back in {place}, or {more}"
         case Limit.NOMINAL:
             return f"{amount} {resource} given back in {place}, or its nominalQuota raised by as much"
+        case _:
+            return f"{amount} {resource} given back in {place}, or as much more nominalQuota in it"
 
 
 # Who may take its place

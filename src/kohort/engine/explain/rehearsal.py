@@ -1,0 +1,181 @@
+"""Cycles on a world that writes nothing down: for one workload alone, or beside the heads of the other queues.
+
+Alone, the world always says that pods must be waited for (SCH-1035). So whoever fits comes back as waiting, with all
+that was tried, instead of being counted. Beside others admissions do count, and are taken back when it is over.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.engine import cycle
+from kohort.engine.assignment import Assignment
+from kohort.engine.decisions import Wait
+from kohort.engine.explain.state import obstacle_of
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.laps import Laps
+from kohort.engine.pending import Place
+from kohort.engine.preemption import Target
+from kohort.engine.quota import Cell, Usage
+from kohort.engine.records import Queue, Workload
+
+if TYPE_CHECKING:
+    from kohort.engine.engine import Engine
+
+
+def alone(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> cycle.Entry:
+    """What a cycle finds for the workload from the first flavor on, as if no other head were there (SCH-313)."""
+    understudy = _understudy(workload, queue)
+    head = cycle.Head(understudy, queue, obstacle=obstacle_of(engine, understudy, queue))
+    (entry,) = cycle.run([head], _Alone(engine), now).waits
+    return entry
+
+
+def beside(
+    engine: "Engine", workload: Workload, queue: Queue, rivals: Iterable[cycle.Head], now: datetime
+) -> Wait | None:
+    """What the workload is told in a cycle with these heads; None where it is admitted."""
+    world, understudy = _Company(engine), _understudy(workload, queue)
+    pending = engine.pending[queue.name]
+    mine = cycle.Head(understudy, queue, pending.is_preemptor(workload), cycle=pending.pops + 1)
+    others = [
+        cycle.Head(copy(each.workload), each.queue, each.is_preemptor, each.obstacle, each.cycle) for each in rivals
+    ]
+    outcome = cycle.run([mine, *others], world, now)
+    world.take_back()
+    return next((entry.decision for entry in outcome.waits if entry.head is mine), None)
+
+
+def rivals_of(engine: "Engine", queue: Queue) -> list[cycle.Head]:
+    """The heads of the other queues of the tree, as the next cycle would get them (SCH-230)."""
+    top = queue.node.top()
+    leaves = top.all_queues() if isinstance(top, CohortNode) else ()
+    others = [other for leaf in leaves if (other := engine.queue_at(leaf)) is not None and other is not queue]
+    return [head for other in others if (head := _head_of(engine, other)) is not None]
+
+
+def _head_of(engine: "Engine", queue: Queue) -> cycle.Head | None:
+    pending = engine.pending[queue.name]
+    if not pending.counts.active:
+        return None
+    for workload in pending.first(sum(pending.counts)):
+        if pending.place_of(workload) is Place.ACTIVE:
+            obstacle = engine.obstacle(workload, queue)
+            return cycle.Head(workload, queue, pending.is_preemptor(workload), obstacle, pending.pops + 1)
+    return None
+
+
+def _understudy(workload: Workload, queue: Queue) -> Workload:
+    understudy = copy(workload)
+    understudy.queue, understudy.progress = queue, None
+    return understudy
+
+
+def without(
+    others: Sequence[Workload], engine: "Engine", workload: Workload, queue: Queue, now: datetime
+) -> Assignment:
+    """What the workload would get if some others used nothing."""
+    for each in others:
+        each.release()
+    assignment = alone(engine, workload, queue, now).assignment
+    for each in reversed(others):
+        each.hold()
+    return assignment
+
+
+def in_an_empty_tree(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> Assignment:
+    """What the workload would get if nobody but the slice that it replaces used anything."""
+    with _emptied(queue, _understudy(workload, queue).takes_over_from):
+        return alone(engine, workload, queue, now).assignment
+
+
+@contextmanager
+def _emptied(queue: Queue, but: Workload | None) -> Iterator[None]:
+    """A tree in which nobody uses anything, but for one workload."""
+    cells = [cell for node in _nodes(queue.node.top()) for cell in node.cells.values()]
+    before = [(cell, cell.usage, cell.borrowers) for cell in cells]
+    for cell in cells:
+        cell.usage, cell.borrowers = 0, {}
+    if but is not None:
+        but.hold()
+    try:
+        yield
+    finally:
+        for cell, usage, borrowers in before:
+            cell.usage, cell.borrowers = usage, borrowers
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    for member in node.members() if isinstance(node, CohortNode) else ():
+        yield from _nodes(member)
+
+
+class _Rehearsal:
+    """The engine as a cycle sees it, without the parts that change it."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self.flavors = engine.flavors
+        self.eligibility = engine.eligibility
+        self.rules = engine.rules
+        self.variants = engine.variants
+        self.placement = engine.placement
+        self.find_targets = engine.find_targets
+        self.holdings = engine.holdings
+        self.laps = Laps()
+
+    def place(self, workload: Workload, admission: Admission) -> None:
+        """Never called: only who waits for quota is rehearsed."""
+        raise LookupError(f"{workload.key} got places of {admission.cluster_queue} in a rehearsal")
+
+    def try_again(self, workload: Workload, now: datetime) -> None:
+        """Never called, likewise."""
+        raise LookupError(f"{workload.key} was to come again after {now} in a rehearsal")
+
+    def issue(self, target: Target) -> bool:
+        """Nobody is evicted."""
+        return False
+
+
+class _Alone(_Rehearsal):
+    """Where nobody is admitted."""
+
+    def waits_for_pods(self) -> bool:
+        """Always, so that nobody is admitted."""
+        return True
+
+    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
+        """Never called, as everybody waits for pods."""
+        raise LookupError(f"{workload.key} was admitted to {admission.cluster_queue} in a rehearsal")
+
+
+class _Company(_Rehearsal):
+    """Where admissions count until they are taken back."""
+
+    def __init__(self, engine: "Engine") -> None:
+        super().__init__(engine)
+        self.waits_for_pods = engine.waits_for_pods
+        self._queues = engine.queues
+        self._used: list[tuple[Cell, int]] = []
+        self._replaced: list[Workload] = []
+
+    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
+        """Count what an understudy gets; as a holder it is known to nobody."""
+        if (replaced := workload.takes_over_from) is not None:
+            replaced.release()
+            self._replaced.append(replaced)
+        cells = self._queues[admission.cluster_queue].node.cells
+        for fr, amount in usage.items():
+            cells[fr].use(amount)
+            self._used.append((cells[fr], amount))
+        workload.queue = None
+
+    def take_back(self) -> None:
+        """Leave the tree as it was."""
+        for cell, amount in reversed(self._used):
+            cell.free(amount)
+        for workload in reversed(self._replaced):
+            workload.hold()

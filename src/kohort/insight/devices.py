@@ -1,0 +1,102 @@
+"""What waiting Workloads claim of devices, counted by the functions that count for the manager (API-124).
+
+Claim templates are looked at only where a Workload names one. Whoever can't be counted stays unknown to the engine, as
+it does to the manager's, and is told why.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Final
+
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.resource import Resource
+from kohort.controllers.devices.claims import (
+    DeviceResources,
+    Spec,
+    UncountableError,
+    UnreadableError,
+    are_counted,
+    claims_problem,
+    count,
+    has_claims,
+    refusal,
+    templates_of,
+)
+from kohort.engine.engine import Engine
+from kohort.engine.events import Claimed, Put
+from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
+from kohort.engine.records import Key, PodSetDevices
+from kohort.insight.reading import Read
+from kohort.insight.rules import Rules
+from kohort.kube.kinds import ObjectKey
+
+TEMPLATES: Final = Resource("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True)
+
+
+def name_templates(workloads: Iterable[Workload], rules: Rules) -> bool:
+    """Whether somebody waits whose claims can only be counted by their templates."""
+    return any(_waits(each) and has_claims(each) and are_counted(each, rules.gates) for each in workloads)
+
+
+class Claims:
+    """Counts claims by what one look at a cluster saw of their templates."""
+
+    def __init__(self, rules: Rules, templates: Read | None) -> None:
+        self._gates = rules.gates
+        self._mapped = DeviceResources.of(rules.configuration)
+        self._templates = templates or Read()
+
+    def tell(self, engine: Engine, workload: Workload, now: datetime) -> None:
+        """Let the engine know of a Workload and of what it claims, unless that can't be counted."""
+        try:
+            devices = self.devices_of(workload)
+        except UncountableError:
+            return
+        engine.apply(Put(workload), now)
+        if devices:
+            engine.apply(Claimed(Key(workload.metadata.namespace, workload.metadata.name), devices), now)
+
+    def problem_of(self, workload: Workload) -> str:
+        """Why what a Workload claims can't be counted; empty where it can, or nothing is claimed."""
+        try:
+            self.devices_of(workload)
+        except UncountableError as error:
+            return str(error)
+        return ""
+
+    def devices_of(self, workload: Workload) -> tuple[PodSetDevices, ...]:
+        """What one pod of each pod set claims, while the Workload waits; raises UncountableError."""
+        if not _waits(workload) or not has_claims(workload):
+            return ()
+        if not are_counted(workload, self._gates):
+            if problem := refusal(workload, self._gates):
+                raise UncountableError(problem)
+            return ()
+        try:
+            counted = count(workload, self._specs(workload), self._mapped)
+        except UnreadableError:
+            # What we may not see, its manager may.
+            if self._templates.unseen is None or claims_problem(workload, self._gates):
+                raise
+            return ()
+        return tuple((name, tuple(sorted(amounts.items()))) for name, amounts in counted.items())
+
+    def unseen_by(self, workload: Workload) -> str:
+        """Why the templates that a waiting Workload names can't be seen; empty where they can, or it names none."""
+        unseen = self._templates.unseen
+        names_some = unseen is not None and _waits(workload) and has_claims(workload)
+        return unseen.why if names_some and unseen is not None and are_counted(workload, self._gates) else ""
+
+    def _specs(self, workload: Workload) -> Mapping[str, Spec | str]:
+        return {name: self._spec(workload.metadata.namespace, name) for name in templates_of(workload)}
+
+    def _spec(self, namespace: str, name: str) -> Spec | str:
+        found = self._templates.objects.get(ObjectKey(namespace, name))
+        if found is None:
+            unseen = self._templates.unseen
+            return unseen.why if unseen is not None else f'{TEMPLATES.plural}.{TEMPLATES.group} "{name}" not found'
+        return dict((found.get("spec") or {}).get("spec") or {})
+
+
+def _waits(workload: Workload) -> bool:
+    return workload.spec.active and not (is_reserved(workload) or is_finished(workload) or is_on_hold(workload))

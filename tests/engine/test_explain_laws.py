@@ -1,0 +1,286 @@
+"""Laws of explaining: whatever is said to let a workload in does so when it is done, and who is told no has no way in.
+
+Each law plays a random world to rest, asks about everybody who waits, does what the answer says to a copy of that
+world, and looks at what the engine then decides.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.play import configured
+from engine.scenario_strategies import scenarios
+from kohort.engine.decisions import Evict, Reserve, Wait
+from kohort.engine.engine import Engine
+from kohort.engine.explain import Explanation, State, lines, remedies
+from kohort.engine.explain.asking import NAMED_AHEAD
+from kohort.engine.explain.remedies import (
+    Departure,
+    MoreQuota,
+    Preempting,
+    Turn,
+    Yielding,
+    is_hopeless,
+    lenders,
+)
+from kohort.engine.forest import CohortNode, Node
+from kohort.engine.pending import Place as Waiting
+from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
+from kohort.engine.records import Key
+from kohort.engine.scenario import Stage
+from kohort.engine.shortage import Limit, Place, Shortage
+
+Json = Any
+WAITING = frozenset({State.QUEUED, State.INADMISSIBLE})
+MOST_TURNS = 10
+EXAMPLES = 25
+WORLDS = scenarios(most_steps=15)
+
+
+def at_rest(scenario: Json) -> Stage:
+    """The world after a turn that left nothing to move; jobs of the evicted have not stopped yet."""
+    stage = Stage(configured(scenario["configuration"], **scenario["gates"]))
+    stage.play(scenario)
+    stage.conflicts.clear()
+    for _ in range(MOST_TURNS):
+        stage.decisions = []
+        if not any(isinstance(each, Reserve | Evict) for each in stage.schedule()):
+            break
+    return stage
+
+
+def asked(stage: Stage) -> dict[Key, Explanation]:
+    """What is said of everybody who waits in a queue."""
+    found = {key: stage.engine.explain(key, stage.now) for key in stage.engine.workloads}
+    return {key: each for key, each in found.items() if each.state in WAITING and each.evaluation is not None}
+
+
+def asked_about_one(scenario: Json, data: st.DataObject) -> tuple[Stage, Explanation] | None:
+    stage = at_rest(scenario)
+    found = asked(stage)
+    return (stage, found[data.draw(st.sampled_from(sorted(found)))]) if found else None
+
+
+def let_go(stage: Stage, key: Key) -> None:
+    stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
+
+
+def left_alone(stage: Stage, key: Key) -> None:
+    """Nobody else waits; it comes anew, so that it gets a look."""
+    thing = stage.workloads[key]
+    for other, record in list(stage.engine.workloads.items()):
+        if other == key or not record.has_quota:
+            let_go(stage, other)
+    stage.show(thing)
+
+
+def reserved(stage: Stage) -> set[Key]:
+    stage.decisions = []
+    return {each.workload for each in stage.schedule() if isinstance(each, Reserve)}
+
+
+# Who fits
+
+
+@given(WORLDS)
+@settings(max_examples=EXAMPLES)
+def test_at_rest_nobody_fits_whose_turn_it_is(scenario: Json) -> None:
+    """SCH-302, SCH-337, SCH-340: who is told to go next would have gone, were no other head before it."""
+    stage = at_rest(scenario)
+    for key, explanation in asked(stage).items():
+        assert explanation.evaluation is not None
+        assert explanation.standing is not None
+        if explanation.evaluation.is_admitted:
+            assert ahead_and_active(stage, key, explanation), lines(explanation)
+
+
+def ahead_and_active(stage: Stage, key: Key, explanation: Explanation) -> bool:
+    """Whether somebody is ahead who stays there: an active one, or anybody in a strict queue."""
+    assert explanation.standing is not None
+    pending = stage.engine.pending[explanation.cluster_queue]
+    first = pending.first(explanation.standing.ahead)
+    return any(explanation.standing.is_strict or pending.place_of(each) is Waiting.ACTIVE for each in first)
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_who_only_waits_for_its_turn_is_admitted_once_nobody_is_ahead(scenario: Json, data: st.DataObject) -> None:
+    """SCH-212, SCH-238."""
+    found = asked_about_one(scenario, data)
+    if found is None or not any(isinstance(each, Turn) for each in remedies(found[1])):
+        return
+    stage, explanation = found
+    assert explanation.evaluation is not None
+    assert explanation.standing is not None
+    pending = stage.engine.pending[explanation.cluster_queue]
+    for each in pending.first(explanation.standing.ahead):
+        let_go(stage, each.key)
+    if explanation.evaluation.is_admitted:
+        assert explanation.workload in reserved(stage)
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_who_yields_to_others_is_admitted_without_them(scenario: Json, data: st.DataObject) -> None:
+    """SCH-337, SCH-340."""
+    found = asked_about_one(scenario, data)
+    if found is None or not any(isinstance(each, Yielding) for each in remedies(found[1])):
+        return
+    stage, explanation = found
+    left_alone(stage, explanation.workload)
+    assert explanation.workload in reserved(stage)
+
+
+# Who lacks something
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_room_where_it_is_said_to_lack_makes_the_flavor_fit(scenario: Json, data: st.DataObject) -> None:
+    """SCH-412, SCH-431: quota added at every node told, be it nominal, borrowable or lent."""
+    found = asked_about_one(scenario, data)
+    if found is None:
+        return
+    _, explanation = found
+    for remedy in remedies(explanation):
+        if isinstance(remedy, MoreQuota):
+            makes_room(at_rest(scenario), explanation, remedy)
+
+
+def makes_room(stage: Stage, explanation: Explanation, remedy: MoreQuota) -> None:
+    for shortage in remedy.shortages:
+        add_quota(stage.engine, shortage, explanation.cluster_queue)
+    after = stage.engine.explain(explanation.workload, stage.now)
+    if chosen_before(remedy.pod_set, after) != chosen_before(remedy.pod_set, explanation):
+        return
+    assert after.evaluation is not None
+    trials = [
+        trial
+        for pod_set in after.evaluation.pod_sets
+        if pod_set.name == remedy.pod_set
+        for trial in pod_set.trials
+        if trial.attempt.flavor == remedy.flavor
+        and tuple(each.resource for each in trial.attempt.verdicts) == remedy.resources
+    ]
+    assert not any(is_hopeless(trial) for trial in trials)
+    assert remedy.then_waits or not any(trial.shortages for trial in trials), lines(after)
+
+
+def chosen_before(pod_set: str, explanation: Explanation) -> list[tuple[int, Mapping[str, str]]]:
+    """Size and flavors of the pod sets up to one, whose own flavors are left out: their choice goes on from there."""
+    assert explanation.evaluation is not None
+    found = explanation.evaluation.pod_sets
+    place = [each.name for each in found].index(pod_set)
+    return [*((each.count, each.flavors) for each in found[:place]), (found[place].count, {})]
+
+
+def add_quota(engine: Engine, shortage: Shortage, queue: str) -> None:
+    match shortage.limit:
+        case Limit.MAXIMUM:
+            raise_limits(engine, Place("queue", queue), shortage.fr, nominal=shortage.missing)
+        case Limit.BORROWING_LIMIT:
+            raise_limits(engine, shortage.place, shortage.fr, borrowing=shortage.missing)
+        case Limit.LENDING_LIMIT if lenders(shortage):
+            for place, amount in lenders(shortage):
+                raise_limits(engine, place, shortage.fr, lending=amount)
+        case _:
+            raise_limits(engine, shortage.place, shortage.fr, nominal=shortage.missing)
+
+
+def raise_limits(
+    engine: Engine, place: Place, fr: FlavorResource, *, nominal: int = 0, borrowing: int = 0, lending: int = 0
+) -> None:
+    node: Node = (engine.forest.cohorts if place.kind == "cohort" else engine.forest.queues)[place.name]
+    before = node.quotas.get(fr, NO_QUOTA)
+    raised = Quota(
+        before.nominal + nominal,
+        before.borrowing_limit if before.borrowing_limit is None else before.borrowing_limit + borrowing,
+        before.lending_limit if before.lending_limit is None else before.lending_limit + lending,
+    )
+    put = engine.forest.set_cohort if isinstance(node, CohortNode) else engine.forest.set_queue
+    put(node.name, node.parent.name if node.parent is not None else None, {**node.quotas, fr: raised}, node.weight)
+    engine.forest.refresh()
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_a_preemption_said_to_be_possible_is_carried_out_and_lets_it_in(scenario: Json, data: st.DataObject) -> None:
+    """SCH-601 to SCH-634, SCH-720 to SCH-726: at its turn it hits just those told, and their end lets it in."""
+    found = asked_about_one(scenario, data)
+    if found is None:
+        return
+    stage, explanation = found
+    evaluation = explanation.evaluation
+    told = next((each for each in remedies(explanation) if isinstance(each, Preempting | Departure)), None)
+    if told is None or evaluation is None:
+        return
+    left_alone(stage, explanation.workload)
+    stage.decisions = []
+    evicted = {each.workload for each in stage.schedule() if isinstance(each, Evict)}
+    assert evicted == {each.workload for each in told.victims if not each.is_leaving}
+    for victim in told.victims:
+        let_go(stage, victim.workload)
+    assert (explanation.workload in reserved(stage)) == (not evaluation.in_vain)
+
+
+# Who never gets in
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_who_lacks_room_for_ever_is_told_and_nobody_else_is(scenario: Json, data: st.DataObject) -> None:
+    """SCH-412, SCH-504: with everybody else gone, whoever waits is admitted, unless told that nothing helps."""
+    found = asked_about_one(scenario, data)
+    if found is None:
+        return
+    stage, explanation = found
+    evaluation = explanation.evaluation
+    assert evaluation is not None
+    for other in [key for key in stage.workloads if key != explanation.workload]:
+        let_go(stage, other)
+    left_alone(stage, explanation.workload)
+    assert (explanation.workload in reserved(stage)) == (not evaluation.never)
+    assert not (evaluation.never and evaluation.is_admitted)
+    if evaluation.preemption.victims:
+        return
+    says_never = ("ever get", "can't use any flavor", "can't start in", "even if nobody")
+    assert any(text in lines(explanation)[0] for text in says_never) == bool(evaluation.never)
+
+
+# Who is ahead
+
+
+@given(WORLDS)
+@settings(max_examples=EXAMPLES)
+def test_those_ahead_are_exactly_those_looked_at_before(scenario: Json) -> None:
+    """SCH-212, SCH-213, SCH-230: as long as no equals are passed over, which is a look at all of them (SCH-251)."""
+    stage = nobody_looked_at(scenario)
+    told = {key: each.standing for key, each in asked(stage).items()}
+    seen: dict[str, list[Key]] = {}
+    for queue, key in looks(stage):
+        before = seen.setdefault(queue, [])
+        if key in before:
+            continue
+        standing = told.get(key)
+        if standing is not None:
+            assert (standing.ahead, list(standing.first)) == (len(before), before[:NAMED_AHEAD])
+        before.append(key)
+
+
+def nobody_looked_at(scenario: Json) -> Stage:
+    """The world in which no turn was ever taken."""
+    stage = Stage(configured(scenario["configuration"], **{**scenario["gates"], "SchedulingEquivalenceHashing": False}))
+    turns = {"schedule", "cycle", "conflict"}
+    stage.play({**scenario, "steps": [each for each in scenario["steps"] if turns.isdisjoint(each)]})
+    return stage
+
+
+def looks(stage: Stage) -> Iterator[tuple[str, Key]]:
+    """Queue and workload of every head, cycle by cycle."""
+    for _ in range(len(stage.workloads) + 1):
+        homes = {key: each.queue.name for key, each in stage.engine.workloads.items() if each.queue is not None}
+        for decision in stage.engine.run_cycle(stage.now):
+            if isinstance(decision, Reserve | Wait):
+                yield homes[decision.workload], decision.workload
