@@ -107,6 +107,17 @@ def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
     assert Where().access().server == "https://192.0.2.9"
 
 
+def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kohort.local.places.kubeconfig_of_running", lambda: home / "my data" / "kubeconfig")
+    monkeypatch.setenv("KUBECONFIG", str(home / "missing"))
+    with pytest.raises(
+        ApiError, match=r"missing does not exist; .* runs on this machine: export KUBECONFIG='.*/my data/"
+    ):
+        Where().access()
+
+
 def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:
     file = write_kubeconfig(home / "config", "https://192.0.2.1")
     with pytest.raises(ApiError, match="no context 'their': there is here"):

@@ -41,6 +41,11 @@ def full_disk() -> None:
 
 
 @click.command()
+def misfortune() -> None:
+    raise click.ClickException("no cluster lab")
+
+
+@click.command()
 def impatience() -> None:
     raise KeyboardInterrupt
 
@@ -52,7 +57,7 @@ def verdict() -> None:
 
 @pytest.fixture(autouse=True)
 def _bad_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("refusal", "full_disk", "impatience", "verdict"):
+    for name in ("refusal", "full_disk", "misfortune", "impatience", "verdict"):
         monkeypatch.setitem(COMMANDS, name, LazyCommand(f"{__name__}:{name}", "Ends badly."))
 
 
@@ -64,6 +69,19 @@ def test_an_error_of_the_users_is_one_line_and_code_2(capsys: pytest.CaptureFixt
 def test_an_error_of_the_system_names_the_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_code("full_disk") == 2
     assert capsys.readouterr().err == "kohort: error: /var/out.yaml: No space left on device\n"
+
+
+def test_what_a_command_finds_wrong_itself_looks_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_code("misfortune") == 1
+    assert capsys.readouterr().err == "kohort: error: no cluster lab\n"
+
+
+def test_signs_that_a_terminal_lacks_are_no_reason_to_fail() -> None:
+    program = f"{PROGRAM}(['up', '--help'])"
+    env = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=env, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"RESOURCE=AMOUNT,?" in done.stdout
 
 
 def test_ctrl_c_ends_with_130_and_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,6 +116,25 @@ def test_a_file_that_kubectl_is_writing_is_waited_for_in_vain(tmp_path: Path, mo
         merge_into(tmp_path / "config", as_served("https://here:1"))
 
 
+def test_a_place_that_can_not_be_written_is_told_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        ApiError, match=r"config: the context can't be added there \(.*\): leave --merge-kubeconfig out"
+    ):
+        merge_into(tmp_path / "file" / "config", as_served("https://here:1"))
+
+
+def test_a_file_that_nobody_asked_for_is_no_reason_to_fail(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kohort.local.kubeconfigs._LOCK_SECONDS", 0.0)
+    shared = tmp_path / "config"
+    published(tmp_path, "kohort", shared).write()
+    (tmp_path / "config.lock").touch()
+    replace(published(tmp_path, "kohort", server="https://here:2"), perhaps=shared).write()
+    assert "could not be kept up to date" in caplog.text
+
+
 def test_it_is_the_file_that_kubectl_writes_to() -> None:
     assert usual_kubeconfig({"KUBECONFIG": "/a:/b"}) == Path("/a")
     assert usual_kubeconfig({}) == Path.home() / ".kube" / "config"

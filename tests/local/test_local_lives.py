@@ -1,5 +1,6 @@
 """Which clusters there are on this machine, and who runs them: also after crashes, and beside old data."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -11,7 +12,21 @@ from pathlib import Path
 import pytest
 
 from kohort.api.errors import ApiError
-from kohort.local.lives import Claim, Ended, Run, RunsAlreadyError, State, last_run, now, standing, stop_command
+from kohort.local import lives
+from kohort.local.lives import (
+    Claim,
+    Ended,
+    Run,
+    RunsAlreadyError,
+    State,
+    boot,
+    has_rebooted_since,
+    last_run,
+    now,
+    standing,
+    stop_command,
+    used_places,
+)
 from kohort.local.places import Place, data_root, known_places, kubeconfig_of_running, place_of
 
 CLAIM = """
@@ -153,6 +168,50 @@ def test_a_folder_that_can_not_be_written_is_told_in_one_line(root: Path) -> Non
     (root / "file").touch()
     with pytest.raises(ApiError, match=r"can't keep a cluster there \(Not a directory\): allow it, or choose another"):
         Claim.take(Place("lab", root / "file" / "lab"))
+
+
+def no_room(path: Path, _data: bytes) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+
+def test_a_full_disk_is_told_in_one_line_and_leaves_the_cluster_free(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as full:
+        full.setattr(lives, "write_private", no_room)
+        with pytest.raises(ApiError, match=r"can't keep a cluster there \(No space left on device\): make room, or "):
+            Claim.take(place_of("lab"))
+    Claim.take(place_of("lab")).release()
+
+
+def test_how_a_run_ended_is_recorded_on_a_full_disk_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    claim = Claim.take(place_of("lab"))
+    monkeypatch.setattr(lives, "write_private", no_room)
+    claim.release()
+    assert standing(place_of("lab")).state is State.STOPPED
+
+
+def test_one_that_kept_nothing_is_as_if_it_had_never_been(root: Path) -> None:
+    place = place_of("try")
+    claim = Claim.take(place)
+    claim.write(Run(pid=os.getpid(), since=now(), keeps=False))
+    assert [each.name for each in used_places()] == ["try"]
+    claim.release()
+    assert (standing(place).state, used_places()) == (State.UNUSED, [])
+
+
+def test_a_run_knows_the_one_before(root: Path) -> None:
+    Claim.take(place_of("lab")).release()
+    claim = Claim.take(place_of("lab"))
+    assert claim.before is not None
+    assert claim.before.ended is not None
+    claim.release()
+
+
+def test_a_start_of_the_machine_since_is_known_by_the_kernel(root: Path) -> None:
+    assert not has_rebooted_since(Run(pid=1, since=now(), boot=boot()))
+    assert has_rebooted_since(Run(pid=1, since=now(), boot="another"))
+    assert not has_rebooted_since(Run(pid=1, since=now()))
 
 
 def test_how_to_stop_it_is_said_as_a_person_types_it(root: Path) -> None:

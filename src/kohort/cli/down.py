@@ -50,7 +50,7 @@ def _one(name: str, data: Path | None) -> Place:
     if standing(place).state is State.UNUSED:
         others = [each.name for each in used_places()]
         hint = f"; {instead(name, others)}" if others and data is None else ""
-        raise click.ClickException(f"no cluster {name} is kept in {place.folder}{hint}")
+        raise click.ClickException(f"no cluster {name} is kept in {place.folder}{hint or ': `kohort up` starts one'}")
     return place
 
 
@@ -63,8 +63,6 @@ def in_words(outcome: Outcome) -> str:
     name = outcome.place.name
     if outcome.how is How.IDLE:
         return f"{name} does not run"
-    if outcome.how is How.STOPPED:
-        kept = "" if outcome.run is None or outcome.run.keeps else "; nothing of it is kept"
-        return f"{name} is stopped; {pods_in_words(outcome)}{kept}"
-    pods = pods_in_words(outcome)
-    return f"{name}: {outcome.how.value}{f'; {pods}' if pods else ''}"
+    how = f"{name} is stopped" if outcome.how is How.STOPPED else f"{name}: {outcome.how.value}"
+    kept = "" if outcome.run is None or outcome.run.keeps else "nothing of it is kept"
+    return "; ".join(filter(None, (how, pods_in_words(outcome), kept)))

@@ -148,8 +148,11 @@ def exit_code(program: click.Command, arguments: Sequence[str] | None, name: str
         return BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPTED
-    except click.ClickException as error:
+    except click.UsageError as error:
         error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        click.echo(f"{name}: error: {error.format_message()}", err=True)
         return error.exit_code
     except (ApiError, OSError) as error:
         click.echo(f"{name}: error: {_one_line(error)}", err=True)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -48,9 +49,18 @@ class Where:
         try:
             found = find_access(Choice(file, self.context))
         except ConfigError as error:
-            hint = "; or start a cluster on this machine with `kohort up`" if "no kubeconfig" in str(error) else ""
-            raise ApiError(f"{error}{hint}") from None
+            raise ApiError(f"{error}{_hint()}" if "no kubeconfig" in str(error) else str(error)) from None
         return replace(found, namespace=self.namespace) if self.namespace else found
+
+
+def _hint() -> str:
+    """How to reach a cluster of this machine, for who has named a file that is not there."""
+    from kohort.local.places import kubeconfig_of_running
+
+    running = kubeconfig_of_running()
+    if running is None:
+        return "; or start a cluster on this machine with `kohort up`"
+    return f"; a cluster runs on this machine: export KUBECONFIG={quote(str(running))}"
 
 
 def _local_kubeconfig() -> Path | None:

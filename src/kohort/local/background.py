@@ -11,6 +11,7 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from kohort.api.errors import ApiError
+from kohort.local.lives import unusable
 from kohort.local.progress import Claimed, Problem, Progress, Ready, Relayed, pass_on
 
 Work = Callable[[Relayed], None]
@@ -103,9 +104,10 @@ def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
     except BaseException as error:
         code = _failure(error, relay)
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(code)
+        with suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
 
 
 def _failure(error: BaseException, relay: Relayed) -> int:
@@ -116,11 +118,19 @@ def _failure(error: BaseException, relay: Relayed) -> int:
         code = getattr(error, "exit_code", ERROR)
         relay.tell(Problem(" ".join(str(error).split()), code))
         return code
+    relay.tell(Problem(_unforeseen(error), ERROR))
     import traceback
 
-    traceback.print_exception(error)
-    relay.tell(Problem(f"{type(error).__name__}: {' '.join(str(error).split())}", ERROR))
+    # Where the disk is full, there is no telling more than that.
+    with suppress(OSError):
+        traceback.print_exception(error)
     return ERROR
+
+
+def _unforeseen(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _let_go_of_files(kept: int) -> None:
@@ -135,10 +145,7 @@ def _let_go_of_terminal(output: Path) -> None:
         output.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         written = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise ApiError(
-            f"{output.parent}: can't keep a cluster there ({error.strerror}): "
-            "allow it, or choose another folder with --data or KOHORT_DATA"
-        ) from None
+        raise unusable(output.parent.parent, error) from None
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(written, 1)

@@ -49,7 +49,10 @@ class Published:
         if self.shared is not None:
             merge_into(self.shared, config)
         elif self.perhaps is not None and has_cluster(self.perhaps, config):
-            merge_into(self.perhaps, config)
+            try:
+                merge_into(self.perhaps, config)
+            except ApiError as error:
+                log.warning("a kubeconfig that has this cluster could not be kept up to date: %s", error)
 
     async def follow(self) -> None:
         """Write them again whenever the server has renewed its own, which happens once in a year."""
@@ -80,8 +83,15 @@ def renamed(config: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def merge_into(path: Path, config: dict[str, Any]) -> None:
-    """Add the context to a file of many, or renew it there; raises an ApiError where the file is no kubeconfig."""
-    target = path.resolve()
+    """Add the context to a file of many, or renew it there; raises an ApiError where that can't be."""
+    try:
+        _merge_into(path.resolve(), config)
+    except OSError as error:
+        remedy = "leave --merge-kubeconfig out, or name another file in KUBECONFIG"
+        raise ApiError(f"{path}: the context can't be added there ({error.strerror}): {remedy}") from None
+
+
+def _merge_into(target: Path, config: dict[str, Any]) -> None:
     with _locked(target):
         before = target.read_bytes() if target.exists() else b""
         after = yaml.safe_dump(merged(_parse(before, target), config), sort_keys=False).encode()

@@ -4,6 +4,7 @@ A lock that the kernel takes back, however the process ends, says whether it run
 another's after a crash or a reboot. The record beside it only says what is to be said about the run.
 """
 
+import errno
 import fcntl
 import os
 import time
@@ -22,6 +23,7 @@ from kohort.embedded.auth.files import write_private
 from kohort.local.places import DEFAULT_NAME, Place, known_places, place_of
 
 _OWNER_ONLY: Final = 0o600
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _GLANCE_SECONDS: Final = 0.5
 """For so long a lock may be held by somebody who only looks whether it is."""
 _PAUSE_SECONDS: Final = 0.02
@@ -112,20 +114,29 @@ class Claim:
             place.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             descriptor = os.open(place.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY)
         except OSError as error:
-            raise ApiError(
-                f"{place.folder}: can't keep a cluster there ({error.strerror}): "
-                "allow it, or choose another folder with --data or KOHORT_DATA"
-            ) from None
+            raise unusable(place.folder, error) from None
         if not _locked(descriptor):
             os.close(descriptor)
             raise RunsAlreadyError(_who(place, last_run(place)))
         claim = cls(place, descriptor, last_run(place))
-        claim.write(Run(pid=os.getpid(), since=now(), context=place.context, boot=boot()))
+        try:
+            claim.write(Run(pid=os.getpid(), since=now(), context=place.context, boot=boot()))
+        except OSError as error:
+            os.close(descriptor)
+            raise unusable(place.folder, error) from None
         return claim
 
     def write(self, run: Run) -> None:
-        """Say what there is to say about the run."""
-        write_private(self.place.record, msgspec.json.format(msgspec.json.encode(run)) + b"\n")
+        """Say what there is to say about the run; in the old file's own room where a full disk has none for another."""
+        text = msgspec.json.format(msgspec.json.encode(run)) + b"\n"
+        try:
+            write_private(self.place.record, text)
+        except OSError as error:
+            if error.errno not in _FULL or not self.place.record.exists():
+                raise
+            with self.place.record.open("r+b") as file:
+                file.write(text)
+                file.truncate()
 
     def release(self) -> None:
         """Let somebody else have it; a run that did not come so far as to say how it ended has ended now."""
@@ -134,6 +145,15 @@ class Claim:
             self.write(msgspec.structs.replace(run, ended=Ended(now())))
         # The lock's file stays, so that two never lock different files.
         os.close(self._descriptor)
+
+
+def unusable(folder: Path, error: OSError) -> ApiError:
+    """What to say of a folder that a cluster can't be kept in."""
+    remedy = "make room" if error.errno in _FULL else "allow it"
+    return ApiError(
+        f"{folder}: can't keep a cluster there ({error.strerror}): "
+        f"{remedy}, or choose another folder with --data or KOHORT_DATA"
+    )
 
 
 def _locked(descriptor: int) -> bool:

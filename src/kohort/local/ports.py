@@ -11,6 +11,7 @@ from kohort.api.errors import ApiError
 from kohort.embedded.auth.files import write_private
 
 LOCAL = "127.0.0.1"
+_REMEDIES = {errno.EACCES: "choose a --port above 1023, or leave it out"}
 
 
 class Ports(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,7 +53,8 @@ def _api(wanted: Wanted, before: int) -> int:
         return wanted.port
     if problem.errno == errno.EADDRINUSE:
         raise ApiError(f"port {wanted.port} of {wanted.host} is taken: choose another --port, or leave it out")
-    raise ApiError(f"can't listen on {wanted.host} port {wanted.port}: {problem.strerror}")
+    remedy = _REMEDIES.get(problem.errno or 0, "give --host an address of this machine")
+    raise ApiError(f"can't listen on {wanted.host} port {wanted.port} ({problem.strerror}): {remedy}")
 
 
 def _free(host: str, before: int) -> int:
@@ -63,7 +65,9 @@ def _free(host: str, before: int) -> int:
         try:
             probe.bind((host, 0))
         except OSError as error:
-            raise ApiError(f"can't listen on {host}: {error.strerror}") from None
+            raise ApiError(
+                f"can't listen on {host} ({error.strerror}): give --host an address of this machine"
+            ) from None
         return int(probe.getsockname()[1])
 
 

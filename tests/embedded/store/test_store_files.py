@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from embedded.store.stores import Clock, empty, key, names, opened, pod, told
-from kohort.embedded.store import OpenError, Store
+from kohort.embedded.store import OpenError, Store, files
 from kohort.embedded.store.disk import abandon
 from kohort.embedded.store.journal import Journal
 from kohort.embedded.store.records import APPLICATION, VERSION
@@ -233,6 +233,20 @@ async def test_a_truncated_file_is_refused(file: Path) -> None:
         os.truncate(file, length)
         text = await refused(file)
         assert "damaged" in text or "not a Kohort store" in text
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_CANTOPEN])
+async def test_a_full_disk_is_not_taken_for_damage(file: Path, code: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_db: sqlite3.Connection) -> None:
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = code
+        raise error
+
+    await written(file)
+    monkeypatch.setattr(files, "_check_structure", fail)
+    text = await refused(file)
+    assert "can't be read at present (disk I/O error); make room or repair the disk" in text
+    assert "damaged" not in text
 
 
 async def test_a_row_that_says_something_else_than_was_written_is_refused(file: Path) -> None:

@@ -19,6 +19,9 @@ _MAGIC = b"SQLite format 3\0"
 _HEADER = 100
 _VERSION_AT, _APPLICATION_AT = 60, 68
 _ELSEWHERE = "choose another file"
+_PRIMARY = 0xFF
+"""The part of SQLite's error codes that tells the kind."""
+_HINDRANCES = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM)
 
 
 def lock(path: Path) -> Guard:
@@ -97,8 +100,20 @@ def checked(path: Path) -> Iterator[sqlite3.Connection]:
             _check_structure(db)
             yield db
     except (sqlite3.Error, UnicodeError, DamageError) as error:
+        if _is_hindered(error):
+            remedy = "make room or repair the disk, and try again: nothing is lost by that"
+            raise OpenError(path, f"can't be read at present ({_one_line(error)})", remedy) from None
         remedy = f"restore it from a copy, or move {path.name}* away to begin anew"
         raise OpenError(path, f"damaged ({_one_line(error)})", remedy) from None
+
+
+def _is_hindered(error: Exception) -> bool:
+    """Whether the system kept SQLite from reading, as a full disk does, which says nothing about the file.
+
+    SQLite needs room beside a file that has a log. A read that ends too early is the file's own fault.
+    """
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & _PRIMARY in _HINDRANCES and code != sqlite3.SQLITE_IOERR_SHORT_READ
 
 
 def _read_only(path: Path) -> str:
