@@ -1,7 +1,6 @@
-"""Markdown pages as something to run: commands in their `console` blocks, files in their `yaml` blocks.
+"""Markdown pages as something to run: commands in their `console` blocks, and files that a reader saves.
 
-A page is run if a comment says so: `<!-- test: run -->`. A comment right before a block says more about it:
-`<!-- file: queue.yaml -->` names the file that a reader saves it as, `<!-- test: skip -->` leaves it out.
+Comments say what is to be done with a page (`<!-- test: run -->`) or with the block behind them; README.md lists them.
 """
 
 import re
@@ -12,17 +11,34 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 RUN: Final = "<!-- test: run -->"
-_BLOCK: Final = re.compile(r"(?:<!-- (?P<note>[^>]*?) -->\n)?^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
+SHELLS: Final = ("console", "sh", "bash", "zsh", "fish", "shell")
+"""Languages of blocks that somebody types into a shell."""
+CLONE: Final = "test: clone"
+STAYS: Final = "test: stays"
+ONLY_PARSED: Final = "test: only parsed: "
+RUN_BY: Final = "test: run by "
+FILE: Final = "file: "
+WITH_MISTAKES: Final = ", with mistakes"
+CTRL_C: Final = "^C"
+FENCE: Final = re.compile(r"^\s*```", re.M)
+_BLOCK: Final = re.compile(r"(?:<!-- (?P<note>[^>]*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
+_RUN_BY: Final = re.compile(rf"^<!-- {RUN_BY}(?P<test>\S+) -->\n(?!```)", re.M)
 _AGE: Final = r"\d+(?:s|m|h|d)(?:\d+(?:s|m|h|d))?"
+_TIME: Final = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
 _VARYING: Final = (
-    (rf"(?<![\w-]){_AGE}(?!\w)", _AGE),
+    (_TIME, _TIME),
+    (r"(?<![\w.-])\d+\.\d+s(?!\w)", r"\d+\.\d+s"),
+    (rf"(?<![\w.-]){_AGE}(?!\w)", _AGE),
     (r"(?<=[a-z]-)[0-9a-f]{5}(?!\w)", r"[0-9a-f]{5}"),
+    (r"(?<=[a-z0-9]-)(?=[a-z]*\d)[a-z0-9]{5}(?!\w)", r"[a-z0-9]{5}"),
     (r"(?<=127\.0\.0\.1:)\d+", r"\d+"),
     ("…", r".*"),
     (r"\s+", r"\s+"),
 )
-"""What is never twice the same (ages, ends of Workloads' names, ports), what a page leaves out, the gaps of columns."""
+"""What is never twice the same (times, ages, ends of names, ports), what a page leaves out, the gaps of columns."""
 _VARIES: Final = re.compile("|".join(f"({seen})" for seen, _ in _VARYING))
+_VERB: Final = re.compile(r"(?:\w+=\S*\s+)*(?:kubectl\s+)?(?:(?:kohort|kueue)\s+)?(?:-\S+\s+\S+\s+)*(?P<verb>\S+)")
+_KUBECTL: Final = re.compile(r"(?<![\w/.-])kubectl\s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +49,26 @@ class Block:
     text: str
     note: str
     line: int
+
+    @property
+    def is_typed(self) -> bool:
+        """Whether it is for a shell, whatever it is called."""
+        return self.language in SHELLS or re.search(r"^\$ ", self.text, re.M) is not None
+
+    @property
+    def why_not_run(self) -> str:
+        """The reason why it is only parsed, if it is."""
+        return self.note.removeprefix(ONLY_PARSED).strip() if self.note.startswith(ONLY_PARSED) else ""
+
+    @property
+    def run_by(self) -> str:
+        """The test that runs it in another way, if one does."""
+        return self.note.removeprefix(RUN_BY) if self.note.startswith(RUN_BY) else ""
+
+    @property
+    def file(self) -> str:
+        """The name under which a reader saves it, if he does."""
+        return self.note.removeprefix(FILE).removesuffix(WITH_MISTAKES) if self.note.startswith(FILE) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +83,24 @@ class Command:
     def words(self) -> list[str]:
         """The command's words, without what the shell makes of them."""
         return self.text.split()
+
+    @property
+    def verb(self) -> str:
+        """What it is to do: `get` for `kubectl -n lab get pods`, `queue` for `kubectl kohort queue`."""
+        found = _VERB.match(self.text)
+        return found["verb"] if found else ""
+
+    @property
+    def uses_kubectl(self) -> bool:
+        """Whether kubectl is to be run, by itself or somewhere in a pipe."""
+        return _KUBECTL.search(self.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """A command that stays in the foreground while the page goes on in another terminal."""
+
+    command: Command
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +118,18 @@ def all_pages() -> list[Path]:
 
 def pages_to_run() -> list[Path]:
     """Those that say so."""
-    return [page for page in all_pages() if RUN in page.read_text("utf-8")]
+    return [page for page in all_pages() if is_run(page)]
+
+
+def is_run(page: Path) -> bool:
+    """Whether a page says that it is to be run."""
+    return RUN in page.read_text("utf-8")
+
+
+def run_by(page: Path) -> str:
+    """The test that runs all of a page in another way, if one does."""
+    found = _RUN_BY.search(page.read_text("utf-8"))
+    return found["test"] if found else ""
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -75,15 +140,19 @@ def blocks(page: Path) -> Iterator[Block]:
         yield Block(found["language"], found["text"], found["note"] or "", line)
 
 
-def steps(page: Path) -> Iterator[Command | Saved]:
+def steps(page: Path) -> Iterator[Command | Staying | Saved]:
     """What a reader of the page does, in order."""
     for block in blocks(page):
-        if block.note == "test: skip":
-            continue
-        if block.language == "yaml" and block.note.startswith("file: "):
-            yield Saved(block.note.removeprefix("file: "), block.text)
-        elif block.language == "console":
-            yield from commands(block)
+        if block.file:
+            yield Saved(block.file, block.text)
+        elif block.language == "console" and not (block.why_not_run or block.run_by):
+            yield from _typed(block)
+
+
+def _typed(block: Block) -> Iterator[Command | Staying]:
+    *first, last = commands(block)
+    yield from first
+    yield Staying(last) if block.note == STAYS else last
 
 
 def commands(block: Block) -> Iterator[Command]:

@@ -1,17 +1,25 @@
-"""A reader who does what a page says, in a folder and a home of his own, and compares what he sees."""
+"""A reader who does what a page says, in a home of his own, and compares what he sees.
+
+He has one shell: what he exports stays, and so does the folder he is in. A page calls his home `/home/you`.
+"""
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from docs.pages import ROOT, Command, Saved, is_as_told, steps
+from docs.leftovers import end_pods
+from docs.pages import CTRL_C, ROOT, Command, Saved, Staying, is_as_told, steps
+from docs.terminals import Terminal
 from kohort.api.documents import read_documents
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
@@ -20,10 +28,17 @@ from kohort.kube.mapping import ResourceMapping
 
 PATIENCE: Final = 60.0
 """Seconds until what a page shows must have come about."""
-LOOKING: Final = ("queue", "top", "explain", "doctor", "status", "fits", "events", "get", "logs", "describe", "wait")
-"""Words that only look: what they show may come a moment later, so they are said again."""
-ANSWERING: Final = ("doctor", "fits", "explain")
-"""Words whose exit code 1 is an answer."""
+LOOKING: Final = (
+    *("queue", "top", "explain", "doctor", "status", "fits", "events", "get", "list", "logs", "describe", "wait"),
+    "auth",
+)
+"""Verbs that only look: what they show may come a moment later, so they are said again."""
+ANSWERING: Final = ("doctor", "fits", "explain", "validate")
+"""Verbs whose exit code 1 is an answer."""
+HOME: Final = "/home/you"
+_REFUSED: Final = re.compile(r"kohort: (?:error|cluster)\b|Error\b|error:")
+_PLUGIN: Final = re.compile(r"(?<![\w/.-])kubectl (?=kohort |kueue )")
+_UNKEPT: Final = ("_", "SHLVL", "OLDPWD")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,31 +53,29 @@ class Reader:
     """Somebody with a shell."""
 
     def __init__(self, folder: Path, kubectl: Path | None = None) -> None:
-        self.folder = folder / "here"
-        self.folder.mkdir()
+        self.home = folder / "home"
+        self.folder = self.home / "here"
+        self.folder.mkdir(parents=True)
         (self.folder / "examples").symlink_to(ROOT / "examples")
         self.kubectl = kubectl
+        self._exports = folder / "exports"
+        self._terminals = list[Terminal]()
+        self._applied = 0.0
         tools = [str(Path(sys.executable).parent), *([str(kubectl.parent)] if kubectl else []), "/usr/bin", "/bin"]
-        self.environment = {
-            "PATH": os.pathsep.join(tools),
-            "HOME": str(folder),
-            "KOHORT_DATA": str(folder / "data"),
-            "LANG": "C.UTF-8",
-        }
+        self.environment = {"PATH": os.pathsep.join(tools), "HOME": str(self.home), "LANG": "C.UTF-8"}
 
     def read(self, page: Path) -> None:
         """Do everything that the page says."""
         for step in steps(page):
-            if isinstance(step, Saved):
-                (self.folder / step.name).write_text(step.text, "utf-8")
-                continue
-            if step.words[:2] == ["kubectl", "apply"]:
-                # Whoever types takes a second; of two who got quota in the same one, neither is the newer.
-                time.sleep(1)
-            if step.words[0] != "kubectl" or self.kubectl:
-                self._do(step, page)
-            elif step.words[1] == "apply":
-                asyncio.run(self._apply(step.words[3:]))
+            match step:
+                case Saved():
+                    self._save(step)
+                case Staying(command):
+                    self._open(command, command.says, page)
+                case Command() if CTRL_C in step.says:
+                    self._interrupt(step, page)
+                case Command():
+                    self._type(step, page)
 
     def run(self, text: str) -> str:
         """What a command says that must succeed."""
@@ -71,68 +84,144 @@ class Reader:
         return said.out
 
     def close(self) -> None:
-        """Leave nothing running."""
-        self._run("kohort down --all")
+        """Leave nothing running, whatever the page came to."""
+        with ExitStack() as stack:
+            stack.callback(lambda: asyncio.run(end_pods(self.home)))
+            stack.callback(self._run, "kohort down --all")
+            for terminal in self._terminals:
+                stack.callback(terminal.close)
+
+    # What a step is
+
+    def _save(self, saved: Saved) -> None:
+        file = self.folder / saved.name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(saved.text.replace(HOME, str(self.home)), "utf-8")
+
+    def _type(self, command: Command, page: Path) -> None:
+        """As it stands; without kubectl, what can be done without it."""
+        is_apply = command.words[:2] == ["kubectl", "apply"]
+        if is_apply:
+            self._take_time()
+        if self.kubectl or not command.uses_kubectl or _PLUGIN.match(command.text):
+            self._do(command, page)
+        elif is_apply:
+            asyncio.run(self._apply(command.words[2:]))
+
+    def _take_time(self) -> None:
+        """Whoever types takes a second; of two who got quota in the same one, neither is the newer."""
+        time.sleep(max(0.0, self._applied + 1.0 - time.monotonic()))
+        self._applied = time.monotonic()
+
+    def _open(self, command: Command, told: tuple[str, ...], page: Path) -> Terminal:
+        """Start it in a terminal of its own, and wait until it shows what is told."""
+        terminal = Terminal(self._as_typed(command.text), self.folder, self.environment)
+        self._terminals.append(terminal)
+        if not terminal.shows(lambda seen: is_as_told(self._as_shown(seen), told), PATIENCE):
+            raise _disappointed(page, command, self._as_shown(terminal.seen))
+        return terminal
+
+    def _interrupt(self, command: Command, page: Path) -> None:
+        """Press Ctrl-C where the page does."""
+        place = command.says.index(CTRL_C)
+        terminal = self._open(command, command.says[:place], page)
+        terminal.interrupt()
+        seen = self._as_shown(terminal.seen)
+        if not is_as_told(seen, (*command.says[:place], *command.says[place + 1 :])):
+            raise _disappointed(page, command, seen)
 
     def _do(self, command: Command, page: Path) -> None:
         """Once, or until what is seen is what is told."""
-        looks = any(word in LOOKING for word in command.words[:2])
-        end = time.monotonic() + (PATIENCE if looks else 0.0)
+        end = time.monotonic() + (PATIENCE if command.verb in LOOKING else 0.0)
         while True:
             said = self._run(command.text)
-            if self._is_fine(command, said):
+            if _is_fine(command, said):
                 return
             if time.monotonic() >= end:
-                told = "\n".join(command.says)
-                place = f"{page.relative_to(ROOT)}:{command.line}"
-                raise AssertionError(f"{place}: {command.text}\nsays ({said.code}):\n{said.out}\nand not:\n{told}")
+                raise _disappointed(page, command, f"{said.out}(exit code {said.code})")
             time.sleep(0.2)
 
-    def _is_fine(self, command: Command, said: Said) -> bool:
-        codes = (0, 1) if any(word in ANSWERING for word in command.words[:2]) else (0,)
-        return said.code in codes and (not command.says or is_as_told(said.out, command.says))
+    # The shell
 
     def _run(self, text: str) -> Said:
+        keep = f"/usr/bin/env -0 >'{self._exports}'"
+        script = f"set -o pipefail\n{self._as_typed(text)}\nkohort_told=$?\n{keep}\nexit $kohort_told"
         done = subprocess.run(
-            ["bash", "-c", text],
+            ["bash", "-c", script],
             cwd=self.folder,
-            env=self._environment(),
+            env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             timeout=2 * PATIENCE,
             check=False,
         )
-        return Said(done.returncode, done.stdout.decode())
+        self._remember()
+        return Said(done.returncode, self._as_shown(done.stdout.decode()))
 
-    def _environment(self) -> dict[str, str]:
-        """As the reader has exported it: kubectl has to be told of the cluster, kohort finds it."""
-        found = self._kubeconfig()
-        return {**self.environment, "KUBECONFIG": str(found)} if found and self.kubectl else self.environment
+    def _remember(self) -> None:
+        """What was exported, and where we are now."""
+        if not self._exports.exists():
+            return
+        pairs = (line.partition("=") for line in self._exports.read_text("utf-8").split("\0") if line)
+        kept = {name: value for name, _, value in pairs if name not in _UNKEPT}
+        self.folder = Path(kept.pop("PWD"))
+        self.environment = kept
+        self._exports.unlink()
 
-    def _kubeconfig(self) -> Path | None:
-        return next(Path(self.environment["KOHORT_DATA"]).glob("**/kubeconfig"), None)
+    def _as_typed(self, text: str) -> str:
+        """The line with our own home in it; plugins are programs, which kubectl only looks for."""
+        text = text.replace(HOME, str(self.home))
+        return text if self.kubectl else _PLUGIN.sub("kubectl-", text)
 
-    async def _apply(self, words: Iterable[str]) -> None:
+    def _as_shown(self, out: str) -> str:
+        return out.replace(str(self.home), HOME)
+
+    # Without kubectl
+
+    async def _apply(self, words: list[str]) -> None:
         """The objects of the files, where there is no kubectl to do it."""
-        kubeconfig = self._kubeconfig()
-        assert kubeconfig is not None, "a cluster must run before something is applied"
-        client = Client(HttpTransport(find_access(Choice(kubeconfig))))
+        client = Client(HttpTransport(find_access(Choice(self._kubeconfig()))))
+        namespace = next(_values(words, "-n"), "default")
         try:
-            for file in (file for word in words if word != "-f" for file in self._files(word)):
+            for file in (file for word in _values(words, "-f") for file in self._files(word)):
                 for document in read_documents(file.read_bytes(), str(file)):
-                    await _create(client, document.value)
+                    await _create(client, document.value, namespace)
         finally:
             await client.close()
+
+    def _kubeconfig(self) -> Path:
+        """Where kubectl would look, too: a page that does not say how it finds the cluster is wrong."""
+        found = Path(self.environment.get("KUBECONFIG") or self.home / ".kube" / "config")
+        assert found.exists(), "kubectl finds no cluster: kohort up --merge-kubeconfig, or export KUBECONFIG=…"
+        return found
 
     def _files(self, word: str) -> list[Path]:
         found = self.folder / word
         return sorted(found.glob("*.yaml")) if found.is_dir() else [found]
 
 
-async def _create(client: Client, value: dict[str, object]) -> None:
+def _is_fine(command: Command, said: Said) -> bool:
+    if any(_REFUSED.match(line) for line in command.says) and command.verb not in ANSWERING:
+        is_expected = said.code != 0
+    else:
+        is_expected = said.code == 0 or (said.code == 1 and command.verb in ANSWERING)
+    return is_expected and (not command.says or is_as_told(said.out, command.says))
+
+
+def _disappointed(page: Path, command: Command, seen: str) -> AssertionError:
+    place = page.relative_to(ROOT) if page.is_relative_to(ROOT) else page.name
+    told = "\n".join(command.says)
+    return AssertionError(f"{place}:{command.line}: {command.text}\nsays:\n{seen}\nand not:\n{told}")
+
+
+def _values(words: list[str], option: str) -> Iterator[str]:
+    return (value for name, value in pairwise(words) if name == option)
+
+
+async def _create(client: Client, value: dict[str, object], namespace: str) -> None:
     resource = await ResourceMapping(client).resource(str(value["apiVersion"]), str(value["kind"]))
-    await client.of(resource).create(value, "" if not resource.namespaced or _names_its_own(value) else "default")
+    await client.of(resource).create(value, "" if not resource.namespaced or _names_its_own(value) else namespace)
 
 
 def _names_its_own(value: dict[str, object]) -> bool:

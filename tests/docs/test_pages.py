@@ -1,5 +1,6 @@
 """What pages say is true: those that are to be run are run, and no page has commands, manifests or links that fail."""
 
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -9,7 +10,23 @@ from xml.etree import ElementTree
 import click
 import pytest
 
-from docs.pages import ROOT, Block, Command, all_pages, blocks, commands, is_as_told, pages_to_run
+from docs.pages import (
+    CLONE,
+    FENCE,
+    ONLY_PARSED,
+    ROOT,
+    STAYS,
+    WITH_MISTAKES,
+    Block,
+    Command,
+    all_pages,
+    blocks,
+    commands,
+    is_as_told,
+    is_run,
+    pages_to_run,
+    run_by,
+)
 from docs.readers import Reader
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.manifests import Checker, Severity
@@ -20,6 +37,8 @@ LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)
 MANIFEST = re.compile(r"(?:\s*#.*\n)*apiVersion:")
 PICTURE = re.compile(r"!\[[^\]]+\]\(([^)]+\.svg)\)")
+PAGES_WITH_COMMANDS = [page for page in all_pages() if not page.is_relative_to(ROOT / "examples")]
+"""The manifests of examples are applied by tests of their own."""
 
 
 def name(page: Path) -> str:
@@ -36,6 +55,74 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 @pytest.mark.parametrize("page", pages_to_run(), ids=name)
 def test_a_page_does_what_it_says(page: Path, reader: Reader) -> None:
     reader.read(page)
+
+
+def test_a_page_that_fails_half_way_leaves_nothing_running(reader: Reader, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(HALF_WAY, "utf-8")
+    with pytest.raises(AssertionError, match="and not:\nwell"):
+        reader.read(page)
+    process = int((reader.folder / "pid").read_text())
+    os.kill(process, 0)
+    reader.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+HALF_WAY = """
+```console
+$ kohort up -d --starter
+…
+$ kohort submit --cpu 100m -- bash -c 'echo $BASHPID > pid; exec sleep 600'
+…
+$ timeout 30 bash -c 'until [ -s pid ]; do sleep 0.1; done'; kohort down
+…
+kohort is stopped; 1 running pod goes on, and the next start finds it
+$ echo ill
+well
+```
+"""
+
+
+# Nothing is forgotten
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=name)
+def test_what_a_reader_types_is_run_or_a_reason_says_why_not(page: Path) -> None:
+    for block in blocks(page):
+        if block.is_typed:
+            assert is_accounted_for(block, page), (
+                f"{name(page)}:{block.line}: say `<!-- test: run -->` on the page, "
+                f"or `<!-- {ONLY_PARSED}REASON -->` before this block (tests/docs/README.md)"
+            )
+
+
+def is_accounted_for(block: Block, page: Path) -> bool:
+    is_run_as_it_stands = block.language == "console" and is_run(page)
+    return (
+        is_run_as_it_stands
+        or block.note == CLONE
+        or bool(block.why_not_run or block.run_by or block.file or run_by(page))
+    )
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=name)
+def test_notes_are_known_and_no_block_is_overlooked(page: Path) -> None:
+    found = list(blocks(page))
+    assert len(FENCE.findall(page.read_text("utf-8"))) == 2 * len(found), "each begins and ends with ```"
+    for block in found:
+        is_known = block.note in (CLONE, STAYS, "") or block.why_not_run or block.run_by or block.file
+        assert is_known, f"{name(page)}:{block.line}: {block.note!r} says nothing, or gives no reason"
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=name)
+def test_another_test_that_runs_a_page_is_there_and_names_it(page: Path) -> None:
+    for test in {run_by(page), *(block.run_by for block in blocks(page))} - {""}:
+        assert page.name in (ROOT / test).read_text("utf-8"), f"{name(page)} is not named in {test}"
+
+
+def test_the_readme_is_read_from_a_clone() -> None:
+    assert {block.note for block in blocks(ROOT / "README.md") if block.is_typed} == {CLONE}
 
 
 def test_the_tutorials_are_run() -> None:
@@ -90,7 +177,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def manifests(page: Path) -> list[Block]:
-    return [each for each in blocks(page) if each.language == "yaml" and MANIFEST.match(each.text)]
+    """Those that are meant to be right."""
+    found = (each for each in blocks(page) if each.language == "yaml" and not each.note.endswith(WITH_MISTAKES))
+    return [each for each in found if MANIFEST.match(each.text)]
 
 
 @pytest.mark.parametrize("page", [page for page in all_pages() if manifests(page)], ids=name)
@@ -129,6 +218,8 @@ def test_the_page_of_the_doctor_has_every_check() -> None:
         ("ready on https://127.0.0.1:41234\n", ("ready on https://127.0.0.1:6443",)),
         ("a\nb\nc\nd\n", ("a", "…", "d")),
         ("16 pods of 48\n", ("16 … 48",)),
+        ("2026-05-01T12:00:00.210Z ready in 1.2s\n", ("2027-01-02T03:04:05.678Z ready in 0.9s",)),
+        ("job.batch/train-x7k2p created\n", ("job.batch/train-4tq9m created",)),
         ("", ()),
     ],
 )
@@ -138,7 +229,29 @@ def test_what_is_never_twice_the_same_may_differ(said: str, told: tuple[str, ...
 
 @pytest.mark.parametrize(
     ("said", "told"),
-    [("16 GPUs\n", ("17 GPUs",)), ("a\nb\n", ("a",)), ("a\n", ("a", "b")), ("train-x\n", ("train-y",))],
+    [
+        ("16 GPUs\n", ("17 GPUs",)),
+        ("team-alpha\n", ("team-bravo",)),
+        ("a\nb\n", ("a",)),
+        ("a\n", ("a", "b")),
+        ("train-x\n", ("train-y",)),
+    ],
 )
 def test_everything_else_may_not(said: str, told: tuple[str, ...]) -> None:
     assert not is_as_told(said, told)
+
+
+@pytest.mark.parametrize(
+    ("text", "verb", "uses_kubectl"),
+    [
+        ("kohort queue -n lab", "queue", False),
+        ("kubectl --context kohort get nodes", "get", True),
+        ("kubectl kueue list cq", "list", True),
+        ("kohort crds | kubectl apply -f -", "crds", True),
+        ("KUBECONFIG=mine kohort doctor", "doctor", False),
+        ("source <(kubectl-kueue completion bash)", "source", False),
+    ],
+)
+def test_what_a_command_is_to_do(text: str, verb: str, uses_kubectl: bool) -> None:
+    command = Command(text, (), 1)
+    assert (command.verb, command.uses_kubectl) == (verb, uses_kubectl)

@@ -20,7 +20,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def test_the_mock_training_runs_as_it_stands(reader: Reader) -> None:
-    reader.run("kohort up -d --end-pods")
+    reader.run("kohort up -d --merge-kubeconfig --end-pods")
     said = reader.run("kubectl apply -f examples/mock-training/")
     assert "job.batch/mock-training created" in said
     assert "Warning: " in said, "the annotation is no label"
@@ -30,7 +30,7 @@ def test_the_mock_training_runs_as_it_stands(reader: Reader) -> None:
 
 def test_kubectl_takes_every_example_twice(reader: Reader) -> None:
     """The second time nothing is in the way: neither what the server adds nor what the queue has done since."""
-    reader.run(f"kohort up -d {NODES} --run-seconds 3600")
+    reader.run(f"kohort up -d --merge-kubeconfig {NODES} --run-seconds 3600")
     for folder in folders():
         created = reader.run(f"kubectl apply -f examples/{folder.name}/")
         assert created.count(" created") >= 4, created
