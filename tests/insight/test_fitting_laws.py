@@ -1,0 +1,101 @@
+"""`fits` says yes exactly where the engine of the cluster's manager would let the job in at once."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from engine.scenario_strategies import scenarios
+from engine.test_explain_laws import at_rest
+from kohort.api.codec import from_json
+from kohort.api.config import Surroundings, parse_configuration
+from kohort.api.core.namespaces import Namespace
+from kohort.api.kinds import kind_of
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import WorkloadStatus
+from kohort.engine.decisions import Reserve
+from kohort.engine.events import Put
+from kohort.engine.explain import State, lines
+from kohort.engine.records import Key
+from kohort.engine.scenario import Stage
+from kohort.insight.fitting.candidates import Candidate
+from kohort.insight.fitting.judging import judge
+from kohort.insight.reading import Asked, Read
+from kohort.insight.rules import Rules
+from kohort.insight.snapshot import DECIDING, Snapshot
+from kohort.insight.story.telling import story_of
+from kohort.kube.kinds import ObjectKey
+
+Json = Any
+WORLDS = scenarios(most_steps=15)
+EXAMPLES = 25
+CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+
+
+def look_at(stage: Stage, scenario: Json) -> Snapshot:
+    """What one look at the cluster of a stage sees."""
+    found: dict[Asked, dict[ObjectKey, Any]] = {kind: {} for kind in DECIDING}
+    for step in (*({"put": each} for each in scenario["objects"]), *scenario["steps"]):
+        if "put" in step:
+            manifest = step["put"]
+            found[kind_in(manifest)][key_of(manifest["metadata"])] = from_json(manifest, kind_in(manifest))
+        elif "delete" in step:
+            gone = next(kind for kind in DECIDING if kind.__name__ == step["delete"]["kind"])
+            found[gone].pop(key_of(step["delete"]), None)
+    found[Workload] = {ObjectKey(*key): each for key, each in stage.workloads.items()}
+    return Snapshot(stage.now, {kind: Read(objects) for kind, objects in found.items()}, rules_in(scenario))
+
+
+def kind_in(manifest: Json) -> type[Any]:
+    kind = Namespace if manifest["kind"] == "Namespace" else kind_of(manifest["apiVersion"], manifest["kind"])
+    assert kind is not None
+    return kind
+
+
+def key_of(head: Json) -> ObjectKey:
+    return ObjectKey(head.get("namespace", ""), head["name"])
+
+
+def rules_in(scenario: Json) -> Rules:
+    text = {**CONFIGURATION, **scenario["configuration"], "featureGates": scenario["gates"]}
+    result = parse_configuration(text, Surroundings(namespace="kueue-system"))
+    assert result.config is not None
+    return Rules(result.config, result.gates)
+
+
+def newcomer(stage: Stage, data: st.DataObject) -> Workload | None:
+    """A Workload like one that is there, that comes now."""
+    known = [each for each in stage.workloads.values() if each.spec.queue_name]
+    if not known:
+        return None
+    model = data.draw(st.sampled_from(known))
+    head = structs.replace(model.metadata, name="new", uid="zzz", creation_timestamp=stage.now)
+    return structs.replace(model, metadata=head, status=WorkloadStatus())
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_fits_says_yes_exactly_where_the_next_turn_does(scenario: Json, data: st.DataObject) -> None:
+    stage = at_rest(scenario)
+    thing = newcomer(stage, data)
+    if thing is None:
+        return
+    queue = Key(thing.metadata.namespace, thing.spec.queue_name or "")
+    (verdict,) = judge(look_at(stage, scenario), [Candidate("workload/new", "f:1", queue, (thing,))])
+    stage.engine.apply(Put(thing), stage.now)
+    admitted = {each.workload for each in stage.engine.schedule(stage.now) if isinstance(each, Reserve)}
+    assert verdict.explanation is not None
+    assert verdict.starts == (Key(queue.namespace, "new") in admitted), lines(verdict.explanation)
+
+
+@given(WORLDS)
+@settings(max_examples=EXAMPLES)
+def test_a_story_says_that_somebody_goes_next_only_where_the_next_turn_lets_it_in(scenario: Json) -> None:
+    """The engine of a snapshot has looked at nobody yet: whom the manager parked are heads to it."""
+    stage = at_rest(scenario)
+    snapshot = look_at(stage, scenario)
+    for thing in snapshot.of(Workload).values():
+        explanation = story_of(snapshot, thing, "it").explanation
+        if explanation.state in (State.QUEUED, State.INADMISSIBLE) and "goes next" in lines(explanation)[0]:
+            assert explanation.workload in snapshot.next_turn.admitted
