@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pty
 import signal
 import socket
 import sqlite3
@@ -26,6 +27,8 @@ from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
 from kohort.kube.options import Scope
+from kohort.local.lives import State, standing
+from kohort.local.places import Place
 
 PATIENCE = 60
 
@@ -261,3 +264,27 @@ async def test_simulated_nodes_by_number(ups: Ups) -> None:
         await client.of(Job.resource).create(job("wide", parallelism=40, completions=40))
         assert (await until_done(client, "wide")).status.succeeded == 40
         assert await ups.stop() == 0
+
+
+@pytest.mark.parametrize("way", [(), ("-d",)], ids=["in the foreground", "in the background"])
+async def test_a_start_that_is_interrupted_says_so_and_leaves_nothing_behind(
+    tmp_path: Path, way: tuple[str, ...]
+) -> None:
+    environment = {**os.environ, "KOHORT_DATA": str(tmp_path), "TERM": "xterm", "HOME": str(tmp_path)}
+    ours, theirs = pty.openpty()
+    hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{hears}; from kohort.cli.main import main; main()"
+    async with asyncio.timeout(PATIENCE):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, "up", "--nodes=1", *way, stdout=theirs, stderr=theirs, env=environment
+        )
+        os.close(theirs)
+        said = b""
+        while b"loading" not in said:
+            said += await asyncio.to_thread(os.read, ours, 4096)
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
+        said += await asyncio.to_thread(os.read, ours, 4096)
+    os.close(ours)
+    assert b"stopped before it was ready" in said
+    assert standing(Place("kohort", tmp_path)).state is State.STOPPED

@@ -93,15 +93,15 @@ def test_the_picture_at_80_columns() -> None:
         "kohort  https://127.0.0.1:6443  node vm: cpu 8, memory 32Gi, pods 110; runtime…",
         "",
         "Queues (2)",
-        "  default                   cpu █████░░░░░ 4/8  1 run, 2 wait",
-        "  team-with-a-name-that-g…  cpu ██████████ 6/4  1 run, 2 wait",
+        "  default                   gpu ██░░░░░░░░ 1/4  1 run, 2 wait",
+        "  team-with-a-name-that-g…  gpu ██░░░░░░░░ 1/4  1 run, 2 wait",
         "",
         "Running (1)",
         "  default/train   default   cpu 4, memory 8Gi   10s",
         "",
         "Waiting (2)",
-        "  default/next  default  90s  couldn't assign flavors to pod set main: insuffi…",
-        "  default/last  default  90s",
+        "  default/next   default   90s   1 more cpu needed in default",
+        "  default/last   default   90s",
         "",
         "Lately",
         f"  {CLOCK}   warning   the disk is nearly full",
@@ -113,7 +113,7 @@ def test_the_picture_at_80_columns() -> None:
 
 def test_more_resources_are_shown_where_there_is_room() -> None:
     lines = draw(scene(), QUEUES[:1], FACTS, NOW, Screen(160, 24))
-    assert lines[3] == "  default  cpu #####..... 4/8  memory ###....... 8Gi/32Gi  gpu ##........ 1/4  1 run, 2 wait"
+    assert lines[3] == "  default  gpu ##........ 1/4  cpu #####..... 4/8  memory ###....... 8Gi/32Gi  1 run, 2 wait"
 
 
 @pytest.mark.parametrize("width", [20, 40, 79, 80, 120, 160])

@@ -1,15 +1,17 @@
 """`kohort status`: the clusters of this machine, and how they fare."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kohort.cli.options import DATA, Output, data_text, output_option, running, screen
+from kohort.cli.options import DATA, Output, data_text, output_option, running, screen, show
 from kohort.local.lives import State, used_places
 from kohort.local.places import DEFAULT_NAME, place_of
 from kohort.terminal.ages import age
+from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text
 from kohort.terminal.tables import Cell, Column, numbers, table
 
@@ -33,6 +35,9 @@ _COLUMNS = (
     numbers("RUNNING"),
     numbers("PENDING"),
 )
+_CONTEXT = 3
+_ROOMY = 100
+"""Columns of a screen below which there is no room for contexts, which names tell too."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -57,12 +62,19 @@ def status(*, output: Output | None, data: Path | None) -> None:
     if not found:
         click.echo("no cluster was started on this machine yet: `kohort up` starts one")
         return
-    now = datetime.now(UTC)
-    for line in table(_COLUMNS, [_row(each, now) for each in found], screen()):
-        click.echo(line)
+    show(lines_of(found, datetime.now(UTC), screen()))
     for each in found:
         if remark := _remark(each):
             click.echo(f"{each.place.name}: {remark}", err=True)
+
+
+def lines_of(found: "Sequence[Surveyed]", now: datetime, place: Screen) -> list[str]:
+    """A table of the clusters; on a narrow screen addresses matter more than contexts."""
+    columns, rows = list(_COLUMNS), [_row(each, now) for each in found]
+    if place.width is not None and place.width < _ROOMY:
+        for each in (columns, *rows):
+            del each[_CONTEXT]
+    return table(columns, rows, place)
 
 
 def _row(found: "Surveyed", now: datetime) -> list[Cell]:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from kohort.local.running import Cluster, Front, Wish
     from kohort.local.view import Facts
 
-_GIVEN_UP = "stopped before it was ready"
 RUNTIMES = ("process", "simulated", "podman", "docker")
 
 EXAMPLES = """\b
@@ -204,6 +203,9 @@ def up(
     )
     try:
         _in_background(asked, place) if detach else _in_foreground(asked)
+    except KeyboardInterrupt:
+        click.echo("\nstopped before it was ready", err=True, nl=False)
+        raise
     except ApiError as error:
         if getattr(error, "exit_code", 2) != RunsAlreadyError.exit_code:
             raise
@@ -285,11 +287,7 @@ def _in_background(asked: Asked, place: Place) -> None:
                 import kohort.local.running  # noqa: F401 - the most of what takes long
             _run(asked, claim, relay, (front, None))
 
-    try:
-        ready = detach(work, place.log.with_suffix(".out"), _progress())
-    except KeyboardInterrupt:
-        click.echo(f"\n{_GIVEN_UP}", err=True)
-        raise
+    ready = detach(work, place.log.with_suffix(".out"), _progress())
     _greet(ready, f"`{stop_command(place)}` stops it")
 
 
@@ -299,9 +297,11 @@ def _in_foreground(asked: Asked) -> None:
         with step(progress, "loading"):
             from kohort.local.front import foreground
         running = _run(asked, claim, progress, foreground(_Greeter(asked, claim.before if claim else None)))
+    if running is None:
+        raise KeyboardInterrupt
     from kohort.local.stopping import left_over
 
-    click.echo(_GIVEN_UP if running is None else f"stopped; {left_over(asked.pods, running)}")
+    click.echo(f"stopped; {left_over(asked.pods, running)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition
+from kohort.insight.reasons import short_reason
 from kohort.kube.kinds import ObjectKey
 from kohort.terminal.style import Role
 
@@ -115,6 +116,6 @@ def _at(condition: Condition) -> datetime:
 
 
 def why_waiting(workload: Workload) -> str:
-    """What the manager last said about it; empty before it was looked at."""
+    """What the manager last said about it, in short; empty before it was looked at."""
     found = find(workload.status.conditions, "QuotaReserved")
-    return found.message if found is not None and found.status != "True" else ""
+    return short_reason(found.message) if found is not None and found.status != "True" else ""

@@ -48,7 +48,7 @@ class Use:
 
 
 def uses(queue: ClusterQueue) -> list[Use]:
-    """What a queue has and what of it is reserved, by resource in the order of its spec."""
+    """What a queue has and what of it is reserved, by resource: devices first, then in the order of its spec."""
     nominal: dict[str, int] = {}
     for group in queue.spec.resource_groups:
         for flavor in group.flavors:
@@ -56,7 +56,8 @@ def uses(queue: ClusterQueue) -> list[Use]:
     used: dict[str, int] = {}
     for usage in queue.status.flavors_reservation:
         _add(used, {each.name: str(each.total or 0) for each in usage.resources})
-    return [Use(name, used.get(name, 0), amount) for name, amount in nominal.items() if name not in _UNSEEN]
+    names = sorted((name for name in nominal if name not in _UNSEEN), key=lambda name: "/" not in name)
+    return [Use(name, used.get(name, 0), nominal[name]) for name in names]
 
 
 def _add(sums: dict[str, int], amounts: Mapping[str, str]) -> None:

@@ -1,0 +1,59 @@
+"""`kohort status` on screens of any width, and what it says of clusters that do not run."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kohort.cli.main import cli
+from kohort.cli.status import lines_of
+from kohort.local.lives import Claim, Ended, Pods, Run, Standing, State, now
+from kohort.local.places import Place, place_of
+from kohort.local.survey import Figures, Surveyed
+from kohort.terminal.screen import Screen
+
+NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+
+
+def running(name: str) -> Surveyed:
+    run = Run(pid=1, since=NOW - timedelta(minutes=4), url="https://127.0.0.1:46361")
+    return Surveyed(Place(name, Path("/data")), Standing(State.RUNNING, run), Figures(1, 2, 7))
+
+
+def test_on_a_wide_screen_everything_is_there() -> None:
+    assert lines_of([running("lab")], NOW, Screen(120)) == [
+        "NAME   STATE     ADDRESS                   CONTEXT      SINCE   NODES   RUNNING   PENDING",
+        "lab    Running   https://127.0.0.1:46361   kohort-lab      4m       1         2         7",
+    ]
+
+
+def test_on_a_narrow_screen_the_address_is_whole_and_the_context_left_out() -> None:
+    lines = lines_of([running("lab")], NOW, Screen(80))
+    assert lines[1].startswith("lab    Running   https://127.0.0.1:46361")
+    assert (max(map(len, lines)) <= 80, "CONTEXT" in lines[0]) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (Run(pid=1, since=now(), ended=Ended(now(), 0)), ""),
+        (Run(pid=1, since=now(), ended=Ended(now(), 2)), "lab: 2 running pods go on, and the next start finds them\n"),
+        (
+            Run(pid=1, since=now(), ended=Ended(now(), 2), boot="another"),
+            "lab: the machine was restarted since, so pods that ran are gone: the next start says so\n",
+        ),
+        (
+            Run(pid=1, since=now(), pods=Pods.SIMULATED),
+            "lab: it ended without being stopped; its pods were simulated; ",
+        ),
+        (Run(pid=1, since=now()), "lab: it ended without being stopped; pods that ran go on, and the next start "),
+    ],
+)
+def test_what_became_of_pods_is_said(run: Run, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KOHORT_DATA", str(tmp_path))
+    claim = Claim.take(place_of("lab"))
+    claim.release()
+    claim.write(run)
+    result = CliRunner().invoke(cli, ["status"], prog_name="kohort")
+    assert (result.exit_code, result.stderr.startswith(said), bool(result.stderr)) == (0, True, bool(said))
