@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import COLOURED, Role, Text, columns
-from kohort.terminal.tables import Column, numbers, table
+from kohort.terminal.tables import Column, Drawing, numbers, table
 
 NAME, COUNT, WHY = Column("NAME", least=6), numbers("COUNT"), Column("WHY", least=8)
 ROWS = [["train-llama-7b", "2", "insufficient quota for cpu"], ["b", "100", "ok"]]
@@ -49,6 +49,15 @@ def test_colour_takes_no_room() -> None:
 def test_a_line_that_is_cut_has_no_colour_that_could_leak() -> None:
     lines = table([Column("NAME"), COUNT], [[Text("x" * 30, Role.BAD), "1"]], Screen(10, 24, COLOURED, UNICODE))
     assert lines == ["NAME     …", "xxxxxxxxx…"]
+
+
+@given(width=st.integers(1, 16))
+def test_a_bar_that_is_cut_through_leaves_no_colour_behind(width: int) -> None:
+    drawn = Drawing(4, COLOURED.paint("####", Role.GOOD))
+    lines = table(
+        [Column("NAME"), Column("USE"), COUNT], [["a-name", drawn, "12"]], Screen(width, 24, COLOURED, UNICODE)
+    )
+    assert all("\x1b" not in line and columns(line) <= width for line in lines)
 
 
 def test_a_table_without_rows_is_its_header() -> None:

@@ -70,11 +70,11 @@ def status(*, output: Output | None, data: Path | None) -> None:
 
 def lines_of(found: "Sequence[Surveyed]", now: datetime, place: Screen) -> list[str]:
     """A table of the clusters; on a narrow screen addresses matter more than contexts."""
-    columns, rows = list(_COLUMNS), [_row(each, now) for each in found]
-    if place.width is not None and place.width < _ROOMY:
-        for each in (columns, *rows):
-            del each[_CONTEXT]
-    return table(columns, rows, place)
+    rows = [_row(each, now) for each in found]
+    if place.width is None or place.width >= _ROOMY:
+        return table(_COLUMNS, rows, place)
+    columns = (*_COLUMNS[:_CONTEXT], *_COLUMNS[_CONTEXT + 1 :])
+    return table(columns, [[*row[:_CONTEXT], *row[_CONTEXT + 1 :]] for row in rows], place)
 
 
 def _row(found: "Surveyed", now: datetime) -> list[Cell]:

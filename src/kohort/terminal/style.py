@@ -4,6 +4,7 @@ Terminals draw the sixteen named colours as their theme has them, and many a yel
 colours are to be had, each role has a shade that stands out on white as well as on black.
 """
 
+import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from enum import Enum
 from typing import Final, NamedTuple, TextIO
 
 _RESET = "\x1b[0m"
+_PAINT: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Role(Enum):
@@ -89,6 +91,11 @@ def style_of(stream: TextIO, environment: Mapping[str, str]) -> Style:
     if environment.get("NO_COLOR") or kind == "dumb" or not is_terminal(stream):
         return PLAIN
     return SHADED if "256color" in kind or environment.get("COLORTERM") in ("truecolor", "24bit") else COLOURED
+
+
+def unpainted(text: str) -> str:
+    """A text that was painted, without its colours."""
+    return _PAINT.sub("", text)
 
 
 def is_terminal(stream: TextIO) -> bool:

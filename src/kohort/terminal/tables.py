@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from kohort.terminal.screen import Screen
-from kohort.terminal.style import PLAIN, Role, Text, columns, cut, harmless
+from kohort.terminal.style import PLAIN, Role, Text, columns, cut, harmless, unpainted
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,10 @@ def _clean(cell: Cell) -> Cell:
     return cell if isinstance(cell, Drawing) else Text(harmless(cell.text), cell.role)
 
 
+def _bare(cell: Cell) -> Cell:
+    return Drawing(cell.width, unpainted(cell.painted)) if isinstance(cell, Drawing) else cell
+
+
 def _width(cell: Cell) -> int:
     if isinstance(cell, str):
         return columns(cell)
@@ -85,7 +89,8 @@ class _Layout:
         if sum(widths) + gap * gaps <= width:
             return cls(given, rows, widths, " " * gap, None, screen)
         # A colour that is cut through would colour everything after it.
-        return cls(given, rows, widths, " " * gap, width, replace(screen, style=PLAIN))
+        bare = [[_bare(cell) for cell in row] for row in rows]
+        return cls(given, bare, widths, " " * gap, width, replace(screen, style=PLAIN))
 
     def lines(self) -> list[str]:
         return [self._line(row) for row in self.rows]
