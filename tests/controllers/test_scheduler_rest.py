@@ -40,7 +40,8 @@ def world_of(clock: Watched) -> Any:
     feed = SimpleNamespace(is_live=True, wait_live=live, listen=lambda listener: None)
     engine = SimpleNamespace(run_cycle=run_cycle, wake_at=lambda: datetime(2026, 1, 1, tzinfo=UTC))
     now = datetime(2026, 1, 1, tzinfo=UTC)
-    return SimpleNamespace(clock=clock, feed=feed, engine=engine, leads=lambda: True, now=lambda: now)
+    parts = {"clock": clock, "feed": feed, "engine": engine, "metrics": SimpleNamespace()}
+    return SimpleNamespace(**parts, leads=lambda: True, now=lambda: now)
 
 
 @pytest.mark.parametrize(("cycle", "rest"), [(0.001, 0.001 * REST), (0.01, 0.01 * REST), (1.0, LONGEST_REST)])
