@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kohort.insight.lean import Position
 from kohort.insight.order import VISIBILITY, positions_in
-from kohort.insight.queues import Position
 from kohort.kube.client import Client
 from kohort.kube.errors import Named, StatusError, forbidden, not_found
 from kohort.kube.kinds import ObjectKey

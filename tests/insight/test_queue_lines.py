@@ -5,9 +5,9 @@ import pytest
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
 from embedded.server.clusters import Cluster
 from insight.looking import admitted, client_of
-from kohort.insight.lean import LeanLocalQueue, LeanWorkload
+from kohort.insight.lean import LeanLocalQueue, LeanWorkload, Position
 from kohort.insight.order import Positions, reckoned_positions
-from kohort.insight.queues import Position, Queues, Standing, queues_of
+from kohort.insight.queues import Queues, Standing, queues_of
 from kohort.insight.reasons import short_reason
 
 

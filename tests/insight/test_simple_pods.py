@@ -37,7 +37,8 @@ def workload(spec: object, count: int) -> LeanWorkload:
 @given(specs, st.integers(0, 100))
 def test_the_short_way_and_the_long_way_agree(spec: dict[str, object], count: int) -> None:
     given_ = workload(spec, count)
-    assert line_of(given_, {}, {}).amounts == asked_of(given_)
+    (pods,) = given_.spec.pod_sets
+    assert line_of(given_, {}, {}).amounts == asked_of(((bytes(pods.template), count),))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """`kohort queue`: who waits where, since when and for what; who runs. One look, or a view that follows the cluster."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -22,14 +23,19 @@ from kohort.cli.options import (
     show,
     watch_option,
 )
-from kohort.cli.queue_picture import Form, picture_of
 from kohort.insight.lean import LeanLocalQueue, LeanWorkload
 from kohort.insight.order import Positions, positions_in, reckoned_positions
-from kohort.insight.queues import Queues, queues_of
 from kohort.kube.client import Client
+from kohort.kube.errors import KubeError
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Scope
 from kohort.terminal.nearest import instead
+
+if TYPE_CHECKING:
+    from kohort.cli.queue_picture import Form
+    from kohort.insight.queues import Queues
+
+T = TypeVar("T")
 
 EXAMPLES = """\b
 Examples:
@@ -44,6 +50,8 @@ PAUSE: Final = 1.0
 """Seconds between two looks of a view that follows the cluster, at least."""
 LONGEST: Final = 10.0
 """Seconds after which times of day and ages are drawn anew."""
+FEW: Final = 4
+"""LocalQueues whose order is asked for before it is known whether somebody waits in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +87,18 @@ class Wish:
         named = not self.names or queue.metadata.name in self.names
         return named and (not self.cluster_queue or queue.spec.cluster_queue == self.cluster_queue)
 
-    def form(self, output: Output | None) -> Form:
-        """How the answer is shown."""
-        return Form(output, shows_namespace=not self.namespace or bool(self.cluster_queue))
+    def wanted(self, workloads: Iterable[LeanWorkload], chosen: Iterable[LeanLocalQueue]) -> list[LeanWorkload]:
+        """The Workloads of these LocalQueues; where nobody is left out, those of queues that are not there too."""
+        if not self.names and not self.cluster_queue:
+            return list(workloads)
+        keys = {(each.metadata.namespace, each.metadata.name) for each in chosen}
+        return [each for each in workloads if (each.metadata.namespace, each.spec.queue_name) in keys]
 
-    @property
-    def wants_all(self) -> bool:
-        """Whether nobody is left out."""
-        return not self.names and not self.cluster_queue
+    def form(self, output: Output | None) -> "Form":
+        """How the answer is shown."""
+        from kohort.cli.queue_picture import Form
+
+        return Form(output, shows_namespace=not self.namespace or bool(self.cluster_queue))
 
 
 @click.command(epilog=EXAMPLES)
@@ -126,34 +138,61 @@ def queue(
 
 
 async def _show(client: Client, wish: Wish, output: Output | None) -> None:
-    workloads, local_queues = await asyncio.gather(
-        client.of(LeanWorkload).list(wish.scope), client.of(LeanLocalQueue).list(wish.scope)
-    )
-    found = await _queues(client, wish, workloads.items, local_queues.items)
-    picture = picture_of(found, wish.form(output), client.clock.wall())
-    show(picture(screen()))
+    """One look: the order is asked for, and what draws it is loaded, while the server still lists Workloads."""
+    async with _begun(client.of(LeanWorkload).list(wish.scope)) as reading:
+        chosen = wish.chosen(await _local_queues(client, wish, reading))
+        ways = _ways(chosen)
+        async with _begun(positions_in(client, ways if len(ways) <= FEW else {})) as asking:
+            await asyncio.sleep(0)
+            from kohort.cli.queue_picture import picture_of
+
+            wanted = wish.wanted((await reading).items, chosen)
+            found = await _queues(client, wish, wanted, chosen, await asking)
+    show(picture_of(found, wish.form(output), client.clock.wall())(screen()))
+
+
+async def _local_queues(client: Client, wish: Wish, reading: Awaitable[object]) -> Collection[LeanLocalQueue]:
+    try:
+        return (await client.of(LeanLocalQueue).list(wish.scope)).items
+    except KubeError:
+        # What hinders both is told of Workloads, which are what was asked for.
+        await reading
+        raise
+
+
+@asynccontextmanager
+async def _begun(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """Work that goes on beside the block, and never outlives it."""
+    task = asyncio.create_task(work)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _queues(
-    client: Client, wish: Wish, workloads: Iterable[LeanWorkload], local_queues: Iterable[LeanLocalQueue]
-) -> Queues:
-    chosen = wish.chosen(local_queues)
-    keys = {ObjectKey(each.metadata.namespace, each.metadata.name) for each in chosen}
-    wanted = [each for each in workloads if wish.wants_all or (each.metadata.namespace, each.spec.queue_name) in keys]
-    return queues_of(wanted, chosen, await _positions(client, wish, wanted, chosen))
+    client: Client,
+    wish: Wish,
+    workloads: Collection[LeanWorkload],
+    chosen: Collection[LeanLocalQueue],
+    known: Positions | None,
+) -> "Queues":
+    """Who waits and who runs, in order; `known` is the order as far as it was asked for, None where nobody tells it."""
+    from kohort.insight.queues import queues_of
 
-
-async def _positions(
-    client: Client, wish: Wish, workloads: Iterable[LeanWorkload], chosen: Iterable[LeanLocalQueue]
-) -> Positions:
-    """The order in those queues where somebody waits."""
     busy = {(each.metadata.namespace, each.spec.queue_name) for each in workloads if _waits(each)}
-    keys = {ObjectKey(each.metadata.namespace, each.metadata.name): each.spec.cluster_queue for each in chosen}
-    asked = {key: behind for key, behind in keys.items() if key in busy}
-    if not asked:
-        return {}
-    told = await positions_in(client, asked)
-    return told if told is not None else await reckoned_positions(client, wish.namespace)
+    asked = {key: behind for key, behind in _ways(chosen).items() if key in busy}
+    if len(chosen) > FEW and known is not None:
+        known = await positions_in(client, asked)
+    if known is None:
+        known = await reckoned_positions(client, wish.namespace) if asked else {}
+    return queues_of(workloads, chosen, known)
+
+
+def _ways(chosen: Iterable[LeanLocalQueue]) -> dict[ObjectKey, str]:
+    """LocalQueues with their ClusterQueues."""
+    return {ObjectKey(each.metadata.namespace, each.metadata.name): each.spec.cluster_queue for each in chosen}
 
 
 def _waits(workload: LeanWorkload) -> bool:
@@ -161,6 +200,7 @@ def _waits(workload: LeanWorkload) -> bool:
 
 
 async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
+    from kohort.cli.queue_picture import picture_of
     from kohort.cli.stopping import stop_asked
     from kohort.kube.informer import Informers
     from kohort.terminal.live import Place, live, until_worth_drawing
@@ -180,7 +220,10 @@ async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
         async with live(ended, Place(environment=environment())) as view:
             while not ended.is_set():
                 changed.clear()
-                found = await _queues(client, wish, workloads.cache, local_queues.cache)
+                chosen = wish.chosen(local_queues.cache)
+                wanted, ways = wish.wanted(workloads.cache, chosen), _ways(chosen)
+                known = await positions_in(client, ways if len(ways) <= FEW else {})
+                found = await _queues(client, wish, wanted, chosen, known)
                 view.show(picture_of(found, wish.form(output), client.clock.wall()))
                 await until_worth_drawing(ended, changed, PAUSE, LONGEST)
     finally:

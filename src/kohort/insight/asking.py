@@ -1,7 +1,6 @@
 """What a Workload asks for where its status does not say: counted from its pod templates, as a manager would."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from kohort.api.amounts import add, format_amount, multiply
@@ -9,21 +8,13 @@ from kohort.api.errors import ApiError
 from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.reading import read_template
 from kohort.engine.requests.rules import RequestRules
-from kohort.insight.lean import LeanWorkload
 
 PLAIN: Final = Environment.of((), ())
 RULES: Final = RequestRules()
-REMEMBERED: Final = 1024
-"""Templates whose pods are counted once, as most Workloads of a queue look alike."""
 
 
-def asked_of(workload: LeanWorkload) -> Mapping[str, str]:
-    """The sum over all pods; nothing for templates that can't be read."""
-    return _asked(tuple((bytes(each.template), each.count) for each in workload.spec.pod_sets))
-
-
-@lru_cache(maxsize=REMEMBERED)
-def _asked(pod_sets: tuple[tuple[bytes, int], ...]) -> Mapping[str, str]:
+def asked_of(pod_sets: tuple[tuple[bytes, int], ...]) -> Mapping[str, str]:
+    """The sum over all pods of these templates and counts; nothing for templates that can't be read."""
     total: dict[str, int] = {}
     try:
         for template, count in pod_sets:

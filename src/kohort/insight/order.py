@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from kohort.api.codec import decode
-from kohort.insight.lean import PendingWorkloads
-from kohort.insight.queues import Position
+from kohort.insight.lean import PendingWorkloads, Position
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.kinds import ObjectKey

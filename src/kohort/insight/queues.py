@@ -6,18 +6,23 @@ Needs no engine, so that it is told at once; the order comes from whoever knows 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
-from typing import NamedTuple
+from functools import lru_cache
+from itertools import chain
+from typing import Final
 
 import msgspec
 
 from kohort.api.amounts import add, format_amount, to_amount
+from kohort.api.core.objects import StatusCondition
 from kohort.api.errors import ApiError
-from kohort.insight.lean import LeanLocalQueue, LeanWorkload
+from kohort.insight.lean import LeanLocalQueue, LeanWorkload, Position
 from kohort.insight.reasons import short_reason
 from kohort.insight.simple_pods import simple_request
 from kohort.kube.kinds import ObjectKey
 
 Amounts = Mapping[str, str]
+REMEMBERED: Final = 1024
+"""Sums that are kept."""
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
@@ -36,13 +41,6 @@ class Standing(Enum):
     def holds_quota(self) -> bool:
         """Whether quota is set aside for it."""
         return self in (Standing.RESERVED, Standing.ADMITTED, Standing.LEAVING)
-
-
-class Position(NamedTuple):
-    """How many come before."""
-
-    in_cluster_queue: int
-    in_local_queue: int
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -139,8 +137,9 @@ def line_of(
     metadata, spec = workload.metadata, workload.spec
     key = ObjectKey(metadata.namespace, metadata.name)
     way = ways.get(ObjectKey(metadata.namespace, spec.queue_name))
-    standing = _standing(workload, way)
-    found = workload.condition("QuotaReserved")
+    told = {each.type: each for each in workload.status.conditions}
+    standing = _standing(workload, told, way)
+    found = told.get("QuotaReserved")
     reason, message = (found.reason, found.message) if found is not None else ("", "")
     admission = workload.status.admission
     holds = standing.holds_quota
@@ -153,27 +152,35 @@ def line_of(
         spec.priority or 0,
         _held(workload) if holds else _asked(workload),
         _flavors(workload) if holds else (),
-        _since(workload, standing),
+        _since(workload, told, standing),
         None if holds else positions.get(key),
         reason if not holds else "",
         message if not holds else "",
-        _why(workload, way, standing, message),
+        _why(workload, told, way, standing),
     )
 
 
-def _standing(workload: LeanWorkload, way: LeanLocalQueue | None) -> Standing:
-    if workload.holds("QuotaReserved"):
-        if workload.holds("Evicted"):
+Told = Mapping[str, StatusCondition]
+"""Conditions by type."""
+
+
+def _is_true(told: Told, type_: str) -> bool:
+    found = told.get(type_)
+    return found is not None and found.status == "True"
+
+
+def _standing(workload: LeanWorkload, told: Told, way: LeanLocalQueue | None) -> Standing:
+    if _is_true(told, "QuotaReserved"):
+        if _is_true(told, "Evicted"):
             return Standing.LEAVING
-        return Standing.ADMITTED if workload.holds("Admitted") else Standing.RESERVED
+        return Standing.ADMITTED if _is_true(told, "Admitted") else Standing.RESERVED
     kept = not workload.spec.active or way is None or way.spec.stop_policy not in ("", "None")
     return Standing.HELD if kept else Standing.WAITING
 
 
-def _why(workload: LeanWorkload, way: LeanLocalQueue | None, standing: Standing, message: str) -> str:
+def _why(workload: LeanWorkload, told: Told, way: LeanLocalQueue | None, standing: Standing) -> str:
     if standing is Standing.LEAVING:
-        evicted = workload.condition("Evicted")
-        return short_reason(evicted.message if evicted is not None else "")
+        return short_reason(told["Evicted"].message)
     if standing.holds_quota:
         return "" if standing is Standing.ADMITTED else "waits for its admission checks"
     if not workload.spec.active:
@@ -183,13 +190,17 @@ def _why(workload: LeanWorkload, way: LeanLocalQueue | None, standing: Standing,
         return f"there is no LocalQueue {name}" if name else "it names no queue"
     if standing is Standing.HELD:
         return f"LocalQueue {workload.spec.queue_name} is stopped"
-    return short_reason(message) if message else "waits for its turn"
+    found = told.get("QuotaReserved")
+    return short_reason(found.message) if found is not None and found.message else "waits for its turn"
 
 
-def _since(workload: LeanWorkload, standing: Standing) -> datetime | None:
+def _since(workload: LeanWorkload, told: Told, standing: Standing) -> datetime | None:
     if standing.holds_quota:
-        return workload.since("Admitted" if standing is Standing.ADMITTED else "QuotaReserved")
-    return (workload.since("Evicted") if workload.holds("Evicted") else None) or workload.metadata.creation_timestamp
+        found = told.get("Admitted" if standing is Standing.ADMITTED else "QuotaReserved")
+    else:
+        found = told["Evicted"] if _is_true(told, "Evicted") else None
+    moment = found.last_transition_time if found is not None else None
+    return moment if moment is not None or standing.holds_quota else workload.metadata.creation_timestamp
 
 
 def _owner(workload: LeanWorkload) -> Owner | None:
@@ -205,31 +216,36 @@ def _flavors(workload: LeanWorkload) -> tuple[str, ...]:
 
 def _held(workload: LeanWorkload) -> Amounts:
     admission = workload.status.admission
-    return _sum(each.resource_usage for each in admission.pod_set_assignments) if admission is not None else {}
+    if admission is None:
+        return {}
+    return _sum(tuple(tuple(each.resource_usage.items()) for each in admission.pod_set_assignments))
 
 
 def _asked(workload: LeanWorkload) -> Amounts:
     counted = workload.status.resource_requests
-    return _sum(each.resources for each in counted) if counted else _counted(workload)
+    if counted:
+        return _sum(tuple(tuple(each.resources.items()) for each in counted))
+    return _counted(tuple((bytes(each.template), each.count) for each in workload.spec.pod_sets))
 
 
-def _counted(workload: LeanWorkload) -> Amounts:
+@lru_cache(maxsize=REMEMBERED)
+def _counted(pod_sets: tuple[tuple[bytes, int], ...]) -> Amounts:
     """What nobody has counted: of a Workload on hold, without a queue, or equal to one that was found wanting."""
-    sets = workload.spec.pod_sets
-    simple = [simple_request(bytes(each.template), each.count) for each in sets]
+    simple = [simple_request(*each) for each in pod_sets]
     if None not in simple:
-        return _sum(each for each in simple if each is not None)
+        return _sum(tuple(tuple(each.items()) for each in simple if each is not None))
     from kohort.insight.asking import asked_of
 
-    return asked_of(workload)
+    return asked_of(pod_sets)
 
 
-def _sum(parts: Iterable[Mapping[str, str | int | float]]) -> Amounts:
+@lru_cache(maxsize=REMEMBERED)
+def _sum(parts: tuple[tuple[tuple[str, str | int | float], ...], ...]) -> Amounts:
+    """The same for all that ask alike, as most in a queue do."""
     total: dict[str, int] = {}
     try:
-        for part in parts:
-            for name, quantity in part.items():
-                total[name] = add(total.get(name, 0), to_amount(name, quantity))
+        for name, quantity in chain.from_iterable(parts):
+            total[name] = add(total.get(name, 0), to_amount(name, quantity))
     except ApiError:
         return {}
     return {name: format_amount(name, amount) for name, amount in sorted(total.items()) if amount}

@@ -2,8 +2,11 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
+REMEMBERED: Final = 1024
+"""Messages that are kept: most in a queue are the same."""
 _PREFIX: Final = re.compile(r"couldn't assign flavors to pod set [^:\s]+: ")
 _NEEDED: Final = re.compile(r"insufficient unused quota for (\S+) in flavor ([^\s,]+), (\S+) more needed")
 _BEYOND: Final = re.compile(
@@ -20,6 +23,7 @@ _SHORTER: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str
 )
 
 
+@lru_cache(maxsize=REMEMBERED)
 def short_reason(message: str) -> str:
     """The message without what every reader knows."""
     for pattern, better in _SHORTER:
