@@ -28,6 +28,7 @@ from oracle.kueue import build_manager, manager_manifests
 
 Json = Any
 PAGE: Final = ROOT / "docs" / "coming-from-kueue.md"
+MANAGER_PAGE: Final = ROOT / "docs" / "how-to" / "manager.md"
 SECONDS: Final = 60.0
 TEAM: Final = "/namespaces/team"
 KUEUE_API: Final = "/apis/kueue.x-k8s.io/v1beta2"
@@ -244,6 +245,8 @@ class Story:
         _eventually(lambda: self.admin.get(path).accepted)
         waiting = self.admin.get(path).body["items"]
         self.order = [each["metadata"]["ownerReferences"][0]["name"] for each in waiting]
+        for command in told_by(MANAGER_PAGE, __file__):
+            self.shell.type(command, MANAGER_PAGE)
         self._give("large", 6)
         self._create(job("high", "small", priority="high"))
         self._until(lambda seen: len(_active(seen, "first")) == 2 and _active(seen, "high"))

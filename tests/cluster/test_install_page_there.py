@@ -1,0 +1,38 @@
+"""docs/how-to/install.md on a real control plane, as it is written: installed, at work, and taken away again."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from cluster.control_plane import ControlPlane
+from cluster.kubectl import Kubectl
+from cluster.nodes import child_node
+from cluster.shell import Shell, told_by
+from docs.pages import ROOT
+
+PAGE: Final = ROOT / "docs" / "how-to" / "install.md"
+
+
+@pytest.fixture
+def plane(tmp_path: Path) -> Iterator[ControlPlane]:
+    """With a node on which the manager's pods run in name only."""
+    with ControlPlane() as running:
+        node = child_node(running, tmp_path / "node.log")
+        yield running
+        node.stop()
+
+
+def test_the_page_installs_and_takes_away(plane: ControlPlane, tmp_path: Path) -> None:
+    shell, told = Shell(plane, tmp_path), told_by(PAGE, __file__)
+    kubectl = Kubectl(plane.kubectl, plane.kubeconfig, tmp_path / "cache")
+    away = next(place for place, each in enumerate(told) if each.text.startswith("kubectl delete"))
+    for command in told[:away]:
+        shell.type(command, PAGE)
+    assert "kueue-controller-manager" in kubectl("get", "deployments", "-n", "kueue-system").out
+    for command in told[away:]:
+        shell.type(command, PAGE)
+    kinds = "crd,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations"
+    left = kubectl("get", f"namespaces,{kinds},apiservices", "-o", "name").lines
+    assert [each for each in left if "kueue" in each] == []
