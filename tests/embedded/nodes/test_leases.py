@@ -15,7 +15,7 @@ def test_few_nodes_renew_as_a_kubelet_does() -> None:
 
 
 def test_many_nodes_renew_less_often() -> None:
-    assert (PATIENT.interval(10_000), PATIENT.duration(10_000)) == (100.0, 400)
+    assert (PATIENT.interval(10_000), PATIENT.duration(10_000)) == (200.0, 800)
 
 
 @given(st.integers(1, 50_000))

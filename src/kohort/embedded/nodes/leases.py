@@ -42,7 +42,7 @@ class LeasePace:
         return max(_SHORTEST_LEASE, ceil(_RENEWALS_PER_LEASE * self.interval(nodes)))
 
 
-PATIENT = LeasePace(longest=300.0)
+PATIENT = LeasePace(per_second=50.0, longest=600.0)
 """For servers whose node controller goes by the length of a lease, as the embedded one does."""
 
 
