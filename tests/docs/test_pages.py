@@ -70,11 +70,22 @@ def test_a_page_that_fails_half_way_leaves_nothing_running(reader: Reader, tmp_p
 
 
 HALF_WAY = """
+<!-- file: pod.yaml -->
+```yaml
+apiVersion: v1
+kind: Pod
+metadata: {name: long}
+spec:
+  restartPolicy: Never
+  containers:
+  - {name: main, image: none, command: [bash, -c, "echo $BASHPID > pid; exec sleep 600"], workingDir: /home/you/here}
+```
+
 ```console
-$ kohort up -d --starter
+$ kohort up -d --no-manager --merge-kubeconfig
 …
-$ kohort submit --cpu 100m -- bash -c 'echo $BASHPID > pid; exec sleep 600'
-…
+$ kubectl apply -f pod.yaml
+pod/long created
 $ timeout 30 bash -c 'until [ -s pid ]; do sleep 0.1; done'; kohort down
 …
 kohort is stopped; 1 running pod goes on, and the next start finds it
@@ -104,6 +115,22 @@ def is_accounted_for(block: Block, page: Path) -> bool:
         or block.note == CLONE
         or bool(block.why_not_run or block.run_by or block.file or run_by(page))
     )
+
+
+@pytest.mark.parametrize(
+    ("page", "before", "language"),
+    [
+        ("", "", "console"),
+        ("", "", "sh"),
+        ("<!-- test: run -->", "", "sh"),
+        ("", "<!-- test: only parsed: -->", "console"),
+        ("<!-- test: run by tests/somewhere.py -->\n```yaml\n```", "", "text"),
+    ],
+)
+def test_a_block_that_nobody_runs_is_found(page: str, before: str, language: str, tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    file.write_text(f"{page}\n\n{before}\n```{language}\n$ make it\n```\n", "utf-8")
+    assert [is_accounted_for(block, file) for block in blocks(file) if block.is_typed] == [False]
 
 
 @pytest.mark.parametrize("page", PAGES_WITH_COMMANDS, ids=name)
