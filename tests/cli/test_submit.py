@@ -24,6 +24,7 @@ from kohort.cli.job_making import (
     seconds_of,
 )
 from kohort.cli.main import main
+from kohort.embedded.runtimes.environment import expand
 from kohort.jobs.keys import MAX_EXEC_TIME_LABEL, PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 
 
@@ -113,6 +114,14 @@ def test_pods_that_are_pushed_aside_do_not_count_as_failures() -> None:
 def test_the_command_keeps_its_own_options() -> None:
     job = made("--cpu", "1", "python", "train.py", "--cpu", "9", "-q", "x")
     assert container(job)["command"] == ["python", "train.py", "--cpu", "9", "-q", "x"]
+
+
+@given(st.text(alphabet="$()A ", max_size=12))
+def test_pods_get_dollars_as_they_were_typed(text: str) -> None:
+    job = job_of(JobWish(("echo", text), "default", env={"PRICE": text}))
+    found = container(job)
+    assert [expand(word, {}) for word in found["command"]] == ["echo", text]
+    assert expand(found["env"][0]["value"], {}) == text
 
 
 def test_variables_come_from_files_the_line_and_the_environment(

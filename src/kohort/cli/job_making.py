@@ -147,13 +147,20 @@ def _pod(wish: JobWish) -> Object:
     container = {
         "name": CONTAINER,
         "image": wish.image,
-        "command": list(wish.command),
+        "command": [_as_typed(word) for word in wish.command],
         **({"workingDir": wish.workdir} if wish.workdir else {}),
-        **({"env": [{"name": name, "value": value} for name, value in wish.env.items()]} if wish.env else {}),
+        **(
+            {"env": [{"name": name, "value": _as_typed(value)} for name, value in wish.env.items()]} if wish.env else {}
+        ),
         **({"resources": resources} if resources else {}),
     }
     selector = {"nodeSelector": dict(wish.node_selector)} if wish.node_selector else {}
     return {"restartPolicy": "Never", "containers": [container], **selector}
+
+
+def _as_typed(text: str) -> str:
+    """The text so that pods get it as it was typed: to Kubernetes `$$` is one dollar, to a shell its process id."""
+    return text.replace("$$", "$$$$")
 
 
 def _check(wish: JobWish) -> None:
