@@ -17,11 +17,15 @@ from kohort.cli.options import (
     Where,
     all_namespaces_option,
     cluster_options,
+    connected,
     data_text,
     environment,
     output_option,
     watch_option,
 )
+from kohort.local.lives import Claim, Ended, Run, now
+from kohort.local.places import place_of
+from manager.managers import free_port
 
 
 @click.command()
@@ -116,6 +120,21 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
         ApiError, match=r"missing does not exist; .* runs on this machine: export KUBECONFIG='.*/my data/"
     ):
         Where().access()
+
+
+@pytest.mark.parametrize(
+    ("ended", "how"), [(None, "ended without being stopped"), (Ended(now()), "is stopped")], ids=["killed", "stopped"]
+)
+async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
+    home: Path, ended: Ended | None, how: str
+) -> None:
+    server = f"https://127.0.0.1:{free_port()}"
+    claim = Claim.take(place_of("lab"))
+    claim.release()
+    claim.write(Run(pid=1, since=now(), url=server, ended=ended))
+    with pytest.raises(ApiError, match=f"cluster lab at {server} {how}: `kohort up -d --name lab` starts it again"):
+        async with connected(Where(write_kubeconfig(home / "config", server)).access()) as client:
+            await client.get_json("/version")
 
 
 def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:

@@ -26,6 +26,21 @@ def test_the_story_of_a_job_is_told_in_order(queues: Cluster, fresh: str) -> Non
     assert {"job", "workload", "pod"} <= objects
 
 
+def test_what_happened_to_a_job_is_told_also_when_it_was_deleted(queues: Cluster, fresh: str) -> None:
+    finished(queues, fresh)
+    queues.until(lambda: queues.kohort("events", fresh), lambda found: "FinishedWorkload" in found.out)
+    queues.kohort("cancel", fresh)
+    answer = queues.kohort("events", fresh)
+    assert answer.err == f"{fresh} is gone; what happened to it is known for about an hour\n"
+    objects = {line.split()[3].partition("/")[0] for line in answer.out.splitlines()[1:]}
+    assert {"job", "workload", "pod"} <= objects
+
+
+def test_a_name_of_which_nobody_ever_heard_is_told(queues: Cluster) -> None:
+    answer = queues.kohort("events", "never-there")
+    assert (answer.code, "no Job or Workload 'never-there'" in answer.err) == (2, True)
+
+
 def test_without_a_name_what_kohort_did_and_nothing_else(queues: Cluster, fresh: str) -> None:
     finished(queues, fresh)
     look = ("events", "-o", "json")

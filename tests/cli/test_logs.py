@@ -64,6 +64,18 @@ def test_a_container_that_is_not_there_is_told(queues: Cluster, fresh: str, foll
     assert "has no container 'sidecar': there is main" in answer.err
 
 
+def test_an_index_that_no_pod_has_is_told(queues: Cluster, fresh: str) -> None:
+    run_job(queues, fresh, "true", "--parallel", "2", "--indexed")
+    answer = queues.kohort("logs", fresh, "--index", "2")
+    assert (answer.code, f"job.batch/{fresh} has no index 2: there is 0 to 1" in answer.err) == (2, True)
+
+
+def test_a_job_without_numbers_has_no_index(queues: Cluster, fresh: str) -> None:
+    run_job(queues, fresh, "true")
+    answer = queues.kohort("logs", fresh, "--index", "0")
+    assert (answer.code, "does not number its pods: leave --index out" in answer.err) == (2, True)
+
+
 def test_following_prints_lines_as_they_come_and_ends_with_the_job(queues: Cluster, fresh: str, tmp_path: Path) -> None:
     script = f"echo before; while ! test -e {tmp_path}/go; do sleep 0.05; done; echo after"
     queues.kohort("submit", "-q", "team-a", "--cpu", "500m", "--name", fresh, "--", "sh", "-c", script)

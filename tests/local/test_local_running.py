@@ -11,6 +11,7 @@ import pytest
 from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
+from kohort.api.core.settings import Secret
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.embedded.nodes.declared import DeclaredNode, Fleet
 from kohort.embedded.nodes.registration import Leaving, Registration
@@ -19,6 +20,7 @@ from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.plane import Crew
 from kohort.insight.rules import read_rules
+from kohort.install.permissions import VISIBILITY_GROUP
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
@@ -29,6 +31,7 @@ from kohort.local.ports import Wanted
 from kohort.local.progress import Quiet
 from kohort.local.queueing import load, local_configuration
 from kohort.local.running import Cluster, QueueWish, Service, Wish, living, open_nodes
+from kohort.webhooks.targets import API_SERVICES
 
 PATIENCE = 60
 STARTER = QueueWish(has_starter=True)
@@ -89,6 +92,23 @@ async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_b
         assert [each["metadata"]["name"].startswith("job-too-large") for each in waiting["items"]] == [True]
 
 
+async def test_the_visibility_api_is_verified_also_where_an_earlier_version_did_not(tmp_path: Path) -> None:
+    place, name = Place("lab", tmp_path), f"v1beta2.{VISIBILITY_GROUP}"
+
+    async def trust(client: Client) -> tuple[object, bool]:
+        spec = (await client.of(API_SERVICES).get(("", name)))["spec"]
+        assert (await client.get_json(PENDING))["items"] == []
+        return spec.get("insecureSkipTLSVerify", False), bool(spec.get("caBundle"))
+
+    async with cluster(place) as (_, client):
+        assert await trust(client) == (False, True)
+        former = {"spec": {"insecureSkipTLSVerify": True, "caBundle": None}}
+        await client.of(API_SERVICES).patch(("", name), MergePatch(former))
+        await client.of(Secret.resource).delete(("kueue-system", "kueue-webhook-server-cert"))
+    async with cluster(place) as (_, client):
+        assert await trust(client) == (False, True)
+
+
 async def test_a_starter_queue_is_as_large_as_the_nodes_and_stays_as_somebody_changed_it(tmp_path: Path) -> None:
     place = Place("lab", tmp_path)
     async with cluster(place) as (found, client):
@@ -141,6 +161,17 @@ def test_the_servers_of_the_manager_stay_on_this_machine() -> None:
     assert found.visibility_server is not None
     assert found.visibility_server.bind_address == "127.0.0.1"
     assert not found.leader_election.leader_elect
+
+
+def test_certificates_that_others_would_mount_are_made_here(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\ninternalCertManagement: {enable: false}\n"
+    )
+    assert (
+        local_configuration(load(file).config, 4711).internal_cert_management
+        == load(None).config.internal_cert_management
+    )
 
 
 def test_what_somebody_chose_in_the_file_stays(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from kohort.api.core.batch import Job
 from kohort.api.core.events import Event
 from kohort.api.core.pods import Pod
 from kohort.api.times import format_time, parse_time
-from kohort.cli.targets import Target
+from kohort.cli.targets import QUEUED, Target
 from kohort.terminal.ages import age
 from kohort.terminal.style import Role, Text
 from kohort.terminal.tables import Column, Row, numbers
@@ -32,23 +32,33 @@ class About:
 
     names: frozenset[tuple[str, str]]
     """Kind and name."""
-    pods: re.Pattern[str] | None
+    made: tuple[tuple[str, re.Pattern[str]], ...] = ()
+    """Kinds and names of what was made for it."""
 
     @classmethod
     def target(cls, target: Target) -> "About":
         """Of what a name stands for."""
         objects = {(member.resource.kind, member.name) for member in target.members}
         workloads = {("Workload", each.metadata.name) for each in target.workloads}
-        is_job = target.job.resource == Job.resource
-        pods = re.compile(rf"{re.escape(target.job.name)}-([0-9]+-)?[a-z0-9]{{5}}") if is_job else None
+        pods = (_pods(target.job.name),) if target.job.resource == Job.resource else ()
         return cls(frozenset(objects | workloads), pods)
+
+    @classmethod
+    def gone(cls, name: str) -> "About":
+        """Of a job that was deleted, and took with it what says which objects were its own."""
+        workload = "Workload", re.compile(rf"[a-z]+-{re.escape(name)}-[0-9a-f]{{5}}")
+        return cls(frozenset((resource.kind, name) for resource in QUEUED), (_pods(name), workload))
 
     def __call__(self, event: Event) -> bool:
         """Whether an event concerns it."""
         about = event.regarding
         if (about.kind, about.name) in self.names:
             return True
-        return about.kind == Pod.resource.kind and self.pods is not None and self.pods.fullmatch(about.name) is not None
+        return any(about.kind == kind and names.fullmatch(about.name) for kind, names in self.made)
+
+
+def _pods(job: str) -> tuple[str, re.Pattern[str]]:
+    return Pod.resource.kind, re.compile(rf"{re.escape(job)}-([0-9]+-)?[a-z0-9]{{5}}")
 
 
 def reporter(event: Event) -> str:

@@ -21,7 +21,8 @@ from kohort.cli.options import (
     screen,
     watch_option,
 )
-from kohort.cli.targets import Finder, references
+from kohort.cli.targets import Finder, TargetError, references
+from kohort.cli.telling import note
 from kohort.cli.waiting import seen
 from kohort.kube.client import Client
 from kohort.kube.config import Access
@@ -67,8 +68,18 @@ def _scope(access: Access, layout: Layout) -> Scope:
 
 
 async def _concerns(finder: Finder, name: str | None) -> Concerns:
-    """Which events are wanted: those of a job, or all of ours."""
-    return About.target(await finder.find(references([name])[0])) if name else ours
+    """Which events are wanted: those of a job, also of one that was deleted, or all of ours."""
+    if not name:
+        return ours
+    reference = references([name])[0]
+    try:
+        return About.target(await finder.find(reference))
+    except TargetError:
+        gone = About.gone(reference.name)
+        if not any(map(gone, (await finder.client.of(Event).list(Scope(finder.namespace))).items)):
+            raise
+        note(f"{reference} is gone; what happened to it is known for about an hour")
+        return gone
 
 
 def _print(found: list[Event], layout: Layout, output: Output | None, client: Client) -> None:

@@ -66,6 +66,7 @@ async def _logs(where: Where, wish: _Wish) -> None:
     access = where.access()
     async with connected(access) as client:
         target = await Finder(client, access.namespace).find(references([wish.name])[0])
+        _expect_index(target, wish.index)
         scope = _indexed(pods_of(target), wish.index)
         prefixes = Prefixes(screen().style, target.job.name, is_shown=_are_many(target) and wish.index is None)
         streams = LogStreams(client, scope, wish.choice, prefixes, write_raw, note)
@@ -89,6 +90,17 @@ def pods_of(target: Target) -> Scope:
     if not matched:
         raise LogError(f"{found} does not say which pods are its own: name a pod, a Job or its Workload")
     return Scope(target.namespace, labels=",".join(f"{key}={value}" for key, value in matched.items()))
+
+
+def _expect_index(target: Target, index: int | None) -> None:
+    """Refuse an index that no pod of a Job will ever have."""
+    spec = target.job.obj.get("spec") or {}
+    if index is None or target.job.resource != Job.resource:
+        return
+    if spec.get("completionMode") != "Indexed":
+        raise LogError(f"{target.job} does not number its pods: leave --index out")
+    if index >= (count := int(spec.get("completions") or 0)):
+        raise LogError(f"{target.job} has no index {index}: there is 0 to {count - 1}")
 
 
 def _indexed(scope: Scope, index: int | None) -> Scope:

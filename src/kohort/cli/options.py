@@ -205,8 +205,20 @@ def _line(error: KubeError, access: Access) -> str:
         return _refusal(error, access)
     if isinstance(error, ConfigError):
         return str(error)
-    origin = f" ({access.origin})" if access.origin and isinstance(error, UnreachableError) else ""
-    return f"{error}{origin}"
+    if not isinstance(error, UnreachableError):
+        return str(error)
+    return _stopped(access.server) or (f"{error} ({access.origin})" if access.origin else str(error))
+
+
+def _stopped(server: str) -> str:
+    """What to say of a server that was a cluster of this machine; empty of any other."""
+    from kohort.local.lives import State, place_once_at, standing, start_command
+
+    place = place_once_at(server)
+    if place is None:
+        return ""
+    how = "ended without being stopped" if standing(place).state is State.CRASHED else "is stopped"
+    return f"cluster {place.name} at {server} {how}: `{start_command(place)}` starts it again"
 
 
 def _refusal(error: StatusError, access: Access) -> str:

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME
-from kohort.local.lives import Claim, Pods, Run, RunsAlreadyError, stop_command
+from kohort.local.lives import Claim, Pods, Run, RunsAlreadyError, start_command, stop_command
 from kohort.local.places import DEFAULT_NAME as DEFAULT_CLUSTER
 from kohort.local.places import Place, place_of
 from kohort.local.progress import Progress, Quiet, Ready, Relayed, Ticks, step
@@ -342,6 +342,7 @@ def _ready(asked: Asked, cluster: "Cluster", before: Run | None, warnings: int =
         before=tuple(last_run_in_words(before, cluster.aftermath)),
         starter=cluster.starter,
         has_queues=cluster.has_queues,
+        again=start_command(asked.known) if asked.known else "kohort up --ephemeral",
         shared=str(cluster.published.shared or ""),
         warnings=cluster.warnings,
         log=_log(asked.known, warnings),

@@ -181,9 +181,18 @@ def _who(place: Place, run: Run | None) -> str:
 
 def stop_command(place: Place) -> str:
     """What a person types to stop a cluster."""
+    return f"kohort down{_which(place)}"
+
+
+def start_command(place: Place) -> str:
+    """What a person types to start a cluster in the background."""
+    return f"kohort up -d{_which(place)}"
+
+
+def _which(place: Place) -> str:
     if place.folder != place_of(place.name).folder:
-        return f"kohort down --data {quote(str(place.folder))}"
-    return "kohort down" if place.name == DEFAULT_NAME else f"kohort down --name {place.name}"
+        return f" --data {quote(str(place.folder))}"
+    return "" if place.name == DEFAULT_NAME else f" --name {place.name}"
 
 
 def is_claimed(place: Place) -> bool:
@@ -230,6 +239,15 @@ def running_kubeconfigs() -> dict[str, Path]:
         for place, each in found.items()
         if each.state is State.RUNNING and each.run is not None
     }
+
+
+def place_once_at(url: str) -> Place | None:
+    """The cluster that was reached there when it last ran, and does not run now."""
+    for place in known_places():
+        found = standing(place)
+        if found.run is not None and found.run.url == url and not found.is_alive:
+            return place
+    return None
 
 
 def now() -> datetime:

@@ -104,6 +104,8 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     """Kinds of starter objects that were made now; None where nobody asked for any."""
     has_queues: bool = True
     """Whether there is a queue to send jobs to."""
+    again: str = ""
+    """The command that starts it again."""
     shared: str = ""
     """The kubeconfig of many contexts that has it too."""
     warnings: tuple[str, ...] = ()

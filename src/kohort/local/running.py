@@ -1,6 +1,7 @@
 """A whole cluster in one process: control plane, nodes, queues, and what people need to find it."""
 
 import asyncio
+import logging
 import os
 import shutil
 import tempfile
@@ -33,6 +34,8 @@ from kohort.local.queueing import USER, Queues, has_webhooks, keep_configuration
 from kohort.local.signals import stop_asked
 from kohort.local.starter import place_starter
 from kohort.manager.state import Manager
+
+log = logging.getLogger(__name__)
 
 STOP_SECONDS: Final = 30.0
 """How long everything may take to end."""
@@ -168,7 +171,12 @@ async def _aftermath(wish: Wish, plane: ControlPlane, began: datetime) -> Afterm
     """What became of pods of the last run, where there are any that really ran."""
     if wish.place is None or wish.pods is Pods.SIMULATED:
         return NOTHING
-    return await look_back(plane, plane.client(USER), began)
+    found = await look_back(plane, plane.client(USER), began)
+    if found != NOTHING:
+        log.info(
+            "pods of the last run: %d run on, %d ended meanwhile, %d are gone", found.running, found.ended, found.lost
+        )
+    return found
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def greeting(ready: Ready, stop: str) -> Iterator[str]:
     if ready.starter is not None:
         yield "  kohort submit --cpu 1 --follow -- echo hello"
     elif not ready.has_queues:
-        yield "  kohort up --starter   # next time: there is no queue yet, and it makes one"
+        yield f"  {ready.again} --starter   # once it is stopped: there is no queue yet, and this makes one"
     yield f"{stop}; {ready.farewell}"
 
 

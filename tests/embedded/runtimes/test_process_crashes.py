@@ -176,6 +176,16 @@ async def test_a_pod_of_which_nothing_is_left_is_told_lost(world: World) -> None
     run = world.run(found)
     end = await run.end()
     assert (end.exit_code, end.reason, run.status().restarts) == (137, "ContainerStatusUnknown", 2)
+    assert len(run.told.messages("ShimLost")) == 1
+
+
+async def test_a_pod_that_was_told_lost_before_is_not_told_so_again(world: World) -> None:
+    found = pod(container(script="true"))
+    lost = {"terminated": {"exitCode": 137, "reason": "ContainerStatusUnknown", "startedAt": "2026-01-01T00:00:00Z"}}
+    found["status"] = {"containerStatuses": [{"name": "main", "state": lost}]}
+    run = world.run(found)
+    await run.end()
+    assert run.told.messages("ShimLost") == []
 
 
 async def test_a_clean_stop_leaves_pods_running_for_the_next_agent(cluster: Cluster, tmp_path: Path) -> None:
