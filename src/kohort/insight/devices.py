@@ -75,9 +75,11 @@ class Claims:
         try:
             counted = count(workload, self._specs(workload), self._mapped)
         except UnreadableError:
-            # What we may not see, its manager may.
-            if self._templates.unseen is None or claims_problem(workload, self._gates):
+            if self._templates.unseen is None:
                 raise
+            # What we may not see, its manager may: it has written down what is wrong.
+            if problem := claims_problem(workload, self._gates):
+                raise UncountableError(problem) from None
             return ()
         return tuple((name, tuple(sorted(amounts.items()))) for name, amounts in counted.items())
 

@@ -1,0 +1,137 @@
+"""explain and fits count what pods claim of devices as the manager does (API-124)."""
+
+import json
+
+import pytest
+
+from controllers.houses import cluster_queue, flavor, house, local_queue
+from controllers.test_device_claims import MAPPED as MANAGED
+from controllers.test_device_claims import MAPPINGS, claimant, devices, quota, template
+from embedded.server.clusters import Object
+from insight.looking import client_of, let, somebody
+from kohort.api.codec import from_json
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.documents import Document, read_documents
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.controllers.world import ManagerSettings
+from kohort.engine.explain import State
+from kohort.insight.devices import TEMPLATES
+from kohort.insight.fitting.candidates import Reader
+from kohort.insight.fitting.judging import Verdict, judge
+from kohort.insight.fitting.manifests import split, with_manifests
+from kohort.insight.fitting.reads import ALSO_READ
+from kohort.insight.reading import Asked, Read
+from kohort.insight.rules import Rules
+from kohort.insight.snapshot import DECIDING, Snapshot, take
+from kohort.insight.story.model import Story
+from kohort.insight.story.telling import story_of
+from kohort.insight.story.words import told
+from kohort.kube.kinds import ObjectKey
+from web.engines import NOON
+
+MAPPED = Rules(from_json(MAPPINGS, Configuration))
+QUEUES = (flavor(), cluster_queue("q", resourceGroups=quota("f")), local_queue("l", "q"))
+GPU = template("gpu", devices("a100", 2))
+KINDS: tuple[Asked, ...] = (*DECIDING, *ALSO_READ)
+
+
+def documents(*objects: Object) -> list[Document]:
+    return [
+        each for number, obj in enumerate(objects) for each in read_documents(json.dumps(obj).encode(), f"f{number}")
+    ]
+
+
+def a_cluster(*objects: Object, rules: Rules = MAPPED) -> Snapshot:
+    """A cluster with three devices."""
+    return with_manifests(Snapshot(NOON, {kind: Read() for kind in KINDS}, rules), documents(*QUEUES, *objects))
+
+
+def verdicts(snapshot: Snapshot, *objects: Object) -> list[Verdict]:
+    about, asked = split(documents(*objects))
+    known = with_manifests(snapshot, about) if about else snapshot
+    return list(judge(known, Reader(known, "default", "").candidates(asked)))
+
+
+def message(verdict: Verdict) -> str:
+    assert verdict.explanation is not None
+    return verdict.explanation.message
+
+
+def story(snapshot: Snapshot, name: str) -> Story:
+    return story_of(snapshot, snapshot.of(Workload)[ObjectKey("default", name)], f"workload/{name}")
+
+
+def test_devices_count_for_what_was_never_submitted() -> None:
+    first, second = verdicts(a_cluster(GPU), claimant("a", "gpu"), claimant("b", "gpu"))
+    assert (first.starts, second.starts) == (True, False)
+    assert "1 more needed" in message(second)
+    assert "example.com/gpu" in message(second)
+
+
+def test_templates_among_the_manifests_count_as_applied() -> None:
+    assert verdicts(a_cluster(), GPU, claimant("a", "gpu"))[0].starts
+    larger = template("gpu", devices("a100", 4))
+    assert not verdicts(a_cluster(GPU), larger, claimant("a", "gpu"))[0].starts
+
+
+@pytest.mark.parametrize(
+    ("made", "rules", "expected"),
+    [
+        (claimant("a", "none"), MAPPED, 'resourceclaimtemplates.resource.k8s.io "none" not found'),
+        (claimant("a", "gpu"), Rules(), "DeviceClass a100 is not mapped"),
+        (claimant("a", resourceClaimName="mine"), MAPPED, "does not support use of resource claims"),
+        (
+            claimant("a", "gpu"),
+            Rules(gates=FeatureGates(DEFAULT_GATES.on - {Gate.KueueDRAIntegration})),
+            "feature gate is not enabled",
+        ),
+    ],
+)
+def test_what_can_not_be_counted_never_starts_and_is_told_why(made: Object, rules: Rules, expected: str) -> None:
+    (verdict,) = verdicts(a_cluster(GPU, rules=rules), made)
+    assert not verdict.starts
+    assert expected in message(verdict)
+    snapshot = a_cluster(GPU, made, rules=rules)
+    found = story(snapshot, "a")
+    assert found.explanation.state is State.MISCONFIGURED
+    assert expected in text(found, snapshot)
+
+
+def text(found: Story, snapshot: Snapshot) -> str:
+    return "\n".join(line for section in told(found, snapshot.taken) for line in section.lines)
+
+
+def test_who_waits_for_devices_is_told_so() -> None:
+    snapshot = a_cluster(template("gpu", devices("a100", 4)), claimant("a", "gpu"))
+    said = text(story(snapshot, "a"), snapshot)
+    assert "It asks for more than it could ever get: 3 example.com/gpu is the most that queue q could ever give" in said
+
+
+async def test_templates_are_read_only_where_somebody_names_one() -> None:
+    async with house() as home:
+        await home.create(*QUEUES, GPU)
+        assert TEMPLATES not in (await take(client_of(home.cluster))).found
+        await home.create(claimant("a", "gpu"))
+        snapshot = await take(client_of(home.cluster))
+        assert list(snapshot.of(TEMPLATES)) == [("default", "gpu")]
+
+
+async def seen_by_ann(settings: ManagerSettings, made: Object) -> Snapshot:
+    """What somebody sees who may see everything but templates."""
+    ann = somebody()
+    async with house(settings) as home:
+        await let(home.cluster, ann, "clusterqueues", "workloads", "localqueues", "resourceflavors")
+        await home.create(*QUEUES, template("gpu", devices("a100", 4)), made)
+        await home.later(3)
+        return await take(client_of(home.cluster, ann), home="default")
+
+
+async def test_who_may_not_see_templates_is_told_that_devices_are_not_counted() -> None:
+    snapshot = await seen_by_ann(MANAGED, claimant("a", "gpu"))
+    assert any("What it claims of devices is not counted here" in note for note in story(snapshot, "a").notes)
+
+
+async def test_who_may_not_see_templates_is_told_what_the_manager_found() -> None:
+    snapshot = await seen_by_ann(ManagerSettings(), claimant("a", "gpu"))
+    assert "DeviceClass a100 is not mapped" in text(story(snapshot, "a"), snapshot)
