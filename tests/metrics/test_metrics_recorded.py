@@ -3,6 +3,7 @@
 Journeys on whole managers in virtual time; together they come past every moment that is counted or timed.
 """
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -42,6 +43,7 @@ OVERLAPS_ARE_SKIPPED = ManagerSettings(
 )
 
 Journey = Callable[[], Awaitable[KueueMetrics]]
+Journeys = dict[Journey, KueueMetrics]
 
 
 def there(made: Any) -> Any:
@@ -111,6 +113,16 @@ JOURNEYS: tuple[Journey, ...] = (
 )
 
 
+@pytest.fixture(scope="module")
+def journeys() -> Journeys:
+    """Each journey, and what was recorded on it."""
+
+    async def play() -> Journeys:
+        return {journey: await journey() for journey in JOURNEYS}
+
+    return asyncio.run(play())
+
+
 def recorded(metrics: KueueMetrics) -> set[str]:
     """The names that Prometheus finds on the page."""
     return set(re.findall(r"^# TYPE (\w+)", metrics.registry.render().decode(), re.M))
@@ -122,33 +134,30 @@ def never_set() -> set[str]:
     return set(re.findall(r"`((?:multi)?kueue_\w+)`", "".join(rows)))
 
 
-async def test_every_series_is_recorded_or_said_not_to_be() -> None:
-    pages = [await journey() for journey in JOURNEYS]
-    found = set().union(*map(recorded, pages))
-    everything = {family.name for page in pages for family in page.registry.families()}
+def test_every_series_is_recorded_or_said_not_to_be(journeys: Journeys) -> None:
+    found = set().union(*map(recorded, journeys.values()))
+    everything = {family.name for page in journeys.values() for family in page.registry.families()}
     assert everything - found == never_set()
 
 
-async def test_a_workload_is_timed_from_the_creation_of_its_job() -> None:
-    metrics = await a_job_grows()
-    latency = metrics.workload_creation_latency_seconds
+def test_a_workload_is_timed_from_the_creation_of_its_job(journeys: Journeys) -> None:
+    latency = journeys[a_job_grows].workload_creation_latency_seconds
     assert latency.count(job_kind="Job") == 1, "the slice of a job that was changed says nothing of our pace"
 
 
 @pytest.mark.parametrize(("is_group", "pods"), [("false", 1), ("true", 2)])
-async def test_open_gates_are_timed_for_pods_and_groups(is_group: str, pods: int) -> None:
-    metrics = await pods_are_let_go()
-    removal = metrics.pod_scheduling_gate_removal_seconds
+def test_open_gates_are_timed_for_pods_and_groups(is_group: str, pods: int, journeys: Journeys) -> None:
+    removal = journeys[pods_are_let_go].pod_scheduling_gate_removal_seconds
     labels = {"cluster_queue": "cq", "is_group": is_group}
     assert removal.count(name="kueue.x-k8s.io/admission", **labels) == pods
 
 
-async def test_open_gates_of_elastic_jobs_are_timed() -> None:
-    removal = (await a_job_grows()).pod_scheduling_gate_removal_seconds
+def test_open_gates_of_elastic_jobs_are_timed(journeys: Journeys) -> None:
+    removal = journeys[a_job_grows].pod_scheduling_gate_removal_seconds
     assert removal.count(name="kueue.x-k8s.io/elastic-job", cluster_queue="cq", is_group="false") == 2
 
 
-async def test_who_comes_second_to_the_same_victims_is_counted() -> None:
-    skips = (await two_want_the_same_victim()).admission_cycle_preemption_skips
+def test_who_comes_second_to_the_same_victims_is_counted(journeys: Journeys) -> None:
+    skips = journeys[two_want_the_same_victim].admission_cycle_preemption_skips
     values = [skips.value(cluster_queue=name) for name in "ab"]
     assert sorted(values, key=str) == [1, None]
