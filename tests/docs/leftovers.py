@@ -1,10 +1,19 @@
-"""Pods that run on when their cluster has stopped, which is what they are meant to do, and not in a test."""
+"""What runs on when a page is read, or failed half-way: clusters in the background, and pods, which outlive them."""
 
 import asyncio
 from pathlib import Path
 
 from kohort.embedded.runtimes.process.link import Link, reap_leftovers
 from kohort.embedded.runtimes.process.shim.book import FILE
+from kohort.local.places import Place
+from kohort.local.stopping import stop
+
+
+def end_clusters(folder: Path) -> None:
+    """Stop every cluster that is kept somewhere below a folder; raises where one does not go."""
+    for lock in sorted(folder.rglob(Place("any", Path()).lock.name)):
+        outcome = stop(Place(lock.parent.name, lock.parent), lambda _: None)
+        assert outcome.is_well, f"{lock.parent}: {outcome.how.value}"
 
 
 async def end_pods(folder: Path) -> None:

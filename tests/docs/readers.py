@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from docs.leftovers import end_pods
+from docs.leftovers import end_clusters, end_pods
 from docs.pages import CTRL_C, ROOT, Command, Saved, Staying, is_as_told, steps
 from docs.terminals import Terminal
 from kohort.api.documents import read_documents
@@ -87,7 +87,7 @@ class Reader:
         """Leave nothing running, whatever the page came to."""
         with ExitStack() as stack:
             stack.callback(lambda: asyncio.run(end_pods(self.home)))
-            stack.callback(self._run, "kohort down --all")
+            stack.callback(end_clusters, self.home)
             for terminal in self._terminals:
                 stack.callback(terminal.close)
 
