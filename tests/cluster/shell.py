@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from cluster.control_plane import ControlPlane
-from docs.pages import ROOT, Block, Command, blocks, commands, is_as_told
+from docs.pages import ROOT, Command, blocks, commands, is_as_told
 
 SECONDS: Final = 150.0
-"""That a command may take: a busy API server takes a minute to delete definitions, as it begins anew again and again."""
-BY: Final = "test: run by "
-"""How a page says, right before a block, which test runs it."""
+"""That a command may take: a busy API server begins anew again and again to delete definitions, for up to a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +51,5 @@ class Shell:
 
 def told_by(page: Path, test: str) -> list[Command]:
     """The commands of those blocks of a page that it leaves to a test."""
-    mine = [each for each in blocks(page) if _is_left_to(each, test)]
-    return [command for block in mine for command in commands(block)]
-
-
-def _is_left_to(block: Block, test: str) -> bool:
-    return block.note == f"{BY}{Path(test).relative_to(ROOT)}"
+    name = str(Path(test).relative_to(ROOT))
+    return [command for block in blocks(page) if block.run_by == name for command in commands(block)]
