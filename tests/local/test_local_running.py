@@ -1,9 +1,12 @@
 """A whole cluster in one process: queues that work, a visibility API, starter objects, one beside another."""
 
 import asyncio
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.core.settings import Secret
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
+from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.nodes.declared import DeclaredNode, Fleet
 from kohort.embedded.nodes.registration import Leaving, Registration
 from kohort.embedded.nodes.running import AgentSettings
@@ -31,6 +35,7 @@ from kohort.local.ports import Wanted
 from kohort.local.progress import Quiet
 from kohort.local.queueing import load, local_configuration
 from kohort.local.running import Cluster, QueueWish, Service, Wish, living, open_nodes
+from kohort.webhooks.certificates import new_certificates, to_secret
 from kohort.webhooks.targets import API_SERVICES
 
 PATIENCE = 60
@@ -107,6 +112,21 @@ async def test_the_visibility_api_is_verified_also_where_an_earlier_version_did_
         await client.of(Secret.resource).delete(("kueue-system", "kueue-webhook-server-cert"))
     async with cluster(place) as (_, client):
         assert await trust(client) == (False, True)
+
+
+async def test_a_cluster_starts_also_when_the_clock_was_ahead_at_its_last_start(tmp_path: Path) -> None:
+    place, ahead = Place("lab", tmp_path), datetime.now(UTC) + timedelta(days=2)
+    async with cluster(place) as (_, client):
+        kept = to_secret(new_certificates(["127.0.0.1"], ahead))
+        data = {name: b64encode(content).decode() for name, content in kept.items()}
+        await client.of(Secret.resource).patch(
+            ("kueue-system", "kueue-webhook-server-cert"), MergePatch({"data": data})
+        )
+    rmtree(tmp_path / "keys")
+    Keyring(tmp_path / "keys", ahead).serve(["127.0.0.1"], ahead)
+    async with cluster(place) as (_, client):
+        assert (await client.of(Job.resource).create(job("fits")))["spec"]["suspend"] is True
+        assert (await client.get_json(PENDING))["kind"] == "PendingWorkloadsSummary"
 
 
 async def test_a_starter_queue_is_as_large_as_the_nodes_and_stays_as_somebody_changed_it(tmp_path: Path) -> None:

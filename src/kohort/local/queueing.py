@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from cryptography import x509
 
 from kohort.api.codec import Json, encode
 from kohort.api.config.common import InternalCertManagement, Webhook
 from kohort.api.config.loading import Loaded, load_configuration
 from kohort.api.config.parsing import Surroundings, parse_configuration
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
+from kohort.api.core.settings import Secret
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.resource import Resource
 from kohort.controllers.world import ManagerSettings
@@ -116,7 +118,7 @@ async def queueing(client: Client, queues: Queues) -> AsyncIterator[Manager]:
     async with managing(client, settings, queues.options) as manager:
         await _register_visibility(client, settings.namespace, manager)
         await manager.at_work.wait()
-        while not await _are_called(client, queues.options.webhook_url):
+        while not await _are_called(client, queues.options.webhook_url, manager):
             await client.clock.sleep(_LOOK_AGAIN)
         yield manager
 
@@ -129,15 +131,22 @@ async def _certify(client: Client, settings: ManagerSettings) -> None:
     namespace, secret = settings.namespace, settings.configuration.internal_cert_management.webhook_secret_name
     await _place(client, NAMESPACES, {"metadata": {"name": namespace}})
     hosts = (LOCAL, *service_hosts(namespace, VISIBILITY_SERVICE))
-    await SecretSource(client, ObjectKey(namespace, secret), hosts).current()
+    source = SecretSource(client, ObjectKey(namespace, secret), hosts)
+    authorities = x509.load_pem_x509_certificates((await source.current()).bundle)
+    if any(each.not_valid_before_utc > client.clock.wall() for each in authorities):
+        # Made when this machine's clock was ahead: nobody would believe it before its time.
+        await client.of(Secret.resource).delete(source.key)
+        await source.current()
 
 
-async def _are_called(client: Client, url: str) -> bool:
-    """Whether the API server asks our webhooks: a job that came before would pass by its queue."""
+async def _are_called(client: Client, url: str, manager: Manager) -> bool:
+    """Whether the API server asks our webhooks and trusts them: a job that came before would pass by its queue."""
+    wanted = trusting({}, manager.certificates.bundle if manager.certificates else b"")
     for resource in CONFIGURATIONS.values():
         webhooks = [each for found in (await client.of(resource).list()).items for each in found.get("webhooks", ())]
         places = [each["clientConfig"] for each in webhooks]
-        if not any(each.get("url", "").startswith(f"{url}/") and each.get("caBundle") for each in places):
+        ours = [each for each in places if each.get("url", "").startswith(f"{url}/")]
+        if not ours or any({**each, **wanted} != each for each in ours):
             return False
     return True
 

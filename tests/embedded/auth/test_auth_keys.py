@@ -48,6 +48,16 @@ def test_keys_stay_until_they_are_about_to_expire(tmp_path: Path) -> None:
     assert certificate(NOW + YEAR - timedelta(days=30)) != first
 
 
+def test_keys_of_a_clock_that_was_ahead_are_replaced(tmp_path: Path) -> None:
+    Keyring(tmp_path, NOW + timedelta(days=2)).serve(["127.0.0.1"], NOW + timedelta(days=2))
+    keyring = Keyring(tmp_path, NOW)
+    keyring.serve(["127.0.0.1"], NOW)
+    served = read_pair(keyring.certificate, keyring.key)
+    assert served.is_signed_by(keyring.authority.pair.certificate)
+    for pair in (served, keyring.authority.pair, keyring.front_proxy_authority.pair):
+        assert pair.certificate.not_valid_before_utc <= NOW
+
+
 def test_what_other_servers_see_is_signed_by_an_authority_of_its_own_and_renewed(tmp_path: Path) -> None:
     def shown(now: datetime) -> Pair:
         keyring = Keyring(tmp_path, now)

@@ -37,16 +37,21 @@ def read_pair(certificate: Path, key: Path) -> Pair:
         raise CertificateFileError(message) from None
 
 
+def holds(pair: Pair, now: datetime) -> bool:
+    """Whether a certificate is good for a while; one made under a clock that was ahead is not good yet."""
+    return pair.certificate.not_valid_before_utc <= now and pair.is_fresh(now)
+
+
 class Authority(certificates.Authority):
     """The server's authority."""
 
     @classmethod
     def at(cls, directory: Path, now: datetime, name: str = "ca") -> Self:
-        """The authority kept in a directory, made there when there is none or it is about to expire."""
+        """The authority kept in a directory, made there when there is none or it does not hold."""
         certificate, key = directory / f"{name}.crt", directory / f"{name}.key"
         if certificate.exists() and key.exists():
             pair = read_pair(certificate, key)
-            if pair.is_fresh(now):
+            if holds(pair, now):
                 return cls(pair)
         authority = cls.create(now)
         write_private(key, authority.pair.key_pem)

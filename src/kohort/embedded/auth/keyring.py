@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
-from kohort.embedded.auth.certificates import Authority, read_key, read_pair
+from kohort.embedded.auth.certificates import Authority, holds, read_key, read_pair
 from kohort.embedded.auth.files import write_private
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import User
@@ -79,7 +79,7 @@ class Keyring:
 
 
 def _holds(pair: Pair, authority: Authority, now: datetime) -> bool:
-    return pair.is_signed_by(authority.pair.certificate) and pair.is_fresh(now)
+    return pair.is_signed_by(authority.pair.certificate) and holds(pair, now)
 
 
 def _keep(certificate: Path, key: Path, will_do: Callable[[Pair], bool], make: Callable[[], Pair]) -> None:
