@@ -1,0 +1,70 @@
+"""Laws of a story: whoever is said to hold what is needed would make room by ending, and a safe place is safe."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from engine.scenario_strategies import scenarios
+from engine.test_explain_laws import asked_about_one, at_rest, let_go
+from kohort.api.kueue.v1beta2.workload import WorkloadStatus
+from kohort.engine.decisions import Evict
+from kohort.engine.engine import Engine
+from kohort.engine.quota import FlavorResource
+from kohort.engine.records import Key
+from kohort.engine.scenario import Stage
+from kohort.engine.shortage import Place
+from kohort.insight.story.holders import holdings_of, node_at
+from kohort.insight.story.threats import threats_to
+
+Json = Any
+WORLDS = scenarios(most_steps=15)
+EXAMPLES = 25
+HIGHEST = 9
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_whoever_is_said_to_hold_what_is_needed_makes_room_by_ending(scenario: Json, data: st.DataObject) -> None:
+    """SCH-421: not so those who use what their queue keeps to itself."""
+    found = asked_about_one(scenario, data)
+    if found is None:
+        return
+    stage, explanation = found
+    for holding in holdings_of(stage.engine, explanation):
+        for holder in holding.holders:
+            other = at_rest(scenario)
+            before = used_at(other.engine, holding.place, holding.fr)
+            let_go(other, holder.workload)
+            assert used_at(other.engine, holding.place, holding.fr) < before
+
+
+def used_at(engine: Engine, place: Place, fr: FlavorResource) -> int:
+    node = node_at(engine, place)
+    assert node is not None
+    return node.cells[fr].usage
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_nobody_is_evicted_whose_place_nobody_may_take(scenario: Json, data: st.DataObject) -> None:
+    """SCH-602 to SCH-613, SCH-720: whoever comes, in whichever queue, in the cycle after the look."""
+    stage = at_rest(scenario)
+    records = stage.engine.workloads
+    safe = {key for key, each in records.items() if each.has_quota and not threats_to(stage.engine, each, stage.now)}
+    for key in [key for key, each in records.items() if not each.has_quota]:
+        let_go(stage, key)
+    models = list(stage.workloads.values())
+    if not models or not safe:
+        return
+    come(stage, data.draw(st.sampled_from(models)), data.draw(st.sampled_from(sorted(stage.engine.local_queues))))
+    evicted = {each.workload for each in stage.engine.run_cycle(stage.now) if isinstance(each, Evict)}
+    assert not evicted & safe
+
+
+def come(stage: Stage, model: Any, queue: Key) -> None:
+    """A Workload like another one comes to a queue, more urgent than all."""
+    head = structs.replace(model.metadata, name="new", namespace=queue.namespace, uid="zzz")
+    spec = structs.replace(model.spec, queue_name=queue.name, priority=HIGHEST, active=True)
+    stage.show(structs.replace(model, metadata=head, spec=spec, status=WorkloadStatus()))
