@@ -105,7 +105,8 @@ async def test_a_claim_that_is_named_directly_is_refused() -> None:
         await opened(home)
         await home.create(claimant("w", resourceClaimName="mine"))
         told = words(await refused(home), "QuotaReserved")
-        assert told == "KueueDRAIntegration feature does not support use of resource claims"
+        refusal = "KueueDRAIntegration feature does not support use of resource claims"
+        assert told == f"{refusal}: ResourceClaim mine in podset main; name a ResourceClaimTemplate instead"
 
 
 async def test_devices_of_claims_take_quota() -> None:

@@ -64,14 +64,15 @@ def has_claims(workload: Workload) -> bool:
 
 def are_counted(workload: Workload, gates: FeatureGates) -> bool:
     """Whether the Workload waits for its claims to be counted, because nothing else is wrong with them."""
-    return gates.enabled(Gate.KueueDRAIntegration) and not _names_a_claim(workload)
+    return gates.enabled(Gate.KueueDRAIntegration) and not _named_claim(workload)
 
 
 def refusal(workload: Workload, gates: FeatureGates) -> str:
     """Why the Workload's claims are refused without a look at them; empty where they are not."""
     if not gates.enabled(Gate.KueueDRAIntegration):
         return INTEGRATION_IS_OFF if gates.enabled(Gate.KueueDRARejectWorkloadsWhenDRADisabled) else ""
-    return NAMES_A_CLAIM if _names_a_claim(workload) else ""
+    named = _named_claim(workload)
+    return f"{NAMES_A_CLAIM}: {named}; name a ResourceClaimTemplate instead" if named else ""
 
 
 def claims_problem(workload: Workload, gates: FeatureGates) -> str:
@@ -180,5 +181,10 @@ def _templates(pod_set: PodSet) -> Iterator[tuple[int, str]]:
     return ((place, name) for place, each in claims if (name := each.resource_claim_template_name))
 
 
-def _names_a_claim(workload: Workload) -> bool:
-    return any(each.resource_claim_name for pod_set in workload.spec.pod_sets for each in _claimed(pod_set))
+def _named_claim(workload: Workload) -> str:
+    """The first claim that pods share, and whose; empty where none is named."""
+    for pod_set in workload.spec.pod_sets:
+        for each in _claimed(pod_set):
+            if each.resource_claim_name:
+                return f"ResourceClaim {each.resource_claim_name} in podset {pod_set.name}"
+    return ""
