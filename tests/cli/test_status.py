@@ -28,6 +28,18 @@ def test_on_a_wide_screen_everything_is_there() -> None:
     ]
 
 
+@pytest.mark.parametrize(("keeps", "more"), [(True, ""), (False, " --ephemeral")])
+def test_how_to_start_it_again_is_said_as_a_person_types_it(
+    keeps: bool, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOHORT_DATA", str(tmp_path))
+    claim = Claim.take(place_of("lab"))
+    claim.release()
+    claim.write(Run(pid=1, since=now(), keeps=keeps))
+    result = CliRunner().invoke(cli, ["status"], prog_name="kohort")
+    assert result.stderr.endswith(f"and `kohort up -d --name lab{more}` starts it again\n")
+
+
 def test_on_a_narrow_screen_the_address_is_whole_and_the_context_left_out() -> None:
     lines = lines_of([running("lab")], NOW, Screen(80))
     assert lines[1].startswith("lab    Running   https://127.0.0.1:46361")
@@ -48,6 +60,10 @@ def test_on_a_narrow_screen_the_address_is_whole_and_the_context_left_out() -> N
             "lab: it ended without being stopped; its pods were simulated; ",
         ),
         (Run(pid=1, since=now()), "lab: it ended without being stopped; pods that ran go on, and the next start "),
+        (
+            Run(pid=1, since=now(), keeps=False),
+            "lab: it ended without being stopped; pods that ran go on until its next",
+        ),
     ],
 )
 def test_what_became_of_pods_is_said(run: Run, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

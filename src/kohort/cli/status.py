@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kohort.cli.options import DATA, Output, data_text, output_option, running, screen, show
-from kohort.local.lives import State, used_places
+from kohort.local.lives import State, start_command, used_places
 from kohort.local.places import DEFAULT_NAME, place_of
 from kohort.terminal.ages import age
 from kohort.terminal.screen import Screen
@@ -101,8 +101,9 @@ def _remark(found: "Surveyed") -> str:
 
     state, run = found.standing.state, found.standing.run
     if state is State.CRASHED and run is not None:
-        then = since_then(run)
-        return f"it ended without being stopped; {then}; see {found.place.log}, and `kohort up` starts it again"
+        again = start_command(found.place) + ("" if run.keeps else " --ephemeral")
+        how = f"it ended without being stopped; {since_then(run)}"
+        return f"{how}; see {found.place.log}, and `{again}` starts it again"
     if state is State.STOPPED and run is not None and run.ended is not None and run.ended.running_pods:
         return since_then(run)
     return found.problem

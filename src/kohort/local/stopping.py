@@ -128,6 +128,8 @@ def since_then(run: Run) -> str:
         return "its pods were simulated"
     if has_rebooted_since(run):
         return "the machine was restarted since, so pods that ran are gone: the next start says so"
+    if not run.keeps:
+        return "pods that ran go on until its next start, which ends them"
     if run.ended is None:
         return "pods that ran go on, and the next start finds them"
     return left_over(run.pods, run.ended.running_pods)
