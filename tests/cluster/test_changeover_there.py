@@ -63,10 +63,12 @@ def stored_since() -> list[Json]:
     small = {**queue_of(1), "preemption": {"withinClusterQueue": "LowerPriority"}}
     locals_ = [
         {**head, "kind": "LocalQueue", "metadata": {"name": name, "namespace": "team"}, "spec": {"clusterQueue": name}}
-        for name in ("large", "small")
+        for name in ("large", "small", "tight", "wide")
     ]
     return [
         {**head, "kind": "ClusterQueue", "metadata": {"name": "small"}, "spec": small},
+        {**head, "kind": "ClusterQueue", "metadata": {"name": "tight"}, "spec": queue_of(3)},
+        {**head, "kind": "ClusterQueue", "metadata": {"name": "wide"}, "spec": queue_of(20)},
         {**head, "kind": "WorkloadPriorityClass", "metadata": {"name": "highest"}, "value": 1000, "description": ""},
         *locals_,
     ]
@@ -99,6 +101,30 @@ def lone_pod(name: str, queue: str) -> Json:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
+def of_other_kinds() -> list[Json]:
+    """Whatever else can be queued, ten pods in all: less than was asked for, with limits only, in a group, to serve."""
+    fewer, limited = job("fewer", "tight", pods=4), job("limited", "wide")
+    fewer["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "2"}
+    limited["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
+    group = [lone_pod(name, "wide") for name in ("group-0", "group-1")]
+    for pod in group:
+        pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = "group"
+        pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = "2"
+    return [fewer, limited, *group, serving("Deployment", "web"), serving("StatefulSet", "set")]
+
+
+def serving(kind: str, name: str) -> Json:
+    template = pod_template("1", "forever")
+    template["metadata"]["labels"] = {"app": name}
+    template["spec"]["restartPolicy"] = "Always"
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": "team", "labels": {QUEUE: "wide"}},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template},
+    }
+
+
 # What is seen of it
 
 
@@ -121,6 +147,15 @@ class Seen:
 
     def pods_of(self, name: str) -> list[Json]:
         return [each for each in self.pods.values() if _job_of(each) == name]
+
+    def others(self) -> dict[str, str]:
+        """The running pods of other kinds, each in one of its lives."""
+        kinds = ("fewer-", "limited-", "group-", "web-", "set-")
+        return {
+            name: each["metadata"]["uid"]
+            for name, each in self.pods.items()
+            if name.startswith(kinds) and each["status"]["phase"] == "Running"
+        }
 
     def claim(self, name: str) -> Json:
         """What a Workload holds, and since when."""
@@ -232,10 +267,11 @@ class Story:
         self._create(job("done", "large", seconds="0"))
         self._until(lambda seen: seen.has("done", "Finished"))
         self._create(job("running", "large", pods=3), lone_pod("lone", "large"), job("low", "small"))
+        self._create(*of_other_kinds())
         self._until(lambda seen: len(_active(seen, "running")) == 3 and _active(seen, "low") and _runs(seen, "lone"))
         for name in ("first", "second"):
             self._create_in_a_second_of_its_own(job(name, "large", pods=2))
-        self._until(lambda seen: seen.counts("large") == (2, 2, 2))
+        self._until(lambda seen: seen.counts("large") == (2, 2, 2) and len(seen.others()) == 10)
         self.seen["before"] = look(self.admin)
 
     def _under_kohort(self) -> None:
@@ -387,6 +423,16 @@ def test_a_pod_that_runs_goes_on(story: Story) -> None:
     assert all(_runs(seen, "lone") for seen in story.seen.values())
 
 
+def test_whatever_else_runs_goes_on_with_the_same_pods(story: Story) -> None:
+    """Partly admitted, with limits only, pod groups, Deployments and StatefulSets; there and back."""
+    before = story.seen["before"]
+    for seen in story.seen.values():
+        assert seen.others() == before.others()
+        assert (seen.used("tight"), seen.used("wide")) == ("3", "7")
+        for name in before.workloads.keys() - {*before.jobs} | {"fewer", "limited"}:
+            assert seen.claim(name) == before.claim(name)
+
+
 @pytest.mark.parametrize("name", ["first", "second"])
 def test_who_waited_waits_on(story: Story, name: str) -> None:
     before, after = story.seen["before"], story.seen["after"]
@@ -415,7 +461,7 @@ def test_what_was_stored_as_v1beta1_is_read(story: Story) -> None:
 def test_no_workload_is_made_twice(story: Story) -> None:
     before = story.seen["before"].workload_names
     after = story.seen["after"]
-    assert len(before) == 7
+    assert len(before) == 13
     assert set(after.workload_names) == {*before, after.workloads["later"]["metadata"]["name"]}
 
 
