@@ -20,7 +20,7 @@ from kohort.engine.decisions import Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import Put
 from kohort.engine.explain import Explanation, Held, Help, State, lines, remedies
-from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Time, Turn
+from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Time, Turn, Yielding, lenders
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Key
 from kohort.engine.scenario import Stage
@@ -191,6 +191,45 @@ class TestStanding:
         play.submit("small", 1)
         play.turn()
         assert first_line(play, "small") == "ns/small fits in queue q, but the queue is strict and ns/big goes first."
+        assert remedies(ask(play, "small")) == (Turn(1),)
+
+    def test_room_does_not_help_before_its_turn_in_a_strict_queue(self) -> None:
+        play = one_queue(queueingStrategy="StrictFIFO")
+        play.running("r", 8)
+        play.submit("first", 4)
+        play.submit("second", 4)
+        turn, quota = remedies(ask(play.turn(), "second"))
+        assert turn == Turn(1)
+        assert isinstance(quota, MoreQuota)
+
+
+class TestRivals:
+    """SCH-337, SCH-340: heads of other queues that go first."""
+
+    @pytest.fixture
+    def play(self) -> Play:
+        """Queue a keeps two cores for its head, which waits for four; b would have room for two of them."""
+        play = Play()
+        play.queue("a", 4, queueingStrategy="StrictFIFO", **LOWER)
+        play.queue("b", 0)
+        play.running("r", 2, "a", priority=9)
+        play.submit("large", 4, "a", priority=5)
+        play.submit("small", 2, "b")
+        return play.turn()
+
+    def test_who_would_fit_is_told_for_whom_room_is_kept(self, play: Play) -> None:
+        explanation = ask(play, "small")
+        assert explanation.evaluation is not None
+        assert (explanation.evaluation.mode, explanation.evaluation.is_admitted) == (Mode.FIT, False)
+        assert lines(explanation) == [
+            "ns/small fits in queue b, but waits: what it needs is kept for ns/large of another queue."
+        ]
+        assert remedies(explanation) == (Yielding((Key("ns", "large"),)),)
+        assert explanation.message == "Workload no longer fits after processing another workload"
+
+    def test_without_them_it_goes_next(self, play: Play) -> None:
+        play.delete({"kind": "Workload", "namespace": "ns", "name": "large"})
+        assert first_line(play, "small") == "ns/small fits in queue b, in flavor f, and goes next."
 
 
 class TestLack:
@@ -239,6 +278,52 @@ class TestLack:
             " a (1 cpu is the most that cohort R could ever give, 3 more needed);"
             " b (cohort R has 5, 3 in use, 2 more needed).",
         ]
+
+    def test_a_second_group_that_never_fits_is_not_covered_up_by_one_that_waits(self) -> None:
+        """SCH-547."""
+        play = Play()
+        play.queue(
+            "q", groups=[group({"f": [quota(CPU, 4)]}), group({"g": [quota("memory", 2)]})], cohort=None, **LOWER
+        )
+        play.running("r", 4, priority=9)
+        play.submit("w", {CPU: 1, "memory": 3})
+        explanation = ask(play, "w")
+        assert lines(explanation)[0] == (
+            "ns/w asks for more than it could ever get: 2 memory is the most that queue q could ever give,"
+            " 1 more needed."
+        )
+        assert help_for(play, "w") is Help.POINTLESS
+        (remedy,) = remedies(explanation)
+        assert isinstance(remedy, MoreQuota)
+        assert (remedy.flavor, remedy.resources, remedy.then_waits) == ("g", ("memory",), False)
+
+    def test_flavors_of_a_group_that_fits_are_no_remedy(self) -> None:
+        play = Play()
+        cpus = group({"a": [quota(CPU, 1)], "b": [quota(CPU, 4)]})
+        play.queue("q", groups=[cpus, group({"g": [quota("memory", 2)]})], cohort=None)
+        play.running("r", {"memory": 2}, flavor="g")
+        play.submit("w", {CPU: 2, "memory": 1})
+        assert [each.flavor for each in remedies(ask(play, "w")) if isinstance(each, MoreQuota)] == ["g"]
+
+    def test_more_than_there_is_of_what_others_use(self) -> None:
+        play = one_queue()
+        play.running("r", 4)
+        play.submit("w", 11)
+        (remedy,) = remedies(ask(play, "w"))
+        assert isinstance(remedy, MoreQuota)
+        assert remedy.then_waits
+
+    def test_several_may_have_to_lend_more(self) -> None:
+        play = Play()
+        play.queue("a", 4)
+        for name in ("b", "c"):
+            play.queue(name, 3, ll=1)
+        play.running("r", 6, "a")
+        play.submit("w", 3, "a")
+        (remedy,) = remedies(ask(play, "w"))
+        assert isinstance(remedy, MoreQuota)
+        (shortage,) = remedy.shortages
+        assert [(str(place), amount) for place, amount in lenders(shortage)] == [("queue b", 2000), ("queue c", 1000)]
 
     def test_no_flavor_that_can_be_used(self) -> None:
         play = one_queue()

@@ -5,7 +5,18 @@ from typing import Any
 
 import pytest
 
-from controllers.houses import cluster_queue, cohort, flavor, house, local_queue, priority_class, workload
+from controllers.houses import (
+    ANSWERING,
+    check,
+    checked,
+    cluster_queue,
+    cohort,
+    flavor,
+    house,
+    local_queue,
+    priority_class,
+    workload,
+)
 from embedded.server.clusters import Object
 from insight.looking import admitted, client_of
 from jobs.job_houses import batch_job
@@ -20,6 +31,7 @@ from web.engines import NOON
 
 QUEUE = "kueue.x-k8s.io/queue-name"
 GROUP = "kueue.x-k8s.io/pod-group-name"
+WITHIN = {"withinClusterQueue": "LowerPriority"}
 TOTAL = "kueue.x-k8s.io/pod-group-total-count"
 
 
@@ -178,6 +190,40 @@ def test_kinds_that_nobody_queues_are_told_apart() -> None:
     assert [reader.is_queued(each) for each in (service, job, asking)] == [False, True, True]
     (candidate,) = reader.candidates([asking])
     assert candidate.problem.startswith("Kohort does not queue x.io/v1 Train: it knows CronJob, Deployment, Job")
+
+
+def test_a_check_between_quota_and_start_is_told() -> None:
+    ready = {**check("budget"), "status": {"conditions": [ANSWERING]}}
+    (verdict,) = verdicts(a_cluster(ready, cluster_queue("cq", "4", **checked("budget"))), batch_job("etl", "lq", "4"))
+    assert (verdict.starts, verdict.checks) == (False, ("budget",))
+
+
+def test_whoever_waits_already_and_would_start_goes_first() -> None:
+    before = workload("before", "lq", "3")
+    assert starts(a_cluster(before), batch_job("etl", "lq", "2"), batch_job("small", "lq", "1")) == [False, True]
+
+
+def test_what_is_kept_for_the_head_of_another_queue_is_not_free() -> None:
+    """SCH-340: a strict queue's head waits for its own four, of which two are free."""
+    lender = cluster_queue("lender", "4", cohortName="all", queueingStrategy="StrictFIFO", preemption=WITHIN)
+    borrower = cluster_queue("cq", "0", cohortName="all")
+    running, large = workload("r", "own", "2", priority=9), workload("large", "own", "4", priority=5)
+    snapshot = a_cluster(lender, borrower, local_queue("own", "lender"), held(running, "lender"), large)
+    (verdict,) = verdicts(snapshot, batch_job("etl", "lq", "2"))
+    assert verdict.explanation is not None
+    assert verdict.explanation.evaluation is not None
+    assert not verdict.starts
+    assert [key.name for key in verdict.explanation.evaluation.rivals] == ["large"]
+
+
+def held(made: Object, queue: str) -> Object:
+    """A Workload that has its quota."""
+    usage = made["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    assignment = {"name": "main", "count": 1, "flavors": {"cpu": "f"}, "resourceUsage": usage}
+    true = {"status": "True", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    conditions = [{**true, "type": each, "reason": each} for each in ("QuotaReserved", "Admitted")]
+    admission = {"clusterQueue": queue, "podSetAssignments": [assignment]}
+    return {**made, "status": {"admission": admission, "conditions": conditions}}
 
 
 async def test_on_a_cluster_the_preempted_are_named() -> None:

@@ -2,7 +2,18 @@
 
 from datetime import timedelta
 
-from controllers.houses import House, cluster_queue, cohort, flavor, house, local_queue, workload
+from controllers.houses import (
+    ANSWERING,
+    House,
+    check,
+    checked,
+    cluster_queue,
+    cohort,
+    flavor,
+    house,
+    local_queue,
+    workload,
+)
 from insight.looking import admitted, client_of, let, somebody
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState, WorkloadStatus
@@ -79,6 +90,49 @@ async def test_who_runs_on_borrowed_quota_is_told_who_may_take_it_back() -> None
     (threat,) = story(snapshot, "greedy").threats
     assert threat.why == "queue theirs may reclaim what queue mine borrows: cpu of f"
     assert threat.waiting is None
+
+
+async def test_what_a_queue_borrows_beside_may_cost_a_place_too() -> None:
+    """SCH-602, SCH-611: whoever reclaims memory and cpu together may hit a holder of cpu that is not borrowed."""
+    both = [
+        {
+            "coveredResources": ["cpu", "memory"],
+            "flavors": [
+                {"name": "f", "resources": [{"name": each, "nominalQuota": "2"} for each in ("cpu", "memory")]},
+            ],
+        }
+    ]
+    async with house() as home:
+        await home.create(flavor(), cohort("all"))
+        for name in ("mine", "theirs"):
+            policies = RECLAIMING if name == "theirs" else {}
+            await home.create(cluster_queue(name, resourceGroups=both, cohortName="all", preemption=policies))
+        greedy = workload("greedy", "mine", "0")
+        greedy["spec"]["podSets"][0]["template"]["spec"]["containers"][0]["resources"]["requests"] = {"memory": "3"}
+        await home.create(local_queue("mine", "mine"), greedy, workload("modest", "mine", "1"))
+        await admitted(home, "greedy", "modest")
+        snapshot = await look(home)
+    (threat,) = story(snapshot, "modest").threats
+    assert threat.why == "queue theirs may reclaim what queue mine borrows: memory of f"
+
+
+async def test_admission_checks_are_told_before_and_after_quota() -> None:
+    async with house() as home:
+        await home.create(flavor(), check("budget"))
+        await home.merge("AdmissionCheck", "budget", {"status": {"conditions": [ANSWERING]}}, "status")
+        await home.create(cluster_queue("cq", "4", **checked("budget")), local_queue("lq", "cq"))
+        await home.create(workload("first", "lq", "4"))
+        snapshot = await look(home)
+        await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "Hold"}})
+        await home.create(workload("second", "lq", "0"))
+        await home.later(3)
+        # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
+        await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
+        moment = await take(client_of(home.cluster))
+    assert story(snapshot, "first").notes == ("Admission checks that are not ready: budget (Pending)",)
+    assert story(moment, "second").notes == (
+        "With quota it will wait for its admission checks before it starts: budget",
+    )
 
 
 async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine import cycle
-from kohort.engine.assignment import Assignment
+from kohort.engine.assignment import Assignment, Mode
 from kohort.engine.decisions import Wait
 from kohort.engine.explain.state import obstacle_of
 from kohort.engine.forest import CohortNode, Node
@@ -24,6 +24,9 @@ from kohort.engine.records import Queue, Workload
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
+
+MOST_SCANS: Final = 100
+"""How often a search for flavors goes on."""
 
 
 def alone(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> cycle.Entry:
@@ -77,19 +80,49 @@ def _understudy(workload: Workload, queue: Queue) -> Workload:
 def without(
     others: Sequence[Workload], engine: "Engine", workload: Workload, queue: Queue, now: datetime
 ) -> Assignment:
-    """What the workload would get if some others used nothing."""
-    for each in others:
-        each.release()
-    assignment = alone(engine, workload, queue, now).assignment
-    for each in reversed(others):
-        each.hold()
-    return assignment
+    """What the workload would get if some others were gone."""
+    with _away(others):
+        return _searched(engine, workload, queue, now)
 
 
 def in_an_empty_tree(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> Assignment:
     """What the workload would get if nobody but the slice that it replaces used anything."""
     with _emptied(queue, _understudy(workload, queue).takes_over_from):
-        return alone(engine, workload, queue, now).assignment
+        return _searched(engine, workload, queue, now)
+
+
+def _searched(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> Assignment:
+    """What it gets once its search for flavors has gone on as often as it would in a turn (SCH-550)."""
+    understudy = _understudy(workload, queue)
+    obstacle = obstacle_of(engine, understudy, queue)
+    first: Assignment | None = None
+    for number in range(1, MOST_SCANS):
+        head = cycle.Head(understudy, queue, obstacle=obstacle, cycle=number)
+        (entry,) = cycle.run([head], _Alone(engine), now).waits
+        first = first or entry.assignment
+        if entry.assignment.mode is Mode.FIT:
+            return entry.assignment
+        if not entry.goes_on:
+            break
+    return first or Assignment([])
+
+
+@contextmanager
+def _away(others: Sequence[Workload]) -> Iterator[None]:
+    """A tree where some holders neither use anything nor can be preempted."""
+    keys = {each.key for each in others}
+    holders = {id(each.queue): (each.queue, each.queue.holders) for each in others if each.queue is not None}
+    for each in others:
+        each.release()
+    for queue, held in holders.values():
+        queue.holders = {key: each for key, each in held.items() if key not in keys}
+    try:
+        yield
+    finally:
+        for queue, held in holders.values():
+            queue.holders = held
+        for each in reversed(others):
+            each.hold()
 
 
 @contextmanager
