@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 
-from kohort.kube.certificates import AUTHORITY_LIFE, Authority, ForeignKeyError, Pair, certificate_pem
+from kohort.kube.certificates import AUTHORITY_LIFE, Authority, ForeignKeyError, Pair, certificate_pem, read_key
 from kohort.kube.config.secrets import KeyPair, from_base64
 from kohort.kube.errors import ConfigError
 
@@ -57,10 +57,10 @@ class Certificates:
         return KeyPair(self.serving.certificate_pem, self.serving.key_pem)
 
 
-def new_certificates(hosts: Iterable[str], now: datetime, former: tuple[x509.Certificate, ...] = ()) -> Certificates:
+def new_certificates(hosts: Iterable[str], now: datetime) -> Certificates:
     """A new authority and what it signs; clients that trust only former ones can't verify it."""
     authority = Authority.create(now)
-    return Certificates(authority.pair, authority.issue_server(_COMMON_NAME, sorted(set(hosts)), now), former=former)
+    return Certificates(authority.pair, authority.issue_server(_COMMON_NAME, sorted(set(hosts)), now))
 
 
 def renewed(found: Certificates, hosts: Iterable[str], now: datetime) -> Certificates:
@@ -113,28 +113,26 @@ def to_secret(found: Certificates) -> dict[str, bytes]:
 def due(data: SecretData, hosts: Iterable[str], now: datetime, origin: str) -> Certificates:
     """The certificates that a Secret should keep now, judged by what it keeps; raises CertificateError.
 
-    Those that Kueue made are replaced, but trusted on: its manager may still serve with them.
+    Those that Kueue made are replaced: its manager has gone when ours comes.
     """
     if not any(data.get(name) for name in (CERTIFICATE, KEY, TRUSTED, AUTHORITY_KEY)):
         return new_certificates(hosts, now)
     try:
         return renewed(_read(data), hosts, now)
     except ForeignKeyError:
-        return new_certificates(hosts, now, _authorities(data))
+        return new_certificates(hosts, now)
     except ValueError as error:
         remedy = "empty the Secret to get new ones, or set internalCertManagement.enable=false"
         raise CertificateError(f"{origin}: its certificates can't be used ({error}): {remedy}") from None
-
-
-def _authorities(data: SecretData) -> tuple[x509.Certificate, ...]:
-    return tuple(x509.load_pem_x509_certificates(data[TRUSTED]))
 
 
 def _read(data: SecretData) -> Certificates:
     missing = [name for name in (CERTIFICATE, KEY, TRUSTED, AUTHORITY_KEY) if not data.get(name)]
     if missing:
         raise ValueError(f"no {missing[0]}")
-    trusted = _authorities(data)
+    # The key first, by which Kueue's are known: the library objects to its authority, whose serial number is 0.
+    read_key(data[AUTHORITY_KEY])
+    trusted = x509.load_pem_x509_certificates(data[TRUSTED])
     authority = Pair.from_pem(certificate_pem(trusted[0]), data[AUTHORITY_KEY])
     successor = Pair.from_pem(data[SUCCESSOR], data[SUCCESSOR_KEY]) if data.get(SUCCESSOR) else None
     serving = Pair.from_pem(data[CERTIFICATE], data[KEY])
