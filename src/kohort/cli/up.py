@@ -342,11 +342,16 @@ def _ready(asked: Asked, cluster: "Cluster", before: Run | None, warnings: int =
         before=tuple(last_run_in_words(before, cluster.aftermath)),
         starter=cluster.starter,
         has_queues=cluster.has_queues,
-        again=start_command(asked.known) if asked.known else "kohort up --ephemeral",
+        again=_again(asked),
         shared=str(cluster.published.shared or ""),
         warnings=cluster.warnings,
         log=_log(asked.known, warnings),
     )
+
+
+def _again(asked: Asked) -> str:
+    start = start_command(asked.known) if asked.known else "kohort up"
+    return start if asked.place is not None else f"{start} --ephemeral"
 
 
 def _log(place: Place | None, warnings: int) -> str:
