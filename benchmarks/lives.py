@@ -25,6 +25,7 @@ PODS_PER_JOB = 500
 PATIENCE = 0.1
 """Seconds per pod before a run counts as stuck."""
 LIST_SECONDS = 300.0
+READY_SECONDS = 300.0
 
 
 class Lives(NamedTuple):
@@ -66,7 +67,7 @@ def lived(nodes: int, size: int) -> Lives:
 
 
 async def _complete(server: Server, nodes: int, size: int) -> Lives:
-    await server.wait_until_ready()
+    await server.wait_until_ready(READY_SECONDS)
     client = Client(server.transport(), timeout=LIST_SECONDS)
     try:
         await _all_nodes(client, nodes)

@@ -44,12 +44,12 @@ class Server:
     def transport(self) -> HttpTransport:
         return HttpTransport(find_access(Choice(kubeconfig=self.kubeconfig)))
 
-    async def wait_until_ready(self) -> float:
+    async def wait_until_ready(self, patience: float = PATIENCE) -> float:
         """Seconds from its start until it said that it is ready."""
-        while time.monotonic() - self.started < PATIENCE:
+        while time.monotonic() - self.started < patience:
             if self.kubeconfig.exists() and await self._is_ready():
                 return time.monotonic() - self.started
-        raise TimeoutError(f"not ready after {PATIENCE} s: {[child.end_of_log() for child in self.children]}")
+        raise TimeoutError(f"not ready after {patience} s: {[child.end_of_log() for child in self.children]}")
 
     async def _is_ready(self) -> bool:
         transport = self.transport()
