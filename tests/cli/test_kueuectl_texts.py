@@ -1,5 +1,8 @@
 """Quotas, taints and templates of `kubectl kueue`: pure."""
 
+import subprocess
+import sys
+
 import pytest
 
 from kohort.api.errors import ApiError
@@ -90,3 +93,9 @@ def test_templates(template: str, text: str) -> None:
 def test_templates_that_can_not_be_read(template: str) -> None:
     with pytest.raises(ApiError):
         JsonPathText(template)
+
+
+def test_the_plugin_starts_without_the_embedded_server() -> None:
+    program = "import sys, kohort.cli.kueuectl.main\nprint(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert [name for name in done.stdout.split() if name.startswith("kohort.embedded")] == []

@@ -13,7 +13,6 @@ import click
 from kohort.api.codec import Json
 from kohort.api.errors import ApiError
 from kohort.api.resource import Resource
-from kohort.cli.kueuectl.jsonpath_text import JsonPathText
 from kohort.cli.options import Output, data_text
 from kohort.cli.targets import shown
 
@@ -71,6 +70,9 @@ class Printer:
             raise OutputError(f"no output format {form!r}: there is {_FORMS}")
         if not template:
             raise OutputError(f"-o {form} needs a template: write -o {form}=… or --template")
+        # With it come the kinds of the embedded server, which nobody else here needs.
+        from kohort.cli.kueuectl.jsonpath_text import JsonPathText
+
         made = JsonPathText(Path(template).read_text(encoding="utf-8") if form == "jsonpath-file" else template)
         if form == "jsonpath-as-json":
             return json.dumps(made.values(document), indent=4, ensure_ascii=False)
