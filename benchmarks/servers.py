@@ -3,6 +3,7 @@
 Each is a `Server`: processes that were started, and a kubeconfig. No controllers run on either.
 """
 
+import asyncio
 import compileall
 import sys
 import tempfile
@@ -30,6 +31,7 @@ from cluster.site import ADMIN, Ports, Site
 __all__ = ["BuildError", "Server", "embedded", "kubernetes"]
 
 PATIENCE = 60
+LOOK_SECONDS = 0.02
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Server:
         while time.monotonic() - self.started < patience:
             if self.kubeconfig.exists() and await self._is_ready():
                 return time.monotonic() - self.started
+            await asyncio.sleep(LOOK_SECONDS)
         raise TimeoutError(f"not ready after {patience} s: {[child.end_of_log() for child in self.children]}")
 
     async def _is_ready(self) -> bool:
