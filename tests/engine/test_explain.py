@@ -348,6 +348,13 @@ class TestLack:
         play.submit("w", 1, count=10, min_count=3)
         assert first_line(play, "w") == "ns/w fits in queue q with 7 of 10 pods, in flavor f, and goes next."
 
+    def test_fewer_pods_would_do_later(self) -> None:
+        """SCH-561: all of them never fit, a few will."""
+        play = one_queue(7)
+        play.running("r", 6)
+        play.submit("w", 1, count=10, min_count=3)
+        assert first_line(play, "w").startswith("ns/w waits to start with fewer pods: insufficient quota for cpu")
+
     def test_everybody_waits_for_pods(self) -> None:
         """SCH-1035."""
         play = Play(configured({"waitForPodsReady": {"blockAdmission": True}}))
@@ -463,7 +470,7 @@ class TestPreemption:
         play.submit("not", 7, "std", priority=300)
         play.submit("low", 5, "std", priority=40)
         assert help_for(play, "fits") is Help.POSSIBLE
-        assert help_for(play, "not") is Help.BORROWING
+        assert help_for(play, "not") is Help.RANK_WHILE_BORROWING
         assert help_for(play, "low") is Help.PRIORITY
 
     def test_it_would_get_more_than_its_share(self) -> None:

@@ -9,12 +9,13 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from engine.play import configured
 from engine.scenario_strategies import scenarios
 from kohort.engine.decisions import Evict, Reserve, Wait
 from kohort.engine.engine import Engine
-from kohort.engine.explain import Explanation, State, lines, remedies
+from kohort.engine.explain import Explanation, Help, State, lines, remedies
 from kohort.engine.explain.asking import NAMED_AHEAD
 from kohort.engine.explain.remedies import (
     Departure,
@@ -34,6 +35,8 @@ from kohort.engine.shortage import Limit, Place, Shortage
 
 Json = Any
 WAITING = frozenset({State.QUEUED, State.INADMISSIBLE})
+WHATEVER_THE_RANK = frozenset({Help.OFF, Help.NOBODY, Help.POINTLESS, Help.BORROWING})
+HIGHEST = 1000
 MOST_TURNS = 10
 EXAMPLES = 25
 WORLDS = scenarios(most_steps=15)
@@ -223,6 +226,26 @@ def test_a_preemption_said_to_be_possible_is_carried_out_and_lets_it_in(scenario
     for victim in told.victims:
         let_go(stage, victim.workload)
     assert (explanation.workload in reserved(stage)) == (not evaluation.in_vain)
+
+
+@given(WORLDS, st.data())
+@settings(max_examples=EXAMPLES)
+def test_a_higher_priority_changes_what_is_said_of_rank_and_helps_where_nothing_else_says_no(
+    scenario: Json, data: st.DataObject
+) -> None:
+    """SCH-603, SCH-613."""
+    found = asked_about_one(scenario, data)
+    if found is None or found[1].evaluation is None:
+        return
+    stage, explanation = found
+    thing = stage.workloads[explanation.workload]
+    stage.show(structs.replace(thing, spec=structs.replace(thing.spec, priority=HIGHEST)))
+    after = stage.engine.explain(explanation.workload, stage.now).evaluation
+    assert after is not None
+    assert after.preemption.help is not Help.PRIORITY
+    shrinks = any(each.least < each.asked for each in after.pod_sets)
+    if found[1].evaluation.preemption.help in WHATEVER_THE_RANK and not shrinks:
+        assert after.preemption.help in WHATEVER_THE_RANK
 
 
 # Who never gets in

@@ -16,7 +16,7 @@ from kohort.engine.explain.preemption import explain_preemption
 from kohort.engine.explain.rehearsal import alone, beside, in_an_empty_tree, rivals_of, without
 from kohort.engine.lifecycle import reasons
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import PodSet, Queue, Workload
 from kohort.engine.shortage import shortages
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _evaluation(
     engine: "Engine", workload: Workload, queue: Queue, assignment: Assignment, decision: Wait
 ) -> Evaluation:
     fits = decision.reason == reasons.WAITING_FOR_PODS_READY and not engine.waits_for_pods()
-    asked = {pod_set.name: pod_set.spec_count for pod_set in workload.pod_sets}
+    asked = {pod_set.name: pod_set for pod_set in workload.pod_sets}
     return Evaluation(
         mode=assignment.mode,
         borrow=assignment.borrow,
@@ -85,16 +85,17 @@ def _evaluation(
     )
 
 
-def _pod_set(queue: Queue, result: PodSetResult, asked: int) -> PodSetTrial:
+def _pod_set(queue: Queue, result: PodSetResult, asked: PodSet) -> PodSetTrial:
     return PodSetTrial(
         name=result.name,
         count=result.count,
-        asked=asked,
+        asked=asked.spec_count,
         mode=result.mode,
         flavors={resource: choice.flavor for resource, choice in result.choices.items()},
         trials=_trials(queue, result.attempts),
         short=tuple(_trials(queue, [group]) for group in result.short),
         reasons=tuple(sorted(result.reasons)),
+        least=asked.spec_count if asked.min_count is None else asked.min_count,
     )
 
 

@@ -98,6 +98,8 @@ class PodSetTrial:
     """Those that tell why it does not fit, by group of resources: one flavor of each group must have room."""
     reasons: tuple[str, ...] = ()
     """What its condition would say (SCH-546)."""
+    least: int = 0
+    """Pods with which it would start, if need be (SCH-560)."""
 
 
 class Help(Enum):
@@ -122,6 +124,8 @@ class Help(Enum):
     """Those who use what it needs borrow nothing, or would not any more."""
     BORROWING = "Borrowing"
     """It would have to borrow, and its queue does not preempt for that."""
+    RANK_WHILE_BORROWING = "RankWhileBorrowing"
+    """It would have to borrow, and those who use what it needs rank too high to go for that (SCH-613)."""
     SHARE = "Share"
     """It would get more than its fair share."""
     TOO_LITTLE = "TooLittle"

@@ -144,4 +144,6 @@ class _Census:
             return Help.TOO_LITTLE
         if self.engine.settings.fair is not None:
             return Help.SHARE
-        return Help.WITHIN_NOMINAL if within_nominal else Help.BORROWING
+        if within_nominal:
+            return Help.WITHIN_NOMINAL
+        return Help.BORROWING if self.queue.policies.borrow_policy == NEVER else Help.RANK_WHILE_BORROWING

@@ -100,7 +100,8 @@ def _lack(explanation: Explanation, evaluation: Evaluation) -> str:
     pod_set = next(each for each in evaluation.pod_sets if each.mode is not Mode.FIT)
     trial = _nearest(pod_set, [trial for group in pod_set.short for trial in group])
     if trial is None or is_hopeless(trial):
-        return f"{waits}: {', '.join(pod_set.reasons)}"
+        fewer = " to start with fewer pods" if any(each.least < each.asked for each in evaluation.pod_sets) else ""
+        return f"{waits}{fewer}: {', '.join(pod_set.reasons)}"
     return f"{waits} for {_missing(trial)} in flavor {trial.attempt.flavor}: {_causes(trial)}"
 
 
@@ -204,6 +205,7 @@ _WHY_NOT: Final[Mapping[Help, str]] = {
     Help.PRIORITY: "those who use what it needs rank too high",
     Help.WITHIN_NOMINAL: "those who use what it needs are within their own quota",
     Help.BORROWING: "it would have to borrow, and queue {queue} does not preempt for that",
+    Help.RANK_WHILE_BORROWING: "it would have to borrow, and for that those who use what it needs rank too high",
     Help.SHARE: "queue {queue} would get more than its fair share",
     Help.TOO_LITTLE: "those who may be preempted do not hold enough",
 }

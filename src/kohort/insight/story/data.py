@@ -99,6 +99,7 @@ def _pod_set(trial: PodSetTrial) -> Json:
         "name": trial.name,
         "count": trial.count,
         "asked": trial.asked,
+        "least": trial.least,
         "mode": trial.mode.name,
         "flavors": dict(trial.flavors),
         "tried": [_trial(each) for each in trial.trials],
