@@ -137,6 +137,13 @@ class Seen:
     workloads: dict[str, Json]
     workload_names: list[str]
     queues: dict[str, Json]
+    told: list[tuple[str, str]]
+    """Events: the name of the object, and the reason."""
+
+    def __str__(self) -> str:
+        """Who runs with how many pods, and what queues count."""
+        jobs = {name: (each["spec"]["suspend"], len(_active(self, name))) for name, each in self.jobs.items()}
+        return f"suspended and pods: {jobs}; queues: { {name: self.counts(name) for name in self.queues} }"
 
     def life(self, name: str) -> Json:
         """What changes when a Job is stopped, started again or replaced."""
@@ -205,6 +212,7 @@ def look(admin: Client) -> Seen:
         workloads={_owner(each): each for each in workloads},
         workload_names=sorted(each["metadata"]["name"] for each in workloads),
         queues={each["metadata"]["name"]: each for each in all_of(f"{KUEUE_API}/clusterqueues")},
+        told=[(each["regarding"]["name"], each["reason"]) for each in all_of(f"/apis/events.k8s.io/v1{TEAM}/events")],
     )
 
 
@@ -341,7 +349,10 @@ class Story:
         assert answer.accepted, answer.body
 
     def _until(self, condition: Callable[[Seen], object]) -> None:
-        _eventually(lambda: condition(look(self.admin)))
+        try:
+            _eventually(lambda: condition(look(self.admin)))
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {look(self.admin)}") from None
 
 
 def _eventually(condition: Callable[[], object]) -> None:
@@ -415,6 +426,13 @@ def test_a_job_does_not_notice_the_change(story: Story, name: str) -> None:
 def test_who_was_admitted_keeps_what_he_has(story: Story, name: str) -> None:
     """The same Workload with the same admission, since the same second: nobody was admitted twice."""
     assert story.seen["after"].claim(name) == story.seen["before"].claim(name)
+
+
+@pytest.mark.parametrize("name", ["running", "lone", "fewer", "limited", "first"])
+def test_an_admission_is_told_once(story: Story, name: str) -> None:
+    seen = story.seen["at the end" if name != "running" else "back"]
+    about = [reason for regarding, reason in seen.told if regarding == seen.workloads[name]["metadata"]["name"]]
+    assert sorted(each for each in about if each in ("QuotaReserved", "Admitted")) == ["Admitted", "QuotaReserved"]
 
 
 def test_a_pod_that_runs_goes_on(story: Story) -> None:
