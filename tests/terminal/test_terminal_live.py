@@ -9,7 +9,7 @@ import signal
 import struct
 import termios
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -126,6 +126,14 @@ async def test_pictures_that_follow_each_other_fast_are_drawn_once(terminal: Ter
 def appended(view: Live, *pictures: list[str]) -> None:
     for picture in pictures:
         view.show(lambda _screen, lines=picture: lines)  # type: ignore[misc]
+
+
+async def test_a_terminal_that_can_not_be_drawn_on_gets_lines(terminal: Terminal) -> None:
+    before = terminal.modes()
+    async with live(asyncio.Event(), replace(terminal.place, environment={"TERM": "dumb"})) as view:
+        appended(view, ["NAME", "a 1"], ["NAME", "a 2"])
+        assert "\x1b" not in await terminal.shown("a 2")
+        assert terminal.modes() == before
 
 
 async def test_in_a_file_only_new_lines_are_added() -> None:

@@ -22,7 +22,7 @@ from kohort.local.places import Place, place_of
 from kohort.local.progress import Progress, Quiet, Ready, Relayed, Ticks, step
 from kohort.local.signals import interruptible
 from kohort.terminal.screen import screen_of
-from kohort.terminal.style import is_terminal
+from kohort.terminal.style import can_draw
 
 if TYPE_CHECKING:
     from kohort.local.logs import Echo
@@ -243,7 +243,8 @@ def _pods(runtime: str, *, ends: bool) -> Pods:
 
 
 def _progress() -> Progress:
-    return Ticks(sys.stdout, screen_of(sys.stdout, os.environ)) if is_terminal(sys.stdout) else Quiet()
+    is_seen = can_draw(sys.stdout, os.environ)
+    return Ticks(sys.stdout, screen_of(sys.stdout, os.environ)) if is_seen else Quiet()
 
 
 def _run(asked: Asked, claim: Claim | None, progress: Progress, seen: "tuple[Front, Echo | None]") -> int | None:

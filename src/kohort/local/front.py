@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from kohort.local.scene import Happening, Scene
 from kohort.local.view import Facts, draw
 from kohort.terminal.live import Place, live
 from kohort.terminal.screen import Screen
-from kohort.terminal.style import Role, is_terminal
+from kohort.terminal.style import Role, can_draw
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ async def _look_on(world: World, facts: Facts, echo: Echo, stopped: asyncio.Even
     scene = Scene(lines.tell)
     world.workloads.subscribe(scene.see)
     scene.follow()
-    if not is_terminal(sys.stdout):
+    if not can_draw(sys.stdout, os.environ):
         lines.are_wanted = True
         return
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol, TextIO
 
 from kohort.terminal.screen import Screen, screen_of
-from kohort.terminal.style import Role, is_terminal
+from kohort.terminal.style import Role, can_draw, is_terminal
 
 Picture = Callable[[Screen], Sequence[str]]
 """The lines that show something on a screen; none longer than it is wide."""
@@ -57,7 +57,7 @@ class Place:
 async def live(ended: asyncio.Event, place: Place | None = None) -> AsyncIterator[Live]:
     """A view until the block ends; `q` sets `ended`, and the terminal is as it was whatever happens."""
     where = place or Place()
-    if not is_terminal(where.out):
+    if not can_draw(where.out, where.environment):
         yield Appended(where)
         return
     drawn = Drawn(where, asyncio.get_running_loop())
@@ -66,7 +66,7 @@ async def live(ended: asyncio.Event, place: Place | None = None) -> AsyncIterato
 
 
 class Appended:
-    """A view in a file or a pipe: lines that the picture before did not have, one after another."""
+    """A view where nothing can be drawn over: lines that the picture before did not have, one after another."""
 
     def __init__(self, place: Place) -> None:
         self._place = place

@@ -87,10 +87,18 @@ SHADED = Style(Colours.SHADES)
 
 def style_of(stream: TextIO, environment: Mapping[str, str]) -> Style:
     """Colours for a terminal, as many as it has; none for a file, for `TERM=dumb`, or where NO_COLOR is set."""
-    kind = environment.get("TERM", "dumb")
-    if environment.get("NO_COLOR") or kind == "dumb" or not is_terminal(stream):
+    if environment.get("NO_COLOR") or not can_draw(stream, environment):
         return PLAIN
-    return SHADED if "256color" in kind or environment.get("COLORTERM") in ("truecolor", "24bit") else COLOURED
+    return (
+        SHADED
+        if "256color" in environment["TERM"] or environment.get("COLORTERM") in ("truecolor", "24bit")
+        else COLOURED
+    )
+
+
+def can_draw(stream: TextIO, environment: Mapping[str, str]) -> bool:
+    """Whether this is a terminal that does more than write one line below another."""
+    return is_terminal(stream) and environment.get("TERM", "dumb") != "dumb"
 
 
 def unpainted(text: str) -> str:
