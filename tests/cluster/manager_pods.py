@@ -7,7 +7,6 @@ are others than the Configuration says, since processes share those of a machine
 import base64
 import http.client
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ import yaml
 from cluster.access import write_secret
 from cluster.client import Client
 from cluster.control_plane import START_SECONDS
+from cluster.nodes import PROGRAM
 from cluster.ports import HOST
 from cluster.processes import Child
 from cluster.services import WithServices
@@ -39,7 +39,7 @@ class Program:
     command: tuple[str | Path, ...]
 
 
-KOHORT: Final = Program("kohort", (Path(sys.executable).with_name("kohort"), "manager"))
+KOHORT: Final = Program("kohort", (PROGRAM, "manager"))
 
 
 class ManagerPod:

@@ -17,7 +17,7 @@ from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
 
-KOHORT = Path(sys.executable).with_name("kohort")
+PROGRAM = Path(sys.executable).with_name("kohort")
 _CAPACITY = {"cpu": "8", "memory": "32Gi", "pods": "110"}
 
 
@@ -42,7 +42,7 @@ async def simulated_nodes(cluster: ControlPlane, *nodes: DeclaredNode) -> AsyncI
 def child_node(cluster: ControlPlane, log: Path, *options: str) -> Child:
     """A simulated node in a process of its own; whoever asks for it stops it."""
     place = f"--kubeconfig={cluster.kubeconfig}"
-    command: list[str | Path] = [KOHORT, "node", place, "--capacity=cpu=32,memory=64Gi", *options]
+    command: list[str | Path] = [PROGRAM, "node", place, "--capacity=cpu=32,memory=64Gi", *options]
     child = Child.start("kohort node", command, log)
     child.wait_until(lambda: "Ctrl-C stops" in log.read_text(), START_SECONDS)
     return child

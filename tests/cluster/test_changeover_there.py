@@ -253,11 +253,11 @@ class Story:
 
     def _furnish(self, manifests: list[Json]) -> None:
         """An installation that was there when v1beta1 was still stored, brought up to date."""
+        self.kubectl("create", "namespace", "team")
         kinds = {each["kind"] for each in stored_long_ago()}
         definitions = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
         self.kubectl.apply(*(_as_of_old(each) for each in definitions if each["spec"]["names"]["kind"] in kinds))
         self.kubectl("wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
-        self.kubectl.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
         self.kubectl("create", "-f", "-", stdin=_documents(stored_long_ago()))
         self._finish_old_workload()
         self.kubectl("apply", "--server-side", "-f", str(self.folder / "kueue.yaml"))
