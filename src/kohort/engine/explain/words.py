@@ -66,6 +66,8 @@ def _fit(explanation: Explanation, evaluation: Evaluation) -> str:
     standing = explanation.standing
     flavors = ", ".join(sorted({flavor for pod_set in evaluation.pod_sets for flavor in pod_set.flavors.values()}))
     size = _size(evaluation)
+    if explanation.state is State.INADMISSIBLE:
+        return f"fits in queue {queue}{size}, in flavor {flavors}, and is looked at again once something changes there"
     if standing is None or not standing.ahead:
         return f"fits in queue {queue}{size}, in flavor {flavors}, and goes next"
     if standing.is_strict:

@@ -121,6 +121,8 @@ def _turn(ahead: int, explanation: Explanation) -> str:
     evaluation = explanation.evaluation
     if evaluation is not None and not evaluation.is_admitted:
         return f"first its turn, as nobody passes the {ahead} ahead of it in a strict queue; and then"
+    if explanation.state is State.INADMISSIBLE:
+        return "another look, which it gets once something changes in its queue or cohort"
     return f"its turn, after {ahead} ahead of it" if ahead else "its turn, which is next"
 
 
