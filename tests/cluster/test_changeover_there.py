@@ -365,7 +365,7 @@ def _eventually(condition: Callable[[], object]) -> None:
         except (KubectlError, AssertionError) as error:
             problem = str(error)
         assert time.monotonic() < end, problem
-        time.sleep(0.1)
+        time.sleep(0.25)
 
 
 def _active(seen: Seen, name: str) -> list[Json]:
@@ -396,21 +396,29 @@ def _parted(page: Path) -> tuple[list[Command], list[Command]]:
 
 
 @pytest.fixture(scope="module")
-def story(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+def plane() -> Iterator[WithServices]:
+    """One whose API server rather takes memory than time: every definition is changed four times over."""
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("GOGC", "400")
+        with WithServices() as running:
+            yield running
+
+
+@pytest.fixture(scope="module")
+def story(plane: WithServices, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     folder = tmp_path_factory.mktemp("changeover")
-    with WithServices() as plane:
-        told = Story(plane, folder)
-        node = child_node(plane, folder / "node.log", "--labels=pool=a")
-        try:
-            told.play()
-            yield told
-        except BaseException:
-            plane.keep_logs()
-            print(f"logs of the cluster: {plane.logs}", file=sys.stderr)
-            raise
-        finally:
-            told.close()
-            node.stop()
+    told = Story(plane, folder)
+    node = child_node(plane, folder / "node.log", "--labels=pool=a")
+    try:
+        told.play()
+        yield told
+    except BaseException:
+        plane.keep_logs()
+        print(f"logs of the cluster: {plane.logs}", file=sys.stderr)
+        raise
+    finally:
+        told.close()
+        node.stop()
 
 
 # The change
