@@ -1,8 +1,9 @@
 """`kohort queue`: who waits where, since when and for what; who runs. One look, or a view that follows the cluster."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Iterable
-from contextlib import asynccontextmanager
+import gc
+from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -124,17 +125,27 @@ def queue(
     """
     if watch and output in DATA:
         raise click.UsageError("-w goes with tables and names: leave -o json or yaml out")
-    access = where.access()
-    wish = Wish("" if all_namespaces else access.namespace, names, cluster_queue)
+    with nullcontext() if watch else _uncollected():
+        access = where.access()
+        wish = Wish("" if all_namespaces else access.namespace, names, cluster_queue)
 
-    async def work() -> None:
-        async with connected(access) as client:
-            if watch:
-                await _follow(client, wish, output)
-            else:
-                await _show(client, wish, output)
+        async def work() -> None:
+            async with connected(access) as client:
+                await (_follow if watch else _show)(client, wish, output)
 
-    running(work())
+        running(work())
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """One look keeps all that it makes to its end: looking for garbage would find none."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 async def _show(client: Client, wish: Wish, output: Output | None) -> None:
