@@ -27,8 +27,10 @@ from kohort.insight.rules import read_rules
 from kohort.install.permissions import VISIBILITY_GROUP
 from kohort.kube.client import Client
 from kohort.kube.config import Choice, find_access
+from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
 from kohort.kube.patches import MergePatch
+from kohort.kube.transport import Request
 from kohort.local.lives import Claim, Pods, last_run
 from kohort.local.places import Place
 from kohort.local.ports import Wanted
@@ -42,6 +44,9 @@ PATIENCE = 60
 STARTER = QueueWish(has_starter=True)
 QUEUE = "kueue.x-k8s.io/queue-name"
 PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/default/pendingworkloads"
+
+
+CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
 @asynccontextmanager
@@ -164,6 +169,25 @@ async def test_definitions_of_an_earlier_version_are_brought_up_to_date(tmp_path
     (tmp_path / "definitions").write_text("of an earlier version\n")
     async with cluster(place) as (_, client):
         assert await shown(client) == now
+
+
+async def test_roles_for_people_are_there_as_on_any_cluster(tmp_path: Path) -> None:
+    async with cluster(Place("kohort", tmp_path)) as (found, _):
+        for name, kind in (("batch-admin", "clusterqueues"), ("batch-user", "workloads")):
+            role: Any = await found.plane.client("user").get_json(f"{CLUSTER_ROLES}/kueue-{name}-role")
+            assert any(kind in rule["resources"] for rule in role["rules"]), "gathered from the roles of kinds"
+
+
+async def test_what_somebody_took_away_stays_away_until_there_is_something_new(tmp_path: Path) -> None:
+    taken = f"{CLUSTER_ROLES}/kueue-metrics-reader"
+    async with cluster(Place("kohort", tmp_path)) as (_, client):
+        await client.call(Request("DELETE", taken))
+    async with cluster(Place("kohort", tmp_path)) as (_, client):
+        with pytest.raises(StatusError, match="not found"):
+            await client.get_json(taken)
+    (tmp_path / "roles").write_text("of an earlier version\n")
+    async with cluster(Place("kohort", tmp_path)) as (_, client):
+        assert await client.get_json(taken)
 
 
 async def test_two_clusters_share_a_kubeconfig(tmp_path: Path) -> None:

@@ -3,23 +3,21 @@
 It is a client like any other. The API server calls its webhooks over TLS on this machine, as it would anywhere.
 """
 
-import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from cryptography import x509
 
-from kohort.api.codec import Json, encode
+from kohort.api.codec import Json
 from kohort.api.config.common import InternalCertManagement, Webhook
 from kohort.api.config.loading import Loaded, load_configuration
 from kohort.api.config.parsing import Surroundings, parse_configuration
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.core.settings import Secret
-from kohort.api.crds import WebhookService, definitions
 from kohort.api.resource import Resource
 from kohort.controllers.world import ManagerSettings
 from kohort.install.manifests import api_services
@@ -28,9 +26,9 @@ from kohort.install.workload import CONFIG, CONFIG_FILE
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.kinds import ObjectKey
-from kohort.kube.patches import MergePatch
+from kohort.local.furnishing import place
 from kohort.local.ports import LOCAL
-from kohort.manager.definitions import NAMESPACES, WhenMissing, missing_definitions
+from kohort.manager.definitions import NAMESPACES, WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks
 from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing
@@ -38,7 +36,7 @@ from kohort.manager.state import Manager
 from kohort.webhooks.configurations import CONFIGURATIONS, service_hosts, trusting
 from kohort.webhooks.running import VISIBILITY_SERVICE
 from kohort.webhooks.sources import SecretSource
-from kohort.webhooks.targets import API_SERVICES, DEFINITIONS
+from kohort.webhooks.targets import API_SERVICES
 
 USER: Final = "kohort"
 """As whom the manager is known to the API server."""
@@ -129,7 +127,7 @@ async def _certify(client: Client, settings: ManagerSettings) -> None:
     A manager that is reached by a URL would have one for that alone; names that a certificate bears already stay.
     """
     namespace, secret = settings.namespace, settings.configuration.internal_cert_management.webhook_secret_name
-    await _place(client, NAMESPACES, {"metadata": {"name": namespace}})
+    await place(client, NAMESPACES, {"metadata": {"name": namespace}})
     hosts = (LOCAL, *service_hosts(namespace, VISIBILITY_SERVICE))
     source = SecretSource(client, ObjectKey(namespace, secret), hosts)
     authorities = x509.load_pem_x509_certificates((await source.current()).bundle)
@@ -164,51 +162,24 @@ async def _register_visibility(client: Client, namespace: str, manager: Manager)
         "endpoints": [{"addresses": [LOCAL]}],
         "ports": [{"port": address.port}],
     }
-    await _place(client, _SERVICES, {"metadata": metadata, "spec": {"ports": [{"port": 443}]}})
-    await _place(client, _SLICES, behind)
+    await place(client, _SERVICES, {"metadata": metadata, "spec": {"ports": [{"port": 443}]}})
+    await place(client, _SLICES, behind)
     for each in api_services(Options(namespace=namespace)):
         spec = {**trusting(each["spec"], certificates.bundle), "insecureSkipTLSVerify": False}
-        await _place(client, API_SERVICES, {**each, "spec": spec})
-
-
-async def _place(client: Client, resource: Resource, wanted: dict[str, Any]) -> None:
-    """Have an object as it should be; what others added to it stays."""
-    objects = client.of(resource)
-    try:
-        await objects.create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})
-    except StatusError as error:
-        if not error.is_already_exists:
-            raise
-        metadata = wanted["metadata"]
-        await objects.patch((metadata.get("namespace", ""), metadata["name"]), MergePatch(wanted))
+        await place(client, API_SERVICES, {**each, "spec": spec})
 
 
 async def keep_configuration(client: Client, namespace: str, file: Path | None) -> None:
     """Have the manager's Configuration where commands look for it, as on any cluster; none where none was given."""
     if file is not None:
         metadata = {"namespace": namespace, "name": CONFIG}
-        await _place(client, _CONFIG_MAPS, {"metadata": metadata, "data": {CONFIG_FILE: file.read_text("utf-8")}})
+        await place(client, _CONFIG_MAPS, {"metadata": metadata, "data": {CONFIG_FILE: file.read_text("utf-8")}})
         return
     try:
         await client.of(_CONFIG_MAPS).delete((namespace, CONFIG))
     except StatusError as error:
         if not error.is_not_found:
             raise
-
-
-async def renew_definitions(client: Client, namespace: str, file: Path | None) -> None:
-    """Bring definitions that an earlier Kohort left up to date; `file` remembers which are there."""
-    wanted = definitions(WebhookService(namespace))
-    digest = hashlib.sha256(encode(wanted)).hexdigest()
-    if file is None or (file.exists() and file.read_text().strip() == digest):
-        return
-    if not await missing_definitions(client):
-        for each in wanted:
-            # How objects are converted is the manager's to say: it knows where its webhooks are.
-            spec = {name: value for name, value in each["spec"].items() if name != "conversion"}
-            patch = MergePatch({"metadata": {"annotations": each["metadata"].get("annotations", {})}, "spec": spec})
-            await client.of(DEFINITIONS).patch(("", each["metadata"]["name"]), patch)
-    file.write_text(digest + "\n")
 
 
 async def has_webhooks(client: Client) -> bool:

@@ -25,12 +25,13 @@ from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
 from kohort.kube.errors import KubeError
 from kohort.local.aftermath import NOTHING, Aftermath, look_back
+from kohort.local.furnishing import furnish
 from kohort.local.kubeconfigs import Published, usual_kubeconfig
 from kohort.local.lives import Claim, Ended, Pods, Run, boot, now
 from kohort.local.places import Place
 from kohort.local.ports import Ports, Wanted, choose_ports
 from kohort.local.progress import Progress, step
-from kohort.local.queueing import USER, Queues, has_webhooks, keep_configuration, load, queueing, renew_definitions
+from kohort.local.queueing import USER, Queues, has_webhooks, keep_configuration, load, queueing
 from kohort.local.signals import stop_asked
 from kohort.local.starter import place_starter
 from kohort.manager.state import Manager
@@ -124,8 +125,7 @@ async def living(wish: Wish, progress: Progress) -> AsyncIterator[Cluster]:
             queues = Queues(loaded, ports.webhooks)
             with step(progress, "queues"):
                 client = plane.client(USER)
-                remembered = folder / "definitions" if wish.place else None
-                await renew_definitions(client, queues.settings.namespace, remembered)
+                await furnish(client, queues.settings.namespace, folder if wish.place else None)
                 manager = await stack.enter_async_context(queueing(client, queues))
                 await keep_configuration(client, queues.settings.namespace, wish.queues.config)
             starter = await _starter(wish.queues, cluster, progress)

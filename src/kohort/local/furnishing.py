@@ -1,0 +1,83 @@
+"""What a cluster of one process has besides its manager: definitions and roles for people, as of this version.
+
+A file remembers what was put there, so that a start which changes nothing writes nothing.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from kohort.api.codec import Json, encode
+from kohort.api.crds import WebhookService, definitions
+from kohort.api.resource import Resource
+from kohort.install.roles import user_roles
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
+from kohort.kube.patches import MergePatch
+from kohort.manager.definitions import missing_definitions
+from kohort.webhooks.targets import DEFINITIONS
+
+_CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A file with the digest of what was put on a cluster."""
+
+    file: Path
+
+    def has(self, wanted: Json) -> bool:
+        """Whether just this was put there."""
+        return self.file.exists() and self.file.read_text().strip() == _digest(wanted)
+
+    def note(self, wanted: Json) -> None:
+        """This is there now."""
+        self.file.write_text(_digest(wanted) + "\n")
+
+
+def _digest(wanted: Json) -> str:
+    return hashlib.sha256(encode(wanted)).hexdigest()
+
+
+async def furnish(client: Client, namespace: str, folder: Path | None) -> None:
+    """Bring what an earlier Kohort left up to date; a cluster that keeps nothing is always new."""
+    if folder is not None:
+        await _renew_definitions(client, namespace, Memory(folder / "definitions"))
+    await _renew_roles(client, Memory(folder / "roles") if folder is not None else None)
+
+
+async def _renew_definitions(client: Client, namespace: str, memory: Memory) -> None:
+    wanted = definitions(WebhookService(namespace))
+    if memory.has(wanted):
+        return
+    if not await missing_definitions(client):
+        for each in wanted:
+            # How objects are converted is the manager's to say: it knows where its webhooks are.
+            spec = {name: value for name, value in each["spec"].items() if name != "conversion"}
+            patch = MergePatch({"metadata": {"annotations": each["metadata"].get("annotations", {})}, "spec": spec})
+            await client.of(DEFINITIONS).patch(("", each["metadata"]["name"]), patch)
+    memory.note(wanted)
+
+
+async def _renew_roles(client: Client, memory: Memory | None) -> None:
+    """Roles such as `kueue-batch-user-role`, which `kohort install` gives to other clusters."""
+    wanted = user_roles()
+    if memory is not None and memory.has(wanted):
+        return
+    for each in wanted:
+        await place(client, _CLUSTER_ROLES, each)
+    if memory is not None:
+        memory.note(wanted)
+
+
+async def place(client: Client, resource: Resource, wanted: dict[str, Any]) -> None:
+    """Have an object as it should be; what others added to it stays."""
+    objects = client.of(resource)
+    try:
+        await objects.create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})
+    except StatusError as error:
+        if not error.is_already_exists:
+            raise
+        metadata = wanted["metadata"]
+        await objects.patch((metadata.get("namespace", ""), metadata["name"]), MergePatch(wanted))
