@@ -162,6 +162,34 @@ async def test_a_server_that_ends_each_watch_at_once_is_not_hammered(room: Room)
     assert informer.synced
 
 
+async def test_a_definition_that_changes_is_not_worth_a_line_of_log(
+    room: Room, caplog: pytest.LogCaptureFixture
+) -> None:
+    informer = await room.live()
+    with caplog.at_level(logging.INFO):
+        room.api.end_watches()
+        room.put("a", x="1")
+        room.api.compact()
+        await room.clock.advance(5)
+    assert informer.synced
+    assert informer.cache.get(KEY) is not None
+    assert caplog.records == []
+
+
+async def test_a_server_that_never_knows_our_revision_is_told_of_and_not_hammered(
+    room: Room, caplog: pytest.LogCaptureFixture
+) -> None:
+    await room.live()
+    before = room.lists()
+    room.api.oldest = 10**9
+    with caplog.at_level(logging.INFO):
+        room.api.end_watches()
+        for _ in range(60):
+            await room.clock.advance(1)
+    assert 5 < room.lists() - before < 25
+    assert [record.message.split(":")[1] for record in caplog.records] == [" not live"]
+
+
 async def test_an_outage_of_an_hour_costs_less_than_a_request_per_second_and_two_lines_of_log(
     room: Room, caplog: pytest.LogCaptureFixture
 ) -> None:

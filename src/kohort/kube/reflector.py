@@ -66,6 +66,8 @@ class Reflector(Generic[T]):
         self._opened: float | None = None
         self._failures = 0
         self._complained = False
+        self._outdated = False
+        """Whether the server did not know our revision any more, and no watch was open for long since."""
 
     async def run(self) -> None:
         """Follow the server until cancelled."""
@@ -92,9 +94,13 @@ class Reflector(Generic[T]):
         return 0.0
 
     def _failed(self, error: KubeError | ApiError) -> float:
-        self._failures += 1
         self._objects.client.metrics.count("kube_watch_failures", {"kind": self._kind})
-        self._complain(error)
+        if _is_expired(error) and not self._outdated:
+            # Servers forget, as when the definition of a kind changes; the next list is all that it takes.
+            self._outdated = True
+        else:
+            self._failures += 1
+            self._complain(error)
         self._standing.cut_off(str(error))
         if _history_may_be_another(error):
             self._version = ""
@@ -160,7 +166,7 @@ class Reflector(Generic[T]):
         finally:
             was_healthy = self._close()
         if not was_healthy:
-            raise LostAnswerError("the server ended the watch at once")
+            raise LostAnswerError("the server ended the watch within a second; it does so when a definition changes")
 
     def _close(self) -> bool:
         """The watch is over; whether it was open long enough for that to be usual."""
@@ -169,6 +175,7 @@ class Reflector(Generic[T]):
         self._opened = None
         if is_healthy:
             self._failures = 0
+            self._outdated = False
         return is_healthy
 
     async def _alarm(self, end: float) -> None:
@@ -203,6 +210,10 @@ class Reflector(Generic[T]):
 def _is_older(one: str, other: str) -> bool:
     """Whether one revision lies before another, where both are numbers."""
     return one.isdigit() and other.isdigit() and (len(one), one) < (len(other), other)
+
+
+def _is_expired(error: KubeError | ApiError) -> bool:
+    return isinstance(error, StatusError) and error.is_expired
 
 
 def _history_may_be_another(error: KubeError | ApiError) -> bool:
