@@ -94,8 +94,8 @@ async def pods_are_let_go() -> KueueMetrics:
         return home.manager.world.metrics
 
 
-async def two_want_the_same_victim() -> KueueMetrics:
-    async with house(OVERLAPS_ARE_SKIPPED) as home:
+async def two_want_the_same_victim(settings: ManagerSettings = OVERLAPS_ARE_SKIPPED) -> KueueMetrics:
+    async with house(settings) as home:
         queues = [cluster_queue(name, "4", cohortName="all", preemption=PREEMPTS) for name in "abc"]
         await home.create(flavor(), *queues, *(local_queue(name, name) for name in "abc"))
         await home.create(*(workload(f"c{number}", "c", "4") for number in (1, 2, 3)))
@@ -105,11 +105,16 @@ async def two_want_the_same_victim() -> KueueMetrics:
         return home.world.metrics
 
 
+async def the_second_one_looks_again() -> KueueMetrics:
+    return await two_want_the_same_victim(ManagerSettings())
+
+
 JOURNEYS: tuple[Journey, ...] = (
     a_job_gives_way_to_another,
     a_job_grows,
     pods_are_let_go,
     two_want_the_same_victim,
+    the_second_one_looks_again,
 )
 
 
@@ -161,3 +166,9 @@ def test_who_comes_second_to_the_same_victims_is_counted(journeys: Journeys) -> 
     skips = journeys[two_want_the_same_victim].admission_cycle_preemption_skips
     values = [skips.value(cluster_queue=name) for name in "ab"]
     assert sorted(values, key=str) == [1, None]
+
+
+def test_who_looks_for_other_victims_is_counted_with_what_came_of_it(journeys: Journeys) -> None:
+    searches = journeys[the_second_one_looks_again].preemption_target_recomputations_total
+    values = [searches.value(cluster_queue=name, result="new_targets") or 0 for name in "ab"]
+    assert min(values) == 0 < max(values), "the older one was first, the other looks again in each cycle"

@@ -197,6 +197,8 @@ class Assignment(msgspec.Struct):
     progress: Progress | None = None
     deferred: bool = False
     """It fits once the preemptions of others are done (SCH-336)."""
+    recomputed: bool = False
+    """It was looked for a second time, because others of the cycle took its victims (SCH-331)."""
     usage: dict[FlavorResource, int] = {}
     """What it would take of each flavor-resource, all pod sets together, on top of a slice that it replaces."""
 

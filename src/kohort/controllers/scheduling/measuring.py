@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kohort.controllers.world import World
+from kohort.engine.assignment import Mode
 from kohort.engine.cycle.processing import WAITING_FOR_QUOTA
 from kohort.engine.decisions import Decision, Requeue, Reserve, Wait
 
@@ -28,6 +29,7 @@ class Measures:
         self._metrics.admission_attempts_total.inc(result=result)
         self._metrics.admission_attempt_duration_seconds.observe(seconds, result=result)
         self._note_skips(decisions)
+        self._note_second_searches(decisions)
 
     def _note_skips(self, decisions: list[Decision]) -> None:
         """How many preemptors of each queue gave way to others of the same cycle; 0 when the next ones did not."""
@@ -38,6 +40,13 @@ class Measures:
         for name in skips.keys() | (self._skipped & looked_at):
             self._metrics.admission_cycle_preemption_skips.set(skips[name], cluster_queue=name)
         self._skipped = ((self._skipped & self._engine.queues.keys()) - looked_at) | skips.keys()
+
+    def _note_second_searches(self, decisions: list[Decision]) -> None:
+        """What came of looking for other victims (SCH-331): some, the room that others make, or nothing."""
+        for each in decisions:
+            if isinstance(each, Wait) and each.assignment is not None and each.assignment.recomputed:
+                for name in self._queues_of((each,)):
+                    self._metrics.preemption_target_recomputations_total.inc(cluster_queue=name, result=_result(each))
 
     def _queues_of(self, decisions: Iterable[Decision]) -> Iterator[str]:
         for each in decisions:
@@ -55,3 +64,9 @@ def _is_put_off(decision: Decision) -> bool:
         and decision.assignment is not None
         and decision.assignment.mode.needs_preemption
     )
+
+
+def _result(searched: Wait) -> str:
+    if searched.assignment is not None and searched.assignment.mode is Mode.DEFERRED_FIT:
+        return "deferred_fit"
+    return "new_targets" if searched.requeue is Requeue.PENDING_PREEMPTION else "skipped"

@@ -117,6 +117,7 @@ class _Cycle:
         with self._victims_away():
             assignment = self.nominator.largest(entry.head, None, only)
         assignment.deferred = assignment.mode is Mode.FIT
+        assignment.recomputed = True
         entry.assignment = assignment
 
     @contextmanager
