@@ -1,4 +1,5 @@
 import asyncio
+import json
 from random import Random
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
+from kohort.kube.errors import StatusError
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.leader import Callbacks, LeaderElection, LeaseTimes
 from kube.fake_api import FakeApi
@@ -79,6 +81,18 @@ async def test_a_leader_that_stops_hands_over_at_once() -> None:
     await race.advance(4)
     assert race.leaders == ["two"]
     assert race.lease()["leaseTransitions"] == 1
+    await race.stop()
+
+
+async def test_a_renewal_that_lands_late_does_not_keep_the_lease_from_being_handed_back() -> None:
+    race = Race()
+    await race.advance(10)
+    conflict = StatusError(409, "Conflict", "the object has been modified")
+    race.one.network.next(Fault.NONE, Refusal(409, body=json.dumps(conflict.to_status()).encode()))
+    await race.one.stop()
+    assert race.lease()["holderIdentity"] == ""
+    await race.advance(4)
+    assert race.leaders == ["two"]
     await race.stop()
 
 

@@ -7,7 +7,7 @@ our own right ends `renew_deadline` after the last renewal was sent, before anyb
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from kohort.api.core.leases import Lease, LeaseSpec
 from kohort.api.errors import ApiError
@@ -20,6 +20,9 @@ from kohort.kube.kinds import ObjectKey
 from kohort.kube.patches import MergePatch
 
 log = logging.getLogger(__name__)
+
+_LOOKS: Final = 3
+"""How often a lease is looked at to be handed back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +189,16 @@ class LeaderElection:
             log.warning("lease %s: could not be handed back: %s", self._key, str(error) or "no answer in time")
 
     async def _hand_back(self) -> None:
+        """A renewal that was cancelled may still land between the look and the write: then look again."""
+        for _ in range(_LOOKS - 1):
+            try:
+                return await self._hand_back_once()
+            except StatusError as error:
+                if not error.is_conflict:
+                    raise
+        return await self._hand_back_once()
+
+    async def _hand_back_once(self) -> None:
         current = await self._leases.get(self._key)
         if current.spec.holder_identity == self._identity:
             await self._write(current, {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()})
