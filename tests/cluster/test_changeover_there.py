@@ -8,7 +8,6 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +15,18 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from cluster.changeover import (
+    KUEUE_API,
+    TEAM,
+    Seen,
+    job,
+    lone_pod,
+    look,
+    of_other_kinds,
+    queue_of,
+    stored_long_ago,
+    stored_since,
+)
 from cluster.client import Client
 from cluster.kubectl import Kubectl, KubectlError
 from cluster.manager_pods import KOHORT, ManagerPod, Program
@@ -30,190 +41,6 @@ Json = Any
 PAGE: Final = ROOT / "docs" / "coming-from-kueue.md"
 MANAGER_PAGE: Final = ROOT / "docs" / "how-to" / "manager.md"
 SECONDS: Final = 60.0
-TEAM: Final = "/namespaces/team"
-KUEUE_API: Final = "/apis/kueue.x-k8s.io/v1beta2"
-JOBS: Final = f"/apis/batch/v1{TEAM}/jobs"
-QUEUE: Final = "kueue.x-k8s.io/queue-name"
-PRIORITY: Final = "kueue.x-k8s.io/priority-class"
-RUNS: Final = "kohort.dev/run-seconds"
-
-
-# What is in the cluster
-
-
-def stored_long_ago() -> list[Json]:
-    """Objects from the time in which v1beta1 was what is stored."""
-    head = {"apiVersion": "kueue.x-k8s.io/v1beta1"}
-    pods = {"name": "main", "count": 1, "template": pod_template("1", "0")}
-    return [
-        {**head, "kind": "ResourceFlavor", "metadata": {"name": "pool-a"}, "spec": {"nodeLabels": {"pool": "a"}}},
-        {**head, "kind": "ClusterQueue", "metadata": {"name": "large"}, "spec": queue_of(4)},
-        {**head, "kind": "WorkloadPriorityClass", "metadata": {"name": "high"}, "value": 100, "description": ""},
-        {
-            **head,
-            "kind": "Workload",
-            "metadata": {"name": "old", "namespace": "team"},
-            "spec": {"queueName": "large", "podSets": [pods]},
-        },
-    ]
-
-
-def stored_since() -> list[Json]:
-    head = {"apiVersion": "kueue.x-k8s.io/v1beta2"}
-    small = {**queue_of(1), "preemption": {"withinClusterQueue": "LowerPriority"}}
-    locals_ = [
-        {**head, "kind": "LocalQueue", "metadata": {"name": name, "namespace": "team"}, "spec": {"clusterQueue": name}}
-        for name in ("large", "small", "tight", "wide")
-    ]
-    return [
-        {**head, "kind": "ClusterQueue", "metadata": {"name": "small"}, "spec": small},
-        {**head, "kind": "ClusterQueue", "metadata": {"name": "tight"}, "spec": queue_of(3)},
-        {**head, "kind": "ClusterQueue", "metadata": {"name": "wide"}, "spec": queue_of(20)},
-        {**head, "kind": "WorkloadPriorityClass", "metadata": {"name": "highest"}, "value": 1000, "description": ""},
-        *locals_,
-    ]
-
-
-def queue_of(cpus: int) -> Json:
-    flavor = {"name": "pool-a", "resources": [{"name": "cpu", "nominalQuota": cpus}]}
-    return {"namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}
-
-
-def pod_template(cpu: str, seconds: str) -> Json:
-    container = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
-    return {"metadata": {"annotations": {RUNS: seconds}}, "spec": {"restartPolicy": "Never", "containers": [container]}}
-
-
-def job(name: str, queue: str, *, pods: int = 1, seconds: str = "forever", priority: str = "") -> Json:
-    """A Job of pods with one CPU each."""
-    labels = {QUEUE: queue, **({PRIORITY: priority} if priority else {})}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "namespace": "team", "labels": labels},
-        "spec": {"parallelism": pods, "completions": pods, "template": pod_template("1", seconds)},
-    }
-
-
-def lone_pod(name: str, queue: str) -> Json:
-    template = pod_template("1", "forever")
-    metadata = {**template["metadata"], "name": name, "namespace": "team", "labels": {QUEUE: queue}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
-
-
-def of_other_kinds() -> list[Json]:
-    """Whatever else can be queued, ten pods in all: less than was asked for, with limits only, in a group, to serve."""
-    fewer, limited = job("fewer", "tight", pods=4), job("limited", "wide")
-    fewer["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "2"}
-    limited["spec"]["template"]["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1"}}
-    group = [lone_pod(name, "wide") for name in ("group-0", "group-1")]
-    for pod in group:
-        pod["metadata"]["labels"]["kueue.x-k8s.io/pod-group-name"] = "group"
-        pod["metadata"]["annotations"]["kueue.x-k8s.io/pod-group-total-count"] = "2"
-    return [fewer, limited, *group, serving("Deployment", "web"), serving("StatefulSet", "set")]
-
-
-def serving(kind: str, name: str) -> Json:
-    template = pod_template("1", "forever")
-    template["metadata"]["labels"] = {"app": name}
-    template["spec"]["restartPolicy"] = "Always"
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "team", "labels": {QUEUE: "wide"}},
-        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}}, "template": template},
-    }
-
-
-# What is seen of it
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Everything at one time, by name; Workloads by the name of their owner."""
-
-    jobs: dict[str, Json]
-    pods: dict[str, Json]
-    workloads: dict[str, Json]
-    workload_names: list[str]
-    queues: dict[str, Json]
-    told: list[tuple[str, str]]
-    """Events: the name of the object, and the reason."""
-
-    def __str__(self) -> str:
-        """Who runs with how many pods, and what queues count."""
-        jobs = {name: (each["spec"]["suspend"], len(_active(self, name))) for name, each in self.jobs.items()}
-        return f"suspended and pods: {jobs}; queues: { {name: self.counts(name) for name in self.queues} }"
-
-    def life(self, name: str) -> Json:
-        """What changes when a Job is stopped, started again or replaced."""
-        found = self.jobs[name]
-        pods = sorted(each["metadata"]["uid"] for each in self.pods_of(name))
-        status = {key: found["status"].get(key) for key in ("startTime", "completionTime", "active", "succeeded")}
-        return found["metadata"]["uid"], found["metadata"]["generation"], found["spec"]["suspend"], status, pods
-
-    def pods_of(self, name: str) -> list[Json]:
-        return [each for each in self.pods.values() if _job_of(each) == name]
-
-    def others(self) -> dict[str, str]:
-        """The running pods of other kinds, each in one of its lives."""
-        kinds = ("fewer-", "limited-", "group-", "web-", "set-")
-        return {
-            name: each["metadata"]["uid"]
-            for name, each in self.pods.items()
-            if name.startswith(kinds) and each["status"]["phase"] == "Running"
-        }
-
-    def claim(self, name: str) -> Json:
-        """What a Workload holds, and since when."""
-        found = self.workloads[name]
-        since = {each["type"]: each["lastTransitionTime"] for each in found["status"]["conditions"] if is_on(each)}
-        kept = [since.get(type_) for type_ in ("QuotaReserved", "Admitted", "Finished")]
-        return found["metadata"]["uid"], found["spec"], found["status"].get("admission"), kept
-
-    def has(self, name: str, type_: str) -> bool:
-        """Whether a condition of a Workload is true."""
-        conditions = self.workloads.get(name, {}).get("status", {}).get("conditions", ())
-        return any(each["type"] == type_ and is_on(each) for each in conditions)
-
-    def used(self, queue: str) -> str:
-        """CPUs that a ClusterQueue says are reserved."""
-        return str(self.queues[queue]["status"]["flavorsReservation"][0]["resources"][0]["total"])
-
-    def counts(self, queue: str) -> tuple[int, int, int]:
-        """Workloads that are admitted, that hold quota, and that wait, as a ClusterQueue counts them."""
-        status = self.queues[queue]["status"]
-        return status["admittedWorkloads"], status["reservingWorkloads"], status["pendingWorkloads"]
-
-
-def is_on(condition: Json) -> bool:
-    return bool(condition["status"] == "True")
-
-
-def _job_of(pod: Json) -> str:
-    return str(pod["metadata"].get("labels", {}).get("batch.kubernetes.io/job-name", ""))
-
-
-def _owner(workload: Json) -> str:
-    owners = workload["metadata"].get("ownerReferences") or [{"name": workload["metadata"]["name"]}]
-    return str(owners[0]["name"])
-
-
-def look(admin: Client) -> Seen:
-    def all_of(path: str) -> list[Json]:
-        answer = admin.get(path)
-        assert answer.accepted, answer.body
-        return list(answer.body["items"])
-
-    workloads = all_of(f"{KUEUE_API}{TEAM}/workloads")
-    return Seen(
-        jobs={each["metadata"]["name"]: each for each in all_of(JOBS)},
-        pods={each["metadata"]["name"]: each for each in all_of(f"/api/v1{TEAM}/pods")},
-        workloads={_owner(each): each for each in workloads},
-        workload_names=sorted(each["metadata"]["name"] for each in workloads),
-        queues={each["metadata"]["name"]: each for each in all_of(f"{KUEUE_API}/clusterqueues")},
-        told=[(each["regarding"]["name"], each["reason"]) for each in all_of(f"/apis/events.k8s.io/v1{TEAM}/events")],
-    )
 
 
 # The story
@@ -276,7 +103,7 @@ class Story:
         self._until(lambda seen: seen.has("done", "Finished"))
         self._create(job("running", "large", pods=3), lone_pod("lone", "large"), job("low", "small"))
         self._create(*of_other_kinds())
-        self._until(lambda seen: len(_active(seen, "running")) == 3 and _active(seen, "low") and _runs(seen, "lone"))
+        self._until(lambda seen: len(seen.active("running")) == 3 and seen.active("low") and seen.runs("lone"))
         for name in ("first", "second"):
             self._create_in_a_second_of_its_own(job(name, "large", pods=2))
         self._until(lambda seen: seen.counts("large") == (2, 2, 2) and len(seen.others()) == 10)
@@ -294,7 +121,7 @@ class Story:
             self.shell.type(command, MANAGER_PAGE)
         self._give("large", 6)
         self._create(job("high", "small", priority="high"))
-        self._until(lambda seen: len(_active(seen, "first")) == 2 and _active(seen, "high"))
+        self._until(lambda seen: len(seen.active("first")) == 2 and seen.active("high"))
         self._until(lambda seen: seen.counts("large") == (3, 3, 2))
         self.seen["with more quota"] = look(self.admin)
 
@@ -304,11 +131,11 @@ class Story:
         self.seen["back"] = look(self.admin)
         self._create(job("highest", "small", priority="highest"))
         self.kubectl("delete", "job", "-n", "team", "running")
-        self._until(lambda seen: len(_active(seen, "second")) == 2 and _active(seen, "highest"))
+        self._until(lambda seen: len(seen.active("second")) == 2 and seen.active("highest"))
         self._until(lambda seen: seen.counts("large") == (3, 3, 2))
         self.seen["at the end"] = look(self.admin)
         self.kubectl("delete", "job", "-n", "team", "highest")
-        self._until(lambda seen: _active(seen, "high"))
+        self._until(lambda seen: seen.active("high"))
 
     def _do(self, told: Sequence[Command]) -> None:
         """What the page says; the manager's pod comes and goes with its Deployment."""
@@ -366,15 +193,6 @@ def _eventually(condition: Callable[[], object]) -> None:
             problem = str(error)
         assert time.monotonic() < end, problem
         time.sleep(0.25)
-
-
-def _active(seen: Seen, name: str) -> list[Json]:
-    """Pods of a Job that run."""
-    return [each for each in seen.pods_of(name) if each["status"]["phase"] == "Running"]
-
-
-def _runs(seen: Seen, pod: str) -> bool:
-    return bool(pod in seen.pods and seen.pods[pod]["status"]["phase"] == "Running")
 
 
 def _as_of_old(definition: Json) -> Json:
@@ -446,7 +264,7 @@ def test_an_admission_is_told_once(story: Story, name: str) -> None:
 def test_a_pod_that_runs_goes_on(story: Story) -> None:
     uids = {name: seen.pods["lone"]["metadata"]["uid"] for name, seen in story.seen.items()}
     assert len(set(uids.values())) == 1
-    assert all(_runs(seen, "lone") for seen in story.seen.values())
+    assert all(seen.runs("lone") for seen in story.seen.values())
 
 
 def test_whatever_else_runs_goes_on_with_the_same_pods(story: Story) -> None:
