@@ -24,7 +24,7 @@ from kohort.cli.options import (
     screen,
     show,
 )
-from kohort.insight.devices import TEMPLATES
+from kohort.controllers.devices.claims import TEMPLATES
 from kohort.insight.fitting.candidates import Reader
 from kohort.insight.fitting.judging import Verdict, judge
 from kohort.insight.fitting.manifests import offline, split, with_manifests

@@ -6,11 +6,10 @@ it does to the manager's, and is told why.
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Final
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import (
+    TEMPLATES,
     DeviceResources,
     Spec,
     UncountableError,
@@ -29,8 +28,6 @@ from kohort.engine.records import Key, PodSetDevices
 from kohort.insight.reading import Read
 from kohort.insight.rules import Rules
 from kohort.kube.kinds import ObjectKey
-
-TEMPLATES: Final = Resource("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True)
 
 
 def name_templates(workloads: Iterable[Workload], rules: Rules) -> bool:

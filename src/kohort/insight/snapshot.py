@@ -17,12 +17,13 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.api.meta import ObjectMeta
 from kohort.api.resource import Resource
+from kohort.controllers.devices.claims import TEMPLATES
 from kohort.engine.decisions import Reserve
 from kohort.engine.engine import Engine
 from kohort.engine.events import Object, Put
 from kohort.engine.records import Key
 from kohort.engine.settings import Settings
-from kohort.insight.devices import TEMPLATES, Claims, name_templates
+from kohort.insight.devices import Claims, name_templates
 from kohort.insight.reading import Asked, Read, Unseen, read_kind, read_kinds, resource_asked
 from kohort.insight.rules import Rules, read_rules
 from kohort.kube.client import Client

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import (
+    TEMPLATES,
     DeviceResources,
     Spec,
     UncountableError,
@@ -37,7 +37,6 @@ from kohort.kube.errors import StatusError
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.workqueue import WorkQueue
 
-TEMPLATES: Final = Resource("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True)
 WORKERS: Final = 4
 UNREADABLE: Final = frozenset({403, 404})
 """Answers that say something of the template; others are the server's trouble."""

@@ -15,9 +15,11 @@ from kohort.api.fields import FieldError, Path, forbidden, invalid
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSet
+from kohort.api.resource import Resource
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.states import REQUEUED, condition
 
+TEMPLATES: Final = Resource("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True)
 INTEGRATION_IS_OFF: Final = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"
 NAMES_A_CLAIM: Final = "KueueDRAIntegration feature does not support use of resource claims"
 _CLAIMS: Final = b'"resourceClaims"'

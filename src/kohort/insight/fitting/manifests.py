@@ -13,7 +13,7 @@ from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
 from kohort.api.meta import ObjectMeta
 from kohort.api.resource import Resource
-from kohort.insight.devices import TEMPLATES
+from kohort.controllers.devices.claims import TEMPLATES
 from kohort.insight.fitting.reads import ALSO_READ
 from kohort.insight.reading import Asked, Read, kind_of, resource_asked
 from kohort.insight.snapshot import DECIDING, NAME_LABEL, Snapshot
