@@ -14,9 +14,9 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.documents import Document, read_documents
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.controllers.devices.claims import TEMPLATES
 from kohort.controllers.world import ManagerSettings
 from kohort.engine.explain import State
-from kohort.insight.devices import TEMPLATES
 from kohort.insight.fitting.candidates import Reader
 from kohort.insight.fitting.judging import Verdict, judge
 from kohort.insight.fitting.manifests import split, with_manifests
