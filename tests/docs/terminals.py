@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-GRACE: Final = 30.0
-"""Seconds that a command has to end after Ctrl-C."""
+GRACE: Final = 15.0
+"""Seconds that a command has to end after Ctrl-C, before somebody presses it again."""
 PAUSE: Final = 0.05
 
 
@@ -45,14 +45,15 @@ class Terminal:
         return True
 
     def interrupt(self) -> None:
-        """Press Ctrl-C and wait for the end, which is forced if it does not come."""
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGINT)
-        try:
-            self._process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(GRACE)
+        """Press Ctrl-C, once more if nothing happens, and wait for the end, which is forced if it does not come."""
+        for sign in (signal.SIGINT, signal.SIGINT, signal.SIGKILL):
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, sign)
+            try:
+                self._process.wait(GRACE)
+            except subprocess.TimeoutExpired:
+                continue
+            return
 
     def close(self) -> None:
         """Leave nothing running."""
