@@ -9,9 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-GRACE: Final = 15.0
-"""Seconds that a command has to end after Ctrl-C, before somebody presses it again."""
+GRACE: Final = 30.0
+"""Seconds that a command has to end after Ctrl-C."""
 PAUSE: Final = 0.05
+
+
+def _hear_ctrl_c() -> None:
+    """A terminal hears it; what starts from a shell in the background has it ignored, and all below with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Terminal:
@@ -27,6 +32,7 @@ class Terminal:
             stdout=self._output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=_hear_ctrl_c,
         )
 
     @property
@@ -45,15 +51,14 @@ class Terminal:
         return True
 
     def interrupt(self) -> None:
-        """Press Ctrl-C, once more if nothing happens, and wait for the end, which is forced if it does not come."""
-        for sign in (signal.SIGINT, signal.SIGINT, signal.SIGKILL):
-            if self._process.poll() is None:
-                os.killpg(self._process.pid, sign)
-            try:
-                self._process.wait(GRACE)
-            except subprocess.TimeoutExpired:
-                continue
-            return
+        """Press Ctrl-C and wait for the end, which is forced if it does not come."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGINT)
+        try:
+            self._process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(GRACE)
 
     def close(self) -> None:
         """Leave nothing running."""
