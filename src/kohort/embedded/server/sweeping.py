@@ -42,8 +42,8 @@ class EventSweeper:
 
     async def sweep(self) -> None:
         """Delete what is too old, a bounded number at once; the rest waits for the next turn."""
-        end = self._clock.wall() - LIFE
-        old = (each for each in self._store.list(EVENTS).entries if _is_before(each.object, end))
+        now = self._clock.wall()
+        old = (each for each in self._store.list(EVENTS).entries if _last_heard_of(each.object, now) < now - LIFE)
         for _, entry in zip(range(_AT_ONCE), old, strict=False):
             try:
                 await self._commits.delete(entry)
@@ -57,10 +57,19 @@ class EventSweeper:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-def _is_before(event: Object, end: datetime) -> bool:
+def _last_heard_of(event: Object, now: datetime) -> datetime:
+    """When it was made or, if it was told again since, when that was.
+
+    Whoever writes an event says when it happened, which may be long ago, or never: its life begins with its creation.
+    """
     series = event.get("series") or {}
-    text = series.get("lastObservedTime") or event.get("lastTimestamp") or event.get("eventTime")
+    claims = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    told = [time for text in claims if text and (time := _time(text)) and time <= now]
+    return max([parse_time(event["metadata"]["creationTimestamp"]), *told])
+
+
+def _time(text: str) -> datetime | None:
     try:
-        return parse_time(text or event["metadata"]["creationTimestamp"]) < end
+        return parse_time(text)
     except TimeError:
-        return False
+        return None

@@ -1,0 +1,49 @@
+"""Events live for an hour after somebody last told them, as in kube-apiserver, and whatever time they speak of."""
+
+from datetime import datetime, timedelta
+
+import pytest
+
+from embedded.server.clusters import Cluster, Object
+from kohort.api.times import format_time
+
+MINUTES = 60.0
+EVENTS = "/api/v1/namespaces/default/events"
+
+
+def event(name: str, **times: datetime) -> Object:
+    about = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "namespace": "default"}
+    told = {key: format_time(time) for key, time in times.items()}
+    return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": about, **told}
+
+
+async def names(cluster: Cluster) -> list[str]:
+    return [each["metadata"]["name"] for each in (await cluster.get(EVENTS))["items"]]
+
+
+async def test_an_event_goes_after_an_hour_and_not_before(cluster: Cluster) -> None:
+    await cluster.create(event("told"))
+    await cluster.clock.advance(59 * MINUTES)
+    assert await names(cluster) == ["told"]
+    await cluster.clock.advance(3 * MINUTES)
+    assert await names(cluster) == []
+
+
+@pytest.mark.parametrize("off", [timedelta(days=-300), timedelta(days=300)], ids=["long ago", "in the future"])
+async def test_what_time_it_speaks_of_neither_shortens_nor_lengthens_its_life(cluster: Cluster, off: timedelta) -> None:
+    await cluster.create(event("told", lastTimestamp=cluster.clock.wall() + off))
+    await cluster.clock.advance(59 * MINUTES)
+    assert await names(cluster) == ["told"]
+    await cluster.clock.advance(3 * MINUTES)
+    assert await names(cluster) == []
+
+
+async def test_one_that_is_told_again_lives_for_another_hour(cluster: Cluster) -> None:
+    await cluster.create(event("told", lastTimestamp=cluster.clock.wall()))
+    await cluster.clock.advance(50 * MINUTES)
+    again = {"count": 2, "lastTimestamp": format_time(cluster.clock.wall())}
+    assert (await cluster.merge(f"{EVENTS}/told", again)).status == 200
+    await cluster.clock.advance(50 * MINUTES)
+    assert await names(cluster) == ["told"]
+    await cluster.clock.advance(12 * MINUTES)
+    assert await names(cluster) == []
