@@ -75,9 +75,7 @@ class Cluster:
     def apart(self, *arguments: str) -> "Iterator[subprocess.Popen[str]]":
         """`kohort …` as a process beside this one, which does not outlive its welcome."""
         command, *rest = arguments
-        # Whoever runs the tests in the background has Ctrl-C ignored, and all that he starts with it.
-        hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-        code = f"{hears}; from kohort.cli.main import main; main()"
+        code = "from kohort.cli.main import main; main()"
         line = [sys.executable, "-c", code, command, f"--kubeconfig={self.kubeconfig}", *rest]
         with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
             timer = threading.Timer(2 * LONG, process.kill)

@@ -272,8 +272,7 @@ async def test_a_start_that_is_interrupted_says_so_and_leaves_nothing_behind(
 ) -> None:
     environment = {**os.environ, "KOHORT_DATA": str(tmp_path), "TERM": "xterm", "HOME": str(tmp_path)}
     ours, theirs = pty.openpty()
-    hears = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{hears}; from kohort.cli.main import main; main()"
+    code = "from kohort.cli.main import main; main()"
     async with asyncio.timeout(PATIENCE):
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-c", code, "up", "--nodes=1", *way, stdout=theirs, stderr=theirs, env=environment

@@ -14,11 +14,6 @@ GRACE: Final = 30.0
 PAUSE: Final = 0.05
 
 
-def _hear_ctrl_c() -> None:
-    """A terminal hears it; what starts from a shell in the background has it ignored, and all below with it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 class Terminal:
     """One command at work."""
 
@@ -32,7 +27,6 @@ class Terminal:
             stdout=self._output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_hear_ctrl_c,
         )
 
     @property
