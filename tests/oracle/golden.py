@@ -98,10 +98,10 @@ class Scribe:
 def main() -> int:
     with Kueue() as kueue:
         scribe = Scribe(kueue)
-        pytest.main(["-q", "-p", "no:randomly", "-p", "no:xdist", *FILES], plugins=[scribe])
+        played = pytest.main(["-q", "-p", "no:randomly", "-n0", *FILES], plugins=[scribe])
     print(*scribe.differing, sep="\n")
     print(f"{scribe.agreed} golden plays agree, {len(scribe.differing)} differences, {len(QUIRKS)} known quirk")
-    return 1 if scribe.differing else 0
+    return 1 if played != pytest.ExitCode.OK or scribe.differing or not scribe.agreed else 0
 
 
 if __name__ == "__main__":
