@@ -29,6 +29,8 @@ _ACCOUNT: Final = "kueue-controller-manager"
 _SECRET: Final = "kueue-webhook-server-cert"  # noqa: S105  a name
 _FILE: Final = "controller_manager_config.yaml"
 _HTTPS: Final = 443
+_PATIENT_LEASE: Final = {"leaseDuration": "40s", "renewDeadline": "30s", "retryPeriod": "2s"}
+"""So that a machine with too much to do does not end a manager; its successor waits no longer than tests do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,8 @@ class ManagerPod:
         found, ports = yaml.safe_load(text), self._ports
         return {
             **found,
-            # What a process in a pod finds out by itself.
-            "leaderElection": {**found["leaderElection"], "resourceNamespace": NAMESPACE},
+            # What a process in a pod finds out by itself; and kubelet would start one again that lost its lease.
+            "leaderElection": {**found["leaderElection"], "resourceNamespace": NAMESPACE, **_PATIENT_LEASE},
             "webhook": {"host": HOST, "port": ports["webhook"], "certDir": str(self._certificates)},
             "health": {"healthProbeBindAddress": f"{HOST}:{ports['health']}"},
             "metrics": {"bindAddress": f"{HOST}:{ports['metrics']}"},

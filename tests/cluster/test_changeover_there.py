@@ -40,7 +40,7 @@ from oracle.kueue import build_manager, manager_manifests
 Json = Any
 PAGE: Final = ROOT / "docs" / "coming-from-kueue.md"
 MANAGER_PAGE: Final = ROOT / "docs" / "how-to" / "manager.md"
-SECONDS: Final = 60.0
+SECONDS: Final = 120.0
 
 
 # The story
