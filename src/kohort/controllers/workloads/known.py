@@ -16,6 +16,7 @@ import msgspec
 from kohort.api.codec import Json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import difference
+from kohort.controllers.workloads.sharing import Sharing
 from kohort.kube.cache import Cache
 from kohort.kube.errors import MODIFIED, Named, StatusError, conflict
 from kohort.kube.informer import Informer
@@ -64,6 +65,7 @@ class KnownWorkloads:
         """UIDs that the watch showed the end of, the latest: an answer that comes late must not bring one back."""
         self._turns: dict[ObjectKey, _Turn] = {}
         self._followers: list[Follower] = []
+        self._sharing = Sharing()
         for cache in (informer.cache, self._ahead):
             cache.index(OWNER, _owners)
             cache.index(OWNER_UID, _owner_uids)
@@ -168,6 +170,8 @@ class KnownWorkloads:
             return
         if new is None:
             self._note_end(shown.metadata.uid)
+        else:
+            self._sharing.share(new)
         key, ahead = key_of(shown), self._ahead.get(key_of(shown))
         if ahead is not None:
             is_gone = new is None and shown.metadata.uid == ahead.metadata.uid
