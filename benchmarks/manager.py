@@ -1,7 +1,7 @@
 """A manager on a real API server: the baseline yardstick as Workloads, Kohort's manager beside the real Kueue's.
 
-Each gets a fresh kube-apiserver and etcd, then 15,000 Workloads at the yardstick's rates from the same crowd. Neither
-has webhooks in front of it. It takes some twenty minutes, so only `python -m benchmarks manager` runs it.
+Each gets a fresh kube-apiserver and etcd, then 15,000 Workloads at the yardstick's rates from the same crowd. Both run
+as people install them, with their webhooks. It takes some ten minutes, so only `python -m benchmarks manager` runs it.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,11 +28,12 @@ from cluster.processes import Child
 from kohort.api.codec import Json, encode
 from kohort.api.conditions import is_true
 from kohort.api.crds import WebhookService, definitions
-from kohort.api.kueue.v1beta2 import ClusterQueue
+from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.transport import Request
-from oracle.kueue import GoIsMissingError, build_manager, manager_definitions
+from kohort.webhooks.configurations import CONFIGURATIONS
+from oracle.kueue import GoIsMissingError, build_manager, manager_definitions, manager_webhooks
 
 LIMIT = 1200.0
 """Seconds that a run may take."""
@@ -46,8 +47,15 @@ QPS = 2_000
 """Requests per second that either manager allows itself."""
 TICKS = os.sysconf("SC_CLK_TCK")
 JSON = {"Content-Type": "application/json"}
+PROBE = {"apiVersion": Cohort.info.resource.api_version, "kind": "Cohort", "metadata": {"name": "probe"}}
 
-Start = Callable[[Server, Path], Child]
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A manager, and what is on the server before it starts."""
+
+    objects: list[Json]
+    start: Callable[[Server], Child]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +78,8 @@ class Account:
 def figures(yardstick: Yardstick = BASELINE) -> Iterator[Figure]:
     try:
         build_manager()
-        theirs = measured(yardstick, _converted(manager_definitions()), kueue)
-        ours = measured(yardstick, _converted(definitions(WebhookService())), kohort)
+        theirs = measured(yardstick, kueue)
+        ours = measured(yardstick, kohort)
     except (BuildError, GoIsMissingError, subprocess.CalledProcessError) as error:
         print(f"benchmarks manager: did not run: {error}")
         return
@@ -96,15 +104,27 @@ def compared(ours: Account, theirs: Account, yardstick: Yardstick) -> Iterator[F
         yield beside(f"median wait, {kind.name}", mine, peer, None, "s")
 
 
-def measured(yardstick: Yardstick, crds: list[Json], start: Start) -> Account:
+def measured(yardstick: Yardstick, making: Callable[[Path], Product]) -> Account:
     """One run on a server of its own."""
     with kubernetes(SERVER_ENVIRONMENT) as server, tempfile.TemporaryDirectory(prefix="kohort-bench-") as name:
-        return asyncio.run(_measure(server, yardstick, crds, _started(start, server, Path(name))))
+        return asyncio.run(_measure(server, yardstick, making(Path(name))))
+
+
+async def _measure(server: Server, yardstick: Yardstick, product: Product) -> Account:
+    await server.wait_until_ready()
+    client = Client(server.transport())
+    try:
+        await _furnish(client, product.objects)
+        with _started(product, server) as manager:
+            await _open_queues(client, yardstick)
+            return await _account(client, server, manager, yardstick)
+    finally:
+        await client.transport.close()
 
 
 @contextmanager
-def _started(start: Start, server: Server, folder: Path) -> Iterator[Child]:
-    child = start(server, folder)
+def _started(product: Product, server: Server) -> Iterator[Child]:
+    child = product.start(server)
     try:
         yield child
     except BaseException:
@@ -112,20 +132,6 @@ def _started(start: Start, server: Server, folder: Path) -> Iterator[Child]:
         raise
     finally:
         child.stop()
-
-
-async def _measure(
-    server: Server, yardstick: Yardstick, crds: list[Json], starting: AbstractContextManager[Child]
-) -> Account:
-    await server.wait_until_ready()
-    client = Client(server.transport())
-    try:
-        await _furnish(client, crds)
-        with starting as manager:
-            await _open_queues(client, yardstick)
-            return await _account(client, server, manager, yardstick)
-    finally:
-        await client.transport.close()
 
 
 async def _account(client: Client, server: Server, manager: Child, yardstick: Yardstick) -> Account:
@@ -174,20 +180,19 @@ async def _watched(crowd: Crowd) -> Run:
 # What is on the server
 
 
-SECRETS = "/api/v1/namespaces/kueue-system/secrets"
-REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+PATHS = {
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "Namespace": "/api/v1/namespaces",
+    "Secret": "/api/v1/namespaces/kueue-system/secrets",
+    **{each.kind: f"/apis/{each.api_version}/{each.plural}" for each in CONFIGURATIONS.values()},
+}
 
 
-async def _furnish(client: Client, crds: list[Json]) -> None:
-    """Definitions and namespaces, and the empty places that Kueue puts its certificates in."""
-    for crd in crds:
-        await _post(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd)
-    for namespace in ("kueue-system", "team"):
-        await _post(client, "/api/v1/namespaces", {"metadata": {"name": namespace}})
-    await _post(client, SECRETS, {"metadata": {"name": "kueue-webhook-server-cert"}})
-    for kind in ("validating", "mutating"):
-        named = {"metadata": {"name": f"kueue-{kind}-webhook-configuration"}, "webhooks": []}
-        await _post(client, f"{REGISTRATION}/{kind}webhookconfigurations", named)
+async def _furnish(client: Client, objects: list[Json]) -> None:
+    """Namespaces, and what the manager comes with."""
+    namespaces = [{"kind": "Namespace", "metadata": {"name": name}} for name in ("kueue-system", "team")]
+    for thing in [*namespaces, *objects]:
+        await client.call(Request("POST", PATHS[thing["kind"]], (), JSON, encode(thing)))
     async with asyncio.timeout(START_SECONDS):
         while not await _is_served(client):
             await asyncio.sleep(0.2)
@@ -202,13 +207,34 @@ async def _is_served(client: Client) -> bool:
 
 
 async def _open_queues(client: Client, yardstick: Yardstick) -> None:
-    """Create the yardstick's queues, and wait until the manager has looked at them."""
-    for thing in yardstick.objects():
-        if thing.metadata.name != "team":
-            await client.of(type(thing)).create(thing)
+    """Create the yardstick's queues as soon as the webhooks answer, and wait until the manager has looked at them."""
     async with asyncio.timeout(START_SECONDS):
+        await _wait_for_webhooks(client)
+        for thing in yardstick.objects():
+            if thing.metadata.name != "team":
+                await client.of(type(thing)).create(thing)
         while not await _are_open(client):
             await asyncio.sleep(0.2)
+
+
+async def _wait_for_webhooks(client: Client) -> None:
+    """Until both kinds of configuration are there and a write that passes them is answered."""
+    while not await _are_registered(client) or not await _would_pass(client):
+        await asyncio.sleep(0.2)
+
+
+async def _are_registered(client: Client) -> bool:
+    listed = [await client.call(Request("GET", PATHS[each.kind])) for each in CONFIGURATIONS.values()]
+    return all(json.loads(each)["items"] for each in listed)
+
+
+async def _would_pass(client: Client) -> bool:
+    path = f"/apis/{Cohort.info.resource.api_version}/{Cohort.info.resource.plural}"
+    try:
+        await client.call(Request("POST", path, (("dryRun", "All"),), JSON, encode(PROBE)))
+    except StatusError:
+        return False
+    return True
 
 
 async def _are_open(client: Client) -> bool:
@@ -216,28 +242,22 @@ async def _are_open(client: Client) -> bool:
     return all(is_true(each.status.conditions, "Active") for each in listed.items)
 
 
-async def _post(client: Client, path: str, value: Json) -> None:
-    await client.call(Request("POST", path, (), JSON, encode(value)))
-
-
-def _converted(crds: list[Json]) -> list[Json]:
-    """With a conversion webhook that nobody will ask for, as all is asked for in the version that is stored."""
-    client = {"url": f"https://{HOST}:1/convert"}
-    conversion = {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
-    return [{**crd, "spec": {**crd["spec"], "conversion": conversion}} for crd in crds]
-
-
 # The two managers
 
 
-def kueue(server: Server, folder: Path) -> Child:
-    """The real one, with its usual number of workers; it finds the certificates that it insists on."""
-    pair = Authority.named("bench").server(HOST)
+def kueue(folder: Path) -> Product:
+    """The real one, with its usual number of workers.
+
+    It makes certificates for the name of its Service, and there is none here: its webhooks show one of ours, and are
+    registered under names that it leaves alone, beside the empty ones that it insists on.
+    """
+    authority, port = Authority.named("bench"), _free_port()
+    pair = authority.server(HOST)
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
     settings = {
         **_settings(),
-        "webhook": {"port": _free_port(), "certDir": str(folder)},
+        "webhook": {"port": port, "certDir": str(folder)},
         "health": {"healthProbeBindAddress": f"{HOST}:{_free_port()}"},
         "controller": {
             "groupKindConcurrency": {
@@ -255,17 +275,55 @@ def kueue(server: Server, folder: Path) -> Child:
         f"--config={folder / 'config.yaml'}",
         "--feature-gates=VisibilityOnDemand=false",
     ]
-    return Child.start("kueue", command, folder / "log", {"KUBECONFIG": str(server.kubeconfig)})
+
+    def start(server: Server) -> Child:
+        return Child.start("kueue", command, folder / "log", {"KUBECONFIG": str(server.kubeconfig)})
+
+    place = _Place(f"https://{HOST}:{port}", authority.pair.encoded_certificate)
+    crds = [place.converting(each) for each in manager_definitions()]
+    secret = {"kind": "Secret", "metadata": {"name": "kueue-webhook-server-cert"}}
+    webhooks = manager_webhooks()
+    empty = [{**each, "metadata": {"name": f"kueue-{each['metadata']['name']}"}, "webhooks": []} for each in webhooks]
+    return Product([*crds, secret, *empty, *(place.asking(each) for each in webhooks)], start)
 
 
-def kohort(server: Server, folder: Path) -> Child:
-    """Ours, from the same settings."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where webhooks are reached without a Service."""
+
+    url: str
+    bundle: str
+
+    def client_config(self, path: str) -> Json:
+        return {"url": f"{self.url}{path}", "caBundle": self.bundle}
+
+    def converting(self, crd: Json) -> Json:
+        """A definition whose versions are converted there."""
+        webhook = {"clientConfig": self.client_config("/convert"), "conversionReviewVersions": ["v1"]}
+        return {**crd, "spec": {**crd["spec"], "conversion": {"strategy": "Webhook", "webhook": webhook}}}
+
+    def asking(self, configuration: Json) -> Json:
+        """A configuration whose webhooks are asked there."""
+        entries = [
+            {**each, "clientConfig": self.client_config(each["clientConfig"]["service"]["path"])}
+            for each in configuration["webhooks"]
+        ]
+        return {**configuration, "webhooks": entries}
+
+
+def kohort(folder: Path) -> Product:
+    """Ours, from the same settings; it registers its webhooks by itself."""
+    port = _free_port()
     (folder / "config.yaml").write_text(json.dumps(_settings()))
     command: list[str | Path] = [Path(sys.executable).with_name("kohort"), "manager"]
-    command += [f"--kubeconfig={server.kubeconfig}", f"--config={folder / 'config.yaml'}"]
-    command += ["--feature-gates=VisibilityOnDemand=false"]
-    command += [f"--webhook-port={_free_port()}", f"--health-probe-bind-address={HOST}:{_free_port()}"]
-    return Child.start("kohort", command, folder / "log")
+    command += [f"--config={folder / 'config.yaml'}", "--feature-gates=VisibilityOnDemand=false"]
+    command += [f"--webhook-port={port}", f"--webhook-url=https://{HOST}:{port}"]
+    command += [f"--health-probe-bind-address={HOST}:{_free_port()}"]
+
+    def start(server: Server) -> Child:
+        return Child.start("kohort", [*command, f"--kubeconfig={server.kubeconfig}"], folder / "log")
+
+    return Product(definitions(WebhookService()), start)
 
 
 def _settings() -> dict[str, Json]:

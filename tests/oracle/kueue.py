@@ -96,6 +96,12 @@ def manager_definitions() -> list[Json]:
     return [yaml.safe_load(file.read_text()) for file in files]
 
 
+def manager_webhooks() -> list[Json]:
+    """The two configurations of its webhooks."""
+    file = _sources() / "config" / "components" / "webhook" / "manifests.yaml"
+    return list(yaml.safe_load_all(file.read_text()))
+
+
 def manager_manifests() -> Path:
     """Everything that an installation of it consists of, for kustomize."""
     return _sources() / "config" / "default"
