@@ -33,6 +33,7 @@ from webhooks.replaying import WRITES, Door, expected, outcome
 
 Json = Any
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
 SECRET_NAME = "kueue-webhook-server-cert"  # noqa: S105  a name
 FLAVOR = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "heard"}}
@@ -119,6 +120,63 @@ async def test_the_managers_own_status_writes_do_not_come_back_to_it(served: Ser
         for query in ({}, {"fieldManager": "kubectl-edit"}, {"fieldManager": "kueue-admission"})
     ]
     assert codes == [403, 403, 200]
+
+
+async def test_a_status_without_news_for_the_rules_is_not_shown_to_them(served: Served) -> None:
+    assert (await served.ask("POST", WORKLOADS, _workload("news", {}), {}))[0] == 201
+
+    async def calls(status: Json) -> int:
+        before = served.door.came
+        answer = await asyncio.to_thread(served.client.patch, f"{WORKLOADS}/news/status", {"status": status})
+        assert answer.code == 200
+        # Until the server's own cache has it: what it looks at next would else be judged from the state before.
+        version = answer.body["metadata"]["resourceVersion"]
+        await served.ask("GET", f"{WORKLOADS}/news", None, {"resourceVersion": version})
+        return served.door.came - before
+
+    finished = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": ""}
+    assert await calls({"nominatedClusterNames": ["one"]}) == 1  # the first status of all
+    assert await calls({"conditions": [{**finished, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}) == 0
+    assert await calls({"clusterName": "one", "nominatedClusterNames": None}) == 1
+
+
+async def test_a_new_workload_is_shown_only_if_something_in_it_may_be_changed_or_refused(served: Served) -> None:
+    """API-55 to API-65; what has not the form of one is shown, and refused with the reason (API-9)."""
+
+    async def calls(spec: Json, **query: str) -> tuple[int, int]:
+        before = served.door.came
+        code, _ = await served.ask("POST", WORKLOADS, _workload("fresh", spec), {"dryRun": "All", **query})
+        return code, served.door.came - before
+
+    main = _pod_set({"requests": {"cpu": "1", "example.com/gpu": 8}, "limits": {"memory": "1Gi"}})
+    placed = {**main, "topologyRequest": {"required": "rack"}}
+    assert await calls({"podSets": [main]}) == (201, 0)
+    assert await calls({"podSets": [_pod_set({"requests": {"cpu": "-1"}})]}) == (403, 1)
+    assert await calls({"podSets": [_pod_set({"limits": {"pods": 1}})]}) == (403, 1)
+    assert await calls({"podSets": [placed]}) == (201, 1)
+    assert await calls({"podSets": [placed]}, fieldManager="kueue-job-controller") == (201, 0)
+    assert await calls({"podSets": [{**main, "minCount": 2}]}) == (201, 2)
+    assert await calls({"podSets": "main"}) == (400, 1)
+    assert await calls({"podSets": [{**main, "count": "three"}]}) == (422, 0)
+
+
+async def test_looking_at_the_largest_workloads_costs_no_more_than_the_server_allows(served: Served) -> None:
+    crowded = _pod_set({"requests": {f"example.com/{number}": "1" for number in range(16)}})
+    [container] = crowded["template"]["spec"]["containers"]
+    crowded["template"]["spec"]["containers"] = [{**container, "name": f"c{number}"} for number in range(16)]
+    pod_sets = [{**crowded, "name": f"set{number}"} for number in range(18)]
+    before = served.door.came
+    code, said = await served.ask("POST", WORKLOADS, _workload("large", {"podSets": pod_sets}), {"dryRun": "All"})
+    assert (code, served.door.came - before) == (201, 0), said
+
+
+def _pod_set(resources: Json) -> Json:
+    container = {"name": "c", "image": "i", "resources": resources}
+    return {"name": "main", "count": 3, "template": {"spec": {"containers": [container]}}}
+
+
+def _workload(name: str, spec: Json) -> Json:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name}, "spec": spec}
 
 
 async def test_no_write_is_refused_while_authority_and_certificate_are_replaced(served: Served) -> None:

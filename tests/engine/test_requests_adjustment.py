@@ -2,17 +2,17 @@
 
 from engine.request_objects import Json, container, environment, limits, pod, runtime_class
 from kohort.api.core.containers import ResourceRequirements
-from kohort.api.core.pods import PodSpec
+from kohort.api.core.pods import AskingPodSpec
 from kohort.engine.requests import Environment, adjusted, pod_amounts
 
 GVISOR = environment(runtime_classes=(runtime_class("gvisor", {"cpu": "250m"}),))
 
 
-def amounts(spec: PodSpec, surroundings: Environment) -> dict[str, int]:
+def amounts(spec: AskingPodSpec, surroundings: Environment) -> dict[str, int]:
     return pod_amounts(adjusted(spec, surroundings))
 
 
-def first(spec: PodSpec) -> ResourceRequirements:
+def first(spec: AskingPodSpec) -> ResourceRequirements:
     return spec.containers[0].resources
 
 
@@ -101,7 +101,7 @@ def test_a_pod_to_which_nothing_is_added_stays_as_it_is() -> None:
 
 def test_adjusting_leaves_everything_but_resources_and_overhead_untouched() -> None:
     """SCH-120..122."""
-    spec = pod(container(limits={"cpu": 1}, image="i"), runtimeClassName="gvisor", nodeSelector={"zone": "a"})
+    spec = pod(container(limits={"cpu": 1}, ports=["p"]), runtimeClassName="gvisor", nodeSelector={"zone": "a"})
     after = adjusted(spec, GVISOR)
-    assert (after.node_selector, after.containers[0].image) == ({"zone": "a"}, "i")
+    assert (after.node_selector, after.containers[0].ports) == ({"zone": "a"}, ("p",))
     assert first(spec).requests == {}

@@ -82,3 +82,17 @@ async def test_a_manager_that_dies_after_every_single_write_still_starts_and_sto
         assert conditions(workload)["Evicted"] == ("True", "Deactivated")
         assert all(len(each.wire.writes) <= 1 for each in house.lives[1:])
         assert len(house.lives) > 8
+
+
+async def test_a_workload_that_breaks_a_rule_is_not_sent_until_its_job_is_mended() -> None:
+    """API-64: API servers do not show the manager what it creates itself, so it looks before."""
+    async with job_house() as house:
+        gated, job = "kueue.x-k8s.io/admission-gated-by", batch_job()
+        job["metadata"]["annotations"] = {gated: "no-domain"}
+        await house.create(*a_queue(), job)
+        await house.calm()
+        assert not [each.path for each in house.manager.wire.writes if "/workloads" in each.path]
+        await house.change_job({"metadata": {"annotations": {gated: None}}})
+        await house.calm()
+        (workload,) = await house.workloads()
+        assert conditions(workload)["Admitted"] == ("True", "Admitted")

@@ -30,16 +30,18 @@ WRITES = [
 
 
 class Door:
-    """Lets everything pass while it is open."""
+    """Lets everything pass while it is open, and counts who came."""
 
     def __init__(self) -> None:
         self.is_open = False
+        self.came = 0
 
     def guarding(self, judges: dict[str, Judge]) -> dict[str, Judge]:
         return {path: self._guarding(judge) for path, judge in judges.items()}
 
     def _guarding(self, judge: Judge) -> Judge:
         def passes(request: AdmissionRequest) -> Answer | Awaitable[Answer]:
+            self.came += 1
             return ALLOWED if self.is_open else judge(request)
 
         return passes

@@ -49,8 +49,8 @@ def _type_name(node: Schema) -> str:
         return f"list of {_type_name(node.items)}"
     if node.additional is not None:
         return f"map of {_type_name(node.additional)}"
-    if _is_foreign(node) and node.struct is not None:
-        return node.struct.__name__
+    if node.struct is not None and issubclass(node.struct, View):
+        return node.struct.foreign_name or node.struct.__name__
     if node.type == "int-or-string":
         return "quantity"
     if node.type == "integer" and node.format:

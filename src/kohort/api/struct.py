@@ -34,3 +34,6 @@ class Struct(
 
 class View(Struct):
     """A typed window on a foreign object: lenient, and never the source of what is written back."""
+
+    foreign_name: ClassVar[str] = ""
+    """What its owners call the object; empty where the class bears that name."""

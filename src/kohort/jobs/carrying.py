@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.validation.workload_update import workload_create_errors
 from kohort.api.merge import difference
 from kohort.controllers.workloads.known import key_of as workload_key
 from kohort.controllers.world import World
@@ -30,7 +31,7 @@ from kohort.jobs.expectations import Expectations
 from kohort.jobs.objects import metadata, uid
 from kohort.jobs.reading import WorldReads
 from kohort.jobs.timing import time_creation, time_opening
-from kohort.kube.errors import StatusError
+from kohort.kube.errors import Named, StatusError, invalid
 from kohort.kube.events import EventRecorder
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.objects import Objects
@@ -105,6 +106,7 @@ class Carrier:
                 raise
 
     async def _create(self, effect: CreateWorkload) -> None:
+        self._check(effect.workload)
         try:
             await self.world.known.create(effect.workload, self.manager)
         except StatusError as error:
@@ -113,6 +115,13 @@ class Carrier:
             self._complain(effect, workload_key(effect.workload))
             raise NameTakenError(f"Workload {workload_key(effect.workload)} exists already") from error
         time_creation(self.world.metrics, effect.owner, self.world.now())
+
+    def _check(self, workload: Workload) -> None:
+        """Refuse what a webhook would refuse: API servers do not show us what we create ourselves (API-95)."""
+        errors = workload_create_errors(workload, self.world.settings.gates)
+        if errors:
+            resource = workload.info.resource
+            raise invalid(Named(resource.plural, resource.group, workload.metadata.name, resource.kind), errors)
 
     def _complain(self, effect: CreateWorkload, key: ObjectKey) -> None:
         """Tell the user where the name is another job's, which nothing but he can change (DEV-7)."""

@@ -6,7 +6,6 @@ A manager in the cluster is reached by its Service; one outside by a URL. `insta
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from json import dumps
 from urllib.parse import urlsplit
 
 from kohort.api.codec import Json
@@ -14,6 +13,7 @@ from kohort.api.config.common import NAMESPACE_NAME_LABEL, SYSTEM_NAMESPACE
 from kohort.api.crds import CONVERSION_PATH
 from kohort.api.resource import Resource
 from kohort.kube.errors import ConfigError
+from kohort.webhooks.conditions import match_conditions
 from kohort.webhooks.registrations import Act, Registration, acting
 
 _GROUP = "admissionregistration.k8s.io"
@@ -117,7 +117,7 @@ def webhooks(registrations: Sequence[Registration], manager: Manager, bundle: by
 
 
 def _webhook(registration: Registration, manager: Manager, bundle: bytes) -> dict[str, Json]:
-    resource = registration.resource
+    resource, conditions = registration.resource, match_conditions(registration, manager.user)
     rule = {
         "apiGroups": [resource.group],
         "apiVersions": [resource.version],
@@ -135,24 +135,8 @@ def _webhook(registration: Registration, manager: Manager, bundle: bytes) -> dic
         "sideEffects": "None",
         "timeoutSeconds": 10,
         **({"namespaceSelector": _all_but_system(manager.namespace)} if registration.framework else {}),
-        **({"matchConditions": [_not_its_own(manager.user)]} if manager.user and registration.subresources else {}),
+        **({"matchConditions": conditions} if conditions else {}),
     }
-
-
-def _not_its_own(user: str) -> Json:
-    """Keep the manager's status writes from coming back to it: they are most of all, and made by the same rules.
-
-    The field manager tells them from what a person writes under the same name.
-    """
-    parts = (
-        "has(request.subResource)",
-        'request.subResource == "status"',
-        f"request.userInfo.username == {dumps(user)}",
-        "request.options != null",
-        "has(request.options.fieldManager)",
-        'request.options.fieldManager.startsWith("kueue-")',
-    )
-    return {"name": "not-written-by-the-manager", "expression": f"!({' && '.join(parts)})"}
 
 
 def _all_but_system(namespace: str) -> Json:

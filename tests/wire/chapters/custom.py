@@ -40,6 +40,15 @@ spec:
   - count: 2
     template: {spec: {restartPolicy: Never, containers: [{name: c, image: busybox}]}}
 """
+_OWNED = _WORKLOAD.replace("name: work", "name: owned").replace("  unknown: dropped\n", "")
+
+
+def _condition(kind: str, message: str = "m") -> str:
+    """A Workload of which somebody applies one condition."""
+    said = f'type: {kind}, status: "True", reason: Test, message: {message}, lastTransitionTime: "2026-01-01T00:00:00Z"'
+    head = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {name: owned}\n"
+    return f"{head}status: {{conditions: [{{{said}}}]}}\n"
+
 
 _KOHORT = Chapter(
     "kohort",
@@ -89,6 +98,14 @@ _KOHORT = Chapter(
         Step("apply -f -", _LOCAL_QUEUE),
         Step("apply -f - --server-side", _LOCAL_QUEUE),
         Step("diff -f -", _LOCAL_QUEUE.replace("spec: {", "spec: {stopPolicy: HoldAndDrain, ")),
+        Step("apply --server-side -f - --field-manager=alice", _OWNED),
+        Step("apply --server-side -f - --field-manager=bob", _OWNED.replace("busybox", "alpine")),
+        Step("apply --server-side -f - --field-manager=bob --force-conflicts", _OWNED.replace("busybox", "alpine")),
+        Step("apply --server-side --subresource=status -f - --field-manager=alice", _condition("Evicted")),
+        Step("apply --server-side --subresource=status -f - --field-manager=bob", _condition("Requeued")),
+        Step("apply --server-side --subresource=status -f - --field-manager=bob", _condition("Evicted", "mine")),
+        Step("""get workload owned -o jsonpath='{.metadata.managedFields[?(@.manager=="alice")].fieldsV1}'"""),
+        Step("""get workload owned -o jsonpath='{.metadata.managedFields[?(@.manager=="bob")].fieldsV1}'"""),
         Step("get workloads --field-selector spec.queueName=team"),
         Step("get workloads -l a=b -o name"),
         Step("delete workload --all"),

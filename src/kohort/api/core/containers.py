@@ -70,11 +70,27 @@ class VolumeMount(View):
     """Whether the container may only read."""
 
 
-class Container(View):
-    """One container of a pod."""
+class AskingContainer(View):
+    """One container of a pod, as far as quota is concerned."""
 
     name: str
     """Name of the container, unique within the pod."""
+    resources: ResourceRequirements = ResourceRequirements()
+    """What the container asks for and may use."""
+    restart_policy: str = ""
+    """Always, on an init container, makes it a sidecar that runs beside the others."""
+    ports: tuple[Any, ...] = ()
+    """Ports that the container opens."""
+
+    @property
+    def is_sidecar(self) -> bool:
+        """Whether an init container keeps running beside the regular ones (SCH-110)."""
+        return self.restart_policy == "Always"
+
+
+class Container(AskingContainer):
+    """One container of a pod, as far as it is run."""
+
     image: str = ""
     """Image to run."""
     command: tuple[str, ...] = ()
@@ -89,10 +105,6 @@ class Container(View):
     """Sources whose every key becomes a variable."""
     ports: tuple[ContainerPort, ...] = ()
     """Ports that the container opens."""
-    resources: ResourceRequirements = ResourceRequirements()
-    """What the container asks for and may use."""
-    restart_policy: str = ""
-    """Always, on an init container, makes it a sidecar that runs beside the others."""
     volume_mounts: Annotated[tuple[VolumeMount, ...], keyed("mountPath")] = ()
     """Where the container sees the pod's volumes."""
     image_pull_policy: str = ""
@@ -111,8 +123,3 @@ class Container(View):
     """Hooks after the start and before the stop."""
     security_context: Any = None
     """User, capabilities and the like."""
-
-    @property
-    def is_sidecar(self) -> bool:
-        """Whether an init container keeps running beside the regular ones (SCH-110)."""
-        return self.restart_policy == "Always"

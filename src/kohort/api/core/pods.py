@@ -1,6 +1,7 @@
 """Pods and pod templates: the part of every job that Kohort counts, starts and stops.
 
-The Workload's lean schema is made from `PodTemplateSpec`, so its fields carry descriptions and merge keys.
+The Workload's lean schema is made from `AskingTemplate`, so its fields carry descriptions and merge keys. An API server
+goes through all of it in every write of a Workload: what only nodes read stays out of it.
 """
 
 from typing import Annotated, Any, ClassVar
@@ -8,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from kohort.api.core.affinity import Affinity
-from kohort.api.core.containers import Container, ResourceRequirements
+from kohort.api.core.containers import AskingContainer, Container, ResourceRequirements
 from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.markers import ATOMIC, Int32, Int64, ResourceList, keyed
 from kohort.api.meta import Time, Toleration
@@ -55,41 +56,25 @@ class PodResourceClaim(View):
     """A template from which a claim is made for this pod."""
 
 
-class PodSpec(View):
-    """What a pod runs, what it asks for and where it may run."""
+class AskingPodSpec(View):
+    """What a pod asks for and where it may run: all that a queue wants to know of it."""
 
-    containers: Annotated[tuple[Container, ...], keyed("name")]
+    containers: Annotated[tuple[AskingContainer, ...], keyed("name")]
     """Containers that run side by side; at least one."""
-    init_containers: Annotated[tuple[Container, ...], keyed("name")] = ()
+    init_containers: Annotated[tuple[AskingContainer, ...], keyed("name")] = ()
     """Containers that run one after the other before these, and sidecars."""
-    volumes: Annotated[tuple[Volume, ...], keyed("name")] = ()
-    """Storage that the containers can mount."""
     restart_policy: str = ""
     """Always, OnFailure or Never."""
-    termination_grace_period_seconds: Int64 | None = None
-    """Time between the request to stop and the kill."""
-    active_deadline_seconds: Int64 | None = None
-    """Time after which the pod is failed."""
     node_selector: Annotated[dict[str, str], ATOMIC] = {}
     """Labels that the node must have."""
-    node_name: str = ""
-    """Node on which the pod runs, once placed."""
     affinity: Affinity | None = None
     """Where the pod needs or would like to run."""
     tolerations: Annotated[tuple[Toleration, ...], ATOMIC] = ()
     """Taints of nodes that do not keep the pod away."""
     topology_spread_constraints: tuple[Any, ...] = ()
     """How pods are to be spread over nodes, zones and the like."""
-    scheduler_name: str = ""
-    """Scheduler that places the pod."""
-    scheduling_gates: Annotated[tuple[SchedulingGate, ...], keyed("name")] = ()
-    """Locks that must all be gone before the pod is placed."""
-    priority_class_name: str = ""
-    """PriorityClass of the pod."""
     priority: Int32 | None = None
-    """Value of that class, filled in by the API server."""
-    preemption_policy: str = ""
-    """Whether the pod may push out others: PreemptLowerPriority or Never."""
+    """Value of the pod's PriorityClass, filled in by the API server."""
     runtime_class_name: str = ""
     """RuntimeClass that runs the pod."""
     overhead: ResourceList = {}
@@ -98,6 +83,31 @@ class PodSpec(View):
     """What the pod asks for as a whole, in place of the sum over its containers."""
     resource_claims: Annotated[tuple[PodResourceClaim, ...], keyed("name")] = ()
     """Claims on devices."""
+
+
+class PodSpec(AskingPodSpec):
+    """All that a node has to know to run a pod."""
+
+    containers: Annotated[tuple[Container, ...], keyed("name")]
+    """Containers that run side by side; at least one."""
+    init_containers: Annotated[tuple[Container, ...], keyed("name")] = ()
+    """Containers that run one after the other before these, and sidecars."""
+    volumes: Annotated[tuple[Volume, ...], keyed("name")] = ()
+    """Storage that the containers can mount."""
+    termination_grace_period_seconds: Int64 | None = None
+    """Time between the request to stop and the kill."""
+    active_deadline_seconds: Int64 | None = None
+    """Time after which the pod is failed."""
+    node_name: str = ""
+    """Node on which the pod runs, once placed."""
+    scheduler_name: str = ""
+    """Scheduler that places the pod."""
+    scheduling_gates: Annotated[tuple[SchedulingGate, ...], keyed("name")] = ()
+    """Locks that must all be gone before the pod is placed."""
+    priority_class_name: str = ""
+    """PriorityClass of the pod."""
+    preemption_policy: str = ""
+    """Whether the pod may push out others: PreemptLowerPriority or Never."""
     service_account_name: str = ""
     """Identity of the pod towards the API server."""
     host_network: bool = False
@@ -114,6 +124,8 @@ class PodSpec(View):
 
 NO_PODS = PodSpec(containers=())
 """Stands for a pod spec that is not there."""
+NO_ASKING_PODS = AskingPodSpec(containers=())
+"""The same, where only what it asks for counts."""
 
 
 class TemplateMeta(View):
@@ -125,11 +137,20 @@ class TemplateMeta(View):
     """Annotations of each object."""
 
 
-class PodTemplateSpec(View):
-    """The pattern of which pods are made."""
+class AskingTemplate(View):
+    """The pattern of which pods are made, as a Workload keeps it."""
+
+    foreign_name: ClassVar = "PodTemplateSpec"
 
     metadata: TemplateMeta = TemplateMeta()
     """Labels and annotations of each pod."""
+    spec: AskingPodSpec = NO_ASKING_PODS
+    """What each pod asks for and where it may run."""
+
+
+class PodTemplateSpec(AskingTemplate):
+    """The pattern of which pods are made."""
+
     spec: PodSpec = NO_PODS
     """What each pod runs and asks for."""
 

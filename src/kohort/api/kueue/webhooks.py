@@ -57,10 +57,14 @@ def _defaulted_workload(value: Json, gates: FeatureGates) -> Json:
     return {**value, "spec": {**spec, "podSets": [_without_min_count(each) for each in pod_sets]}}
 
 
+DROPPED_MEMBER = "minCount"
+"""Of a pod set, the one member that creation may change."""
+
+
 def _without_min_count(pod_set: Json) -> Json:
     if not isinstance(pod_set, dict):
         return pod_set
-    return {name: member for name, member in pod_set.items() if name != "minCount"}
+    return {name: member for name, member in pod_set.items() if name != DROPPED_MEMBER}
 
 
 Check = Callable[[Any, Any, FeatureGates], list[FieldError]]
@@ -82,6 +86,10 @@ VALIDATING: dict[str, tuple[type, Check]] = {
     "Workload": (v1beta2.Workload, _workload),
 }
 """Kinds with a validating webhook: the struct to read its objects as, and what refuses them (API-95)."""
+
+
+JUDGED_STATUS = ("admission", "admissionChecks", "clusterName", "reclaimablePods")
+"""Members of a Workload's status that its rules look at, besides whether it is reserved (API-60 to API-70)."""
 
 
 def webhook_errors(new: Json, old: Json | None, gates: FeatureGates) -> list[FieldError]:

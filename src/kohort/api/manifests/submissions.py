@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kohort.api.codec import Json, from_json
 from kohort.api.config import BUILT_IN_FRAMEWORKS
 from kohort.api.core.batch import JobSpec
-from kohort.api.core.pods import PodSpec
+from kohort.api.core.pods import AskingPodSpec
 from kohort.api.documents import Document
 from kohort.api.errors import ApiError
 from kohort.api.fields import ROOT, Path
@@ -111,7 +111,7 @@ def submission_of(document: Document, origin: Origin) -> Submission | None:
     )
 
 
-def pod_set_facts(document: Document, spec: PodSpec, path: Path, count: int | None) -> PodSetFacts:
+def pod_set_facts(document: Document, spec: AskingPodSpec, path: Path, count: int | None) -> PodSetFacts:
     """What a pod set asks for; raises ApiError for amounts that can't be read."""
     fields = {name: mention_of(document, place) for name, place in requesting_fields(spec, path).items()}
     return PodSetFacts(count, least_request(spec), fields)
@@ -148,7 +148,7 @@ def _pod_templates(value: Json) -> Iterator[_Part]:
 def _pod_sets(document: Document, templates: list[_Part], count: int | None) -> Iterator[PodSetFacts]:
     for template in templates:
         try:
-            spec = from_json(template.value["spec"], PodSpec)
+            spec = from_json(template.value["spec"], AskingPodSpec)
             yield pod_set_facts(document, spec, template.path / "spec", count)
         except ApiError:
             # A kind without a view may have something else under these names.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kohort.api.codec import decode
-from kohort.api.core.pods import PodTemplateSpec
+from kohort.api.core.pods import AskingTemplate
 from kohort.api.fields import FieldError
 from kohort.engine.requests.adjustment import adjusted
 from kohort.engine.requests.bounds import limit_errors, range_errors
@@ -30,6 +30,6 @@ class Reading:
 @lru_cache(maxsize=REMEMBERED_TEMPLATES)
 def read_template(template: bytes, environment: Environment) -> Reading:
     """Adjust, sum up and check the pod (SCH-110..124). Raises an ApiError for a template that can't be read."""
-    spec = adjusted(decode(template, PodTemplateSpec).spec, environment)
+    spec = adjusted(decode(template, AskingTemplate).spec, environment)
     request = pod_request(spec)
     return Reading(request, limit_errors(spec), range_errors(spec, request, environment))

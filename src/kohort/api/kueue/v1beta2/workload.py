@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from kohort.api.codec import decode
-from kohort.api.core.pods import PodTemplateSpec
+from kohort.api.core.pods import AskingTemplate
 from kohort.api.kinds import AGE, Column, CustomObject, KindInfo
 from kohort.api.kueue.group import namespaced
 from kohort.api.kueue.v1beta2.flavors import Tolerations
@@ -79,8 +79,8 @@ class TopologyRequest(Struct):
 
 
 @lru_cache(maxsize=4096)
-def _template(raw: bytes) -> PodTemplateSpec:
-    return decode(raw, PodTemplateSpec)
+def _template(raw: bytes) -> AskingTemplate:
+    return decode(raw, AskingTemplate)
 
 
 class PodSet(Struct, kw_only=True):
@@ -88,7 +88,7 @@ class PodSet(Struct, kw_only=True):
 
     name: Label = "main"
     """Name of the set, unique in the workload."""
-    template: Annotated[msgspec.Raw, Holds(PodTemplateSpec)]
+    template: Annotated[msgspec.Raw, Holds(AskingTemplate), ATOMIC]
     """The pods' template."""
     count: Count = 1
     """Number of pods."""
@@ -111,7 +111,7 @@ class PodSet(Struct, kw_only=True):
         msgspec.structs.force_setattr(self, "template", self.template.copy())
 
     @property
-    def pod_template(self) -> PodTemplateSpec:
+    def pod_template(self) -> AskingTemplate:
         """The typed view of the template; equal templates share one."""
         return _template(bytes(self.template))
 

@@ -8,7 +8,11 @@ from kohort.api.conditions import is_true
 from kohort.api.core.containers import ResourceRequirements
 from kohort.api.fields import ROOT, FieldError, Path, forbidden, invalid, not_found, not_supported, required
 from kohort.api.gates import FeatureGates, Gate
-from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION, PRIORITY_BOOST_ANNOTATION
+from kohort.api.kueue.keys import (
+    ADMISSION_GATED_BY_ANNOTATION,
+    ELASTIC_JOB_ANNOTATION,
+    PRIORITY_BOOST_ANNOTATION,
+)
 from kohort.api.kueue.v1beta2.workload import (
     Admission,
     PodSet,
@@ -183,6 +187,8 @@ def _pod_set_names(workload: Workload) -> frozenset[str]:
 
 # Annotations
 
+JUDGED_ANNOTATIONS = (ADMISSION_GATED_BY_ANNOTATION, PRIORITY_BOOST_ANNOTATION)
+"""Those that a Workload may be refused for by themselves."""
 _SIGNED_INTEGER = re.compile(r"[+-]?[0-9]+")
 
 

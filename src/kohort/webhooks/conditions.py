@@ -1,0 +1,135 @@
+"""Which writes an API server need not show to a webhook: expressions in CEL that it evaluates by itself.
+
+A call costs both sides a millisecond, an expression some microseconds, and most writes are of Workloads.
+"""
+
+from collections.abc import Callable, Iterable
+from json import dumps
+
+from kohort.api.codec import Json
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.validation.workload import JUDGED_ANNOTATIONS, PODS_RESOURCE
+from kohort.api.kueue.webhooks import DROPPED_MEMBER, JUDGED_STATUS
+from kohort.webhooks.registrations import CREATE, Act, Registration
+
+_OF_STATUS = 'has(request.subResource) && request.subResource == "status"'
+_CREATION = f"request.operation == {dumps(CREATE)}"
+_MANY = 16
+"""Containers, or amounts of one, that are looked at here; expressions must not cost more than an API server allows."""
+
+
+def match_conditions(registration: Registration, user: str) -> list[Json]:
+    """What must all hold for a write to be shown; `user` is the manager's name to the server, empty if nobody knows."""
+    if registration.resource.kind != Workload.info.resource.kind:
+        return []
+    if registration.act is Act.MUTATE:
+        return [_has_what_is_dropped()]
+    own = [_not_its_own(user)] if user else []
+    return [*own, _changes_what_is_judged(), _creates_what_is_judged()]
+
+
+def _has_what_is_dropped() -> Json:
+    """Let a new Workload pass that says nothing of partial admission: there is nothing in it to change (API-55).
+
+    What has not the form of a Workload is shown, since an expression that fails would refuse it without a reason.
+    """
+    parts = (
+        "has(object.spec)",
+        "type(object.spec) == map",
+        "has(object.spec.podSets)",
+        "type(object.spec.podSets) == list",
+        f"object.spec.podSets.all(each, type(each) == map && !has(each.{DROPPED_MEMBER}))",
+    )
+    return {"name": "has-what-is-dropped", "expression": f"!({' && '.join(parts)})"}
+
+
+def _not_its_own(user: str) -> Json:
+    """Keep the manager's statuses and new Workloads from coming back to it: most of all writes, made by the same rules.
+
+    The field manager tells them from what a person writes under the same name.
+    """
+    parts = (
+        f"({_OF_STATUS} || {_CREATION})",
+        f"request.userInfo.username == {dumps(user)}",
+        "request.options != null",
+        "has(request.options.fieldManager)",
+        'request.options.fieldManager.startsWith("kueue-")',
+    )
+    return {"name": "not-written-by-the-manager", "expression": f"!({' && '.join(parts)})"}
+
+
+def _changes_what_is_judged() -> Json:
+    """Let a status pass that has what the rules look at as it was before, such as that of a job that has finished."""
+    parts = (
+        f"!({_OF_STATUS})",
+        "!has(object.status)",
+        "!has(oldObject.status)",
+        f"{_is_reserved('object')} != {_is_reserved('oldObject')}",
+        f"{_list(JUDGED_STATUS)}.exists(part, (part in object.status) != (part in oldObject.status)"
+        " || (part in object.status && object.status[part] != oldObject.status[part]))",
+    )
+    return {"name": "changes-what-is-judged", "expression": " || ".join(parts)}
+
+
+def _is_reserved(name: str) -> str:
+    reserved = 'each.type == "QuotaReserved" && each.status == "True"'
+    return f"(has({name}.status.conditions) && {name}.status.conditions.exists(each, {reserved}))"
+
+
+def _creates_what_is_judged() -> Json:
+    """Let a new Workload pass in which the rules have nothing to look at, whatever the gates say (API-56 to API-65).
+
+    Its form is not in question: the API server has held it against the schema before it asks.
+    """
+    parts = (
+        _CREATION,
+        "!has(object.status)",
+        f"(!has(object.metadata.annotations) || {_lacks('object.metadata.annotations', JUDGED_ANNOTATIONS)})",
+        "has(object.spec)",
+        "has(object.spec.podSets)",
+        f"object.spec.podSets.all(set, {_is_plain('set')})",
+    )
+    return {"name": "creates-what-is-judged", "expression": f"!({' && '.join(parts)})"}
+
+
+def _is_plain(pod_set: str) -> str:
+    """A pod set without labels, annotations, topology and smallest count, whose amounts are sound."""
+    metadata, spec = f"{pod_set}.template.metadata", f"{pod_set}.template.spec"
+    parts = (
+        _lacks(pod_set, (DROPPED_MEMBER, "topologyRequest")),
+        f"has({pod_set}.template)",
+        f"(!has({metadata}) || {_lacks(metadata, ('labels', 'annotations'))})",
+        f"has({spec})",
+        f"!has({spec}.resources)",
+        _each_part(spec, ("containers", "initContainers"), "kind", _ask_for_sound_amounts),
+    )
+    return " && ".join(parts)
+
+
+def _ask_for_sound_amounts(containers: str) -> str:
+    """Containers with no amount below zero, and none of the resource that counts pods (API-57)."""
+    sound = _each_part("container.resources", ("requests", "limits"), "part", _are_sound)
+    return _few(containers, "container", f"!has(container.resources) || {sound}")
+
+
+def _are_sound(amounts: str) -> str:
+    amount = f"{amounts}[name]"
+    from_zero = f'(type({amount}) == string ? !{amount}.startsWith("-") : {amount} >= 0)'
+    return _few(amounts, "name", f"name != {dumps(PODS_RESOURCE)} && {from_zero}")
+
+
+def _each_part(value: str, names: tuple[str, ...], variable: str, holds: Callable[[str], str]) -> str:
+    """Whichever of these members a map has, something holds of it."""
+    return f"{_list(names)}.all({variable}, !({variable} in {value}) || {holds(f'{value}[{variable}]')})"
+
+
+def _few(values: str, variable: str, holds: str) -> str:
+    return f"({values}.size() <= {_MANY} && {values}.all({variable}, {holds}))"
+
+
+def _lacks(value: str, names: tuple[str, ...]) -> str:
+    return f"!{_list(names)}.exists(name, name in {value})"
+
+
+def _list(names: Iterable[str]) -> str:
+    return dumps(list(names))
