@@ -126,7 +126,7 @@ def test_rules_of_the_whole_object_are_compared_too() -> None:
     """API-50, API-76"""
     before, after = rows(KIND_PAGES["workload"], "Differences in v1beta1")["(the object)"]
     assert "priorityClassSource can't be changed" in before
-    assert "priorityClassRef can't be added or removed" in after
+    assert "priorityClassRef can't be changed" in after
     assert "queueName" not in before + after
 
 

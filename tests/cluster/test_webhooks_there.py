@@ -160,6 +160,18 @@ async def test_a_new_workload_is_shown_only_if_something_in_it_may_be_changed_or
     assert await calls({"podSets": [{**main, "count": "three"}]}) == (422, 0)
 
 
+async def test_metadata_is_the_same_in_both_versions(served: Served) -> None:
+    """API-72: the conversion webhook leaves most of it out, and the server fills it in again."""
+    made = _workload("both", {"podSets": [_pod_set({})]})
+    made["metadata"] |= {"labels": {"l": "1"}, "annotations": {"a": "2"}, "finalizers": ["example.com/kept"]}
+    assert (await served.ask("POST", WORKLOADS, made, {}))[0] == 201
+    paths = [f"{WORKLOADS.replace('v1beta2', version)}/both" for version in ("v1beta2", "v1beta1")]
+    (_, newer), (_, older) = [await served.ask("GET", path, None, {}) for path in paths]
+    assert older["apiVersion"] == "kueue.x-k8s.io/v1beta1"
+    assert older["metadata"] == newer["metadata"]
+    assert {"uid", "managedFields", "finalizers", "labels", "annotations"} <= set(older["metadata"])
+
+
 async def test_looking_at_the_largest_workloads_costs_no_more_than_the_server_allows(served: Served) -> None:
     crowded = _pod_set({"requests": {f"example.com/{number}": "1" for number in range(16)}})
     [container] = crowded["template"]["spec"]["containers"]

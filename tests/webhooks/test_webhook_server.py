@@ -166,6 +166,14 @@ async def test_conversion_keeps_order_and_uid(server: Asked) -> None:
     assert {each["apiVersion"] for each in response["convertedObjects"]} == {"kueue.x-k8s.io/v1beta1"}
 
 
+async def test_a_conversion_repeats_only_the_metadata_that_api_servers_read(server: Asked) -> None:
+    """API-72: they keep the rest as it was, and managed fields are most of many an object."""
+    known = {"name": "a", "uid": "u", "labels": {"l": "1"}, "annotations": {"a": "2"}}
+    metadata = {**known, "resourceVersion": "7", "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}]}
+    response = await server.respond("/convert", conversion({**QUEUE, "metadata": metadata}))
+    assert [each["metadata"] for each in response["convertedObjects"]] == [known]
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

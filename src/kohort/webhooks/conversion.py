@@ -18,6 +18,8 @@ API_VERSION = "apiextensions.k8s.io/v1"
 KIND = "ConversionReview"
 _TURN = 64
 """Objects that are converted before others may go on."""
+_ANSWERED = ("name", "namespace", "uid", "labels", "annotations")
+"""What API servers read of the metadata in an answer: the rest, managed fields above all, they keep as it was."""
 
 
 class ConversionRequest(View):
@@ -69,7 +71,14 @@ def _converted(data: msgspec.Raw, api_version: str) -> msgspec.Raw:
     value = decode_json(data)
     if not isinstance(value, dict):
         raise DecodeError(f"not an object but {type(value).__name__}")
-    return msgspec.Raw(encode(convert(value, api_version)))
+    return msgspec.Raw(encode(convert(_lean(value), api_version)))
+
+
+def _lean(value: dict[str, Json]) -> dict[str, Json]:
+    metadata = value.get("metadata")
+    if not isinstance(metadata, dict):
+        return value
+    return {**value, "metadata": {name: metadata[name] for name in _ANSWERED if name in metadata}}
 
 
 def _review(uid: str, objects: Sequence[msgspec.Raw], result: Json) -> bytes:

@@ -491,20 +491,23 @@ def _member(workload: Any, name: str) -> Any:
     return workload.get("spec", {}).get(name)
 
 
-def _same_cel(name: str) -> str:
-    return (
-        f"has(self.spec.{name}) == has(oldSelf.spec.{name})"
-        f" && (!has(self.spec.{name}) || self.spec.{name} == oldSelf.spec.{name})"
-    )
+def _both_lack_cel(name: str) -> str:
+    return f"(!has(self.spec.{name}) && !has(oldSelf.spec.{name}))"
+
+
+def _equal_cel(name: str) -> str:
+    return f"self.spec.{name} == oldSelf.spec.{name}"
 
 
 def _unless_true_cel(check: str, condition: str, *whose: str) -> str:
     """A check that counts while a condition is True; which is looked for last, as that is dear and checks seldom fail.
 
-    An API server judges these rules at every write of a Workload; asked the other way round they took 12 % of its CPU.
+    An API server judges these rules at every write of a Workload. It makes a map of all fields of an object whenever an
+    expression selects one of them: fewer selections are what saves its CPU, and so the likeliest answer comes first.
+    What can't be selected is no error as long as another part holds.
     """
     is_true = " && ".join(_true_cel(who, condition) for who in whose)
-    return f"!has(self.spec) || !has(oldSelf.spec) || {check} || !({is_true})"
+    return f"{check} || !has(self.spec) || !has(oldSelf.spec) || !({is_true})"
 
 
 def while_reserved_cel(check: str) -> str:
@@ -516,7 +519,7 @@ def fixed_while(condition: str, name: str, spec_rule: str, message: str) -> Rule
     """A spec field that may not change while a condition is True before and after."""
     return Rule(
         spec_rule,
-        _unless_true_cel(f"({_same_cel(name)})", condition, "self", "oldSelf"),
+        _unless_true_cel(f"{_equal_cel(name)} || {_both_lack_cel(name)}", condition, "self", "oldSelf"),
         message,
         lambda new, old: (
             not ("spec" in new and "spec" in old)
@@ -535,7 +538,8 @@ def _assigns_every_pod_set(workload: Any, _old: Any) -> bool:
 
 ASSIGNS_EVERY_POD_SET = Rule(
     "API-49",
-    "!has(self.status) || !has(self.status.admission)"
+    "size(self.status.admission.podSetAssignments) == size(self.spec.podSets)"
+    " || !has(self.status) || !has(self.status.admission)"
     " || (has(self.status.admission.podSetAssignments) ? size(self.status.admission.podSetAssignments) : 0)"
     " == (has(self.spec) && has(self.spec.podSets) ? size(self.spec.podSets) : 0)"
     f" || !{_true_cel('self', 'QuotaReserved')}",
@@ -565,56 +569,25 @@ def _ref(workload: Any) -> Any:
     return _member(workload, "priorityClassRef")
 
 
-def _ref_member_is_fixed(name: str) -> Callable[[Any, Any], bool]:
-    def check(new: Any, old: Any) -> bool:
-        before, after = _ref(old), _ref(new)
-        return not before or not after or bool(before.get(name) == after.get(name))
-
-    return when_reserved(check)
-
-
-def _pod_priority_class_is_fixed(new: Any, old: Any) -> bool:
+def _keeps_its_class(new: Any, old: Any) -> bool:
     before, after = _ref(old), _ref(new)
-    if not before or not after or before.get("kind") != "PriorityClass" or after.get("kind") != "PriorityClass":
+    if before == after:
         return True
-    return bool(before.get("name") == after.get("name"))
+    if not before or not after or before.get("kind") == "PriorityClass":
+        return False
+    return all(before.get(name) == after.get(name) for name in ("group", "kind"))
 
 
-_NOT_BOTH_REFS_CEL = "!has(self.spec.priorityClassRef) || !has(oldSelf.spec.priorityClassRef)"
-
-PRIORITY_CLASS_REF_RULES = (
-    Rule(
-        "API-50",
-        while_reserved_cel("has(self.spec.priorityClassRef) == has(oldSelf.spec.priorityClassRef)"),
-        "priorityClassRef can't be added or removed while quota is reserved",
-        when_reserved(lambda new, old: (_ref(new) is None) == (_ref(old) is None)),
+PRIORITY_CLASS_IS_FIXED = Rule(
+    "API-50",
+    while_reserved_cel(
+        f"{_both_lack_cel('priorityClassRef')} || {_equal_cel('priorityClassRef')}"
+        " || (has(self.spec.priorityClassRef) && has(oldSelf.spec.priorityClassRef)"
+        f" && {_equal_cel('priorityClassRef.group')} && {_equal_cel('priorityClassRef.kind')}"
+        " && self.spec.priorityClassRef.kind != 'PriorityClass')"
     ),
-    Rule(
-        "API-50",
-        while_reserved_cel(
-            f"{_NOT_BOTH_REFS_CEL} || self.spec.priorityClassRef.group == oldSelf.spec.priorityClassRef.group"
-        ),
-        "priorityClassRef.group can't be changed while quota is reserved",
-        _ref_member_is_fixed("group"),
-    ),
-    Rule(
-        "API-50",
-        while_reserved_cel(
-            f"{_NOT_BOTH_REFS_CEL} || self.spec.priorityClassRef.kind == oldSelf.spec.priorityClassRef.kind"
-        ),
-        "priorityClassRef.kind can't be changed while quota is reserved",
-        _ref_member_is_fixed("kind"),
-    ),
-    Rule(
-        "API-50",
-        while_reserved_cel(
-            f"{_NOT_BOTH_REFS_CEL} || self.spec.priorityClassRef.kind != 'PriorityClass'"
-            " || oldSelf.spec.priorityClassRef.kind != 'PriorityClass'"
-            f" || ({_same_cel('priorityClassRef.name')})"
-        ),
-        "the name of a PriorityClass can't be changed while quota is reserved",
-        when_reserved(_pod_priority_class_is_fixed),
-    ),
+    "priorityClassRef can't be changed while quota is reserved, except for the name of a WorkloadPriorityClass",
+    when_reserved(_keeps_its_class),
 )
 
 WORKLOAD_COLUMNS = (
@@ -645,7 +618,7 @@ class Workload(CustomObject):
 
     schema_rules: ClassVar[tuple[Rule, ...]] = (
         ASSIGNS_EVERY_POD_SET,
-        *PRIORITY_CLASS_REF_RULES,
+        PRIORITY_CLASS_IS_FIXED,
         QUEUE_NAME_IS_FIXED,
         EXECUTION_TIME_IS_FIXED,
     )
