@@ -13,15 +13,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import yaml
 
 from benchmarks.measure import Figure
 from benchmarks.runner import Crowd, Run
 from benchmarks.servers import BuildError, Server, kubernetes
 from benchmarks.yardsticks import BASELINE, Yardstick
+from cluster.access import write_secret
 from cluster.certificates import Authority
 from cluster.ports import HOST
 from cluster.processes import Child
@@ -112,12 +115,20 @@ def measured(yardstick: Yardstick, making: Callable[[Path], Product]) -> Account
 
 async def _measure(server: Server, yardstick: Yardstick, product: Product) -> Account:
     await server.wait_until_ready()
+    async with _speaking(server) as admin:
+        await _furnish(admin, product.objects)
+        entered = replace(server, kubeconfig=await _badge(admin, server.kubeconfig))
+    async with _speaking(entered) as client:
+        with _started(product, entered) as manager:
+            await _open_queues(client, yardstick)
+            return await _account(client, entered, manager, yardstick)
+
+
+@asynccontextmanager
+async def _speaking(server: Server) -> AsyncIterator[Client]:
     client = Client(server.transport())
     try:
-        await _furnish(client, product.objects)
-        with _started(product, server) as manager:
-            await _open_queues(client, yardstick)
-            return await _account(client, server, manager, yardstick)
+        yield client
     finally:
         await client.transport.close()
 
@@ -184,18 +195,40 @@ PATHS = {
     "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
     "Namespace": "/api/v1/namespaces",
     "Secret": "/api/v1/namespaces/kueue-system/secrets",
+    "ServiceAccount": "/api/v1/namespaces/kueue-system/serviceaccounts",
+    "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     **{each.kind: f"/apis/{each.api_version}/{each.plural}" for each in CONFIGURATIONS.values()},
 }
+SURROUNDINGS = (
+    *({"kind": "Namespace", "metadata": {"name": name}} for name in ("kueue-system", "team")),
+    {"kind": "ServiceAccount", "metadata": {"name": "bench"}},
+    {
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "bench"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "bench", "namespace": "kueue-system"}],
+    },
+)
 
 
 async def _furnish(client: Client, objects: list[Json]) -> None:
-    """Namespaces, and what the manager comes with."""
-    namespaces = [{"kind": "Namespace", "metadata": {"name": name}} for name in ("kueue-system", "team")]
-    for thing in [*namespaces, *objects]:
+    """Namespaces, somebody who may do everything, and what the manager comes with."""
+    for thing in [*SURROUNDINGS, *objects]:
         await client.call(Request("POST", PATHS[thing["kind"]], (), JSON, encode(thing)))
     async with asyncio.timeout(START_SECONDS):
         while not await _is_served(client):
             await asyncio.sleep(0.2)
+
+
+async def _badge(client: Client, kubeconfig: Path) -> Path:
+    """A kubeconfig with the token of a service account, as pods have one.
+
+    A server verifies the certificate of a client anew with each request, which managers in clusters do not cost it.
+    """
+    answer = await client.call(Request("POST", f"{PATHS['ServiceAccount']}/bench/token", (), JSON, b'{"spec": {}}'))
+    config = yaml.safe_load(kubeconfig.read_text())
+    config["users"] = [{**each, "user": {"token": json.loads(answer)["status"]["token"]}} for each in config["users"]]
+    return write_secret(kubeconfig.with_name("bench.kubeconfig"), json.dumps(config).encode())
 
 
 async def _is_served(client: Client) -> bool:

@@ -27,7 +27,6 @@ from kohort.kube.options import Scope
 
 HANDS = 32
 """Requests in flight."""
-AGAIN_SECONDS = 0.05
 HERE = Scope(namespace=NAMESPACE)
 
 Errand = Callable[[], Awaitable[None]]
@@ -44,6 +43,8 @@ class Job:
     runs: int = 0
     """Starts and stops so far: an end planned for an earlier run does not count."""
     running: bool = False
+    is_ending: bool = False
+    """Its time is over, and somebody wrote in between: it ends when that is seen."""
     released: str = ""
     """The version that was last given back."""
     finished: bool = False
@@ -137,6 +138,8 @@ class Crowd:
             self._give_back(seen, job)
         elif is_admitted(seen) and not job.running:
             self._start(seen, job)
+        elif job.is_ending:
+            self._end(seen.metadata.name, job, job.runs)
 
     def _start(self, seen: Workload, job: Job) -> None:
         job.running = True
@@ -147,7 +150,7 @@ class Crowd:
 
     def _give_back(self, seen: Workload, job: Job) -> None:
         if job.running:
-            job.running = False
+            job.running = job.is_ending = False
             job.runs += 1
             self.evictions += 1
         if is_reserved(seen) and job.released != seen.metadata.resource_version:
@@ -156,6 +159,7 @@ class Crowd:
 
     def _end(self, name: str, job: Job, run: int) -> None:
         if job.running and job.runs == run:
+            job.is_ending = False
             self._ask(0, lambda: self._finish(name, job, run))
 
     # What is done
@@ -167,13 +171,16 @@ class Crowd:
     async def _finish(self, name: str, job: Job, run: int) -> None:
         if not job.running or job.runs != run or job.seen is None:
             return
-        if await self._write(_finished(job.seen)):
+        tried = job.seen
+        if await self._write(_finished(tried)):
             job.finished = True
             self._left -= 1
             if not self._left:
                 self._done.set()
+        elif job.seen is tried:
+            job.is_ending = job.running
         else:
-            asyncio.get_running_loop().call_later(AGAIN_SECONDS, self._end, name, job, run)
+            self._end(name, job, run)
 
     async def _write(self, wanted: Workload) -> bool:
         """Replace the status, which costs the server less than a patch; False if somebody else wrote since."""
