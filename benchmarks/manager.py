@@ -1,7 +1,7 @@
 """A manager on a real API server: the baseline yardstick as Workloads, Kohort's manager beside the real Kueue's.
 
 Each gets a fresh kube-apiserver and etcd, then 15,000 Workloads at the yardstick's rates from the same crowd. Both run
-as people install them, with their webhooks. It takes some ten minutes, so only `python -m benchmarks manager` runs it.
+as people install them, with their webhooks. It takes a quarter of an hour, so only `python -m benchmarks manager` runs it.
 """
 
 import asyncio
@@ -83,17 +83,19 @@ def figures(yardstick: Yardstick = BASELINE) -> Iterator[Figure]:
         build_manager()
         theirs = measured(yardstick, kueue)
         ours = measured(yardstick, kohort)
+        lean = measured(yardstick, kohort_with_one_version)
     except (BuildError, GoIsMissingError, subprocess.CalledProcessError) as error:
         print(f"benchmarks manager: did not run: {error}")
         return
-    yield from compared(ours, theirs, yardstick)
+    yield from compared(yardstick.name, ours, theirs)
+    yield from compared(f"{yardstick.name}, v1beta2 only", lean, theirs)
 
 
-def compared(ours: Account, theirs: Account, yardstick: Yardstick) -> Iterator[Figure]:
+def compared(title: str, ours: Account, theirs: Account) -> Iterator[Figure]:
     """Every figure with the goal that it has."""
 
     def beside(name: str, mine: float, peer: float, goal: float | None, unit: str) -> Figure:
-        return Figure(f"{yardstick.name}: {name}", mine, peer, mine / max(peer, 1e-9), goal, unit)
+        return Figure(f"{title}: {name}", mine, peer, mine / max(peer, 1e-9), goal, unit)
 
     yield beside("wall time", ours.run.seconds, theirs.run.seconds, 0.6, "s")
     yield beside("CPU of the manager", ours.cpu, theirs.cpu, 0.5, "s")
@@ -102,9 +104,8 @@ def compared(ours: Account, theirs: Account, yardstick: Yardstick) -> Iterator[F
     yield beside("requests of the manager per Workload", ours.requests, theirs.requests, None, "")
     yield beside("events stored per Workload", ours.events, theirs.events, None, "")
     yield beside("evictions", ours.run.evictions, theirs.run.evictions, None, "")
-    for kind in yardstick.classes:
-        mine, peer = ours.run.waits[kind.name], theirs.run.waits[kind.name]
-        yield beside(f"median wait, {kind.name}", mine, peer, None, "s")
+    for kind, wait in ours.run.waits.items():
+        yield beside(f"median wait, {kind}", wait, theirs.run.waits[kind], None, "s")
 
 
 def measured(yardstick: Yardstick, making: Callable[[Path], Product]) -> Account:
@@ -346,6 +347,15 @@ class _Place:
 
 def kohort(folder: Path) -> Product:
     """Ours, from the same settings; it registers its webhooks by itself."""
+    return _kohort(folder, definitions(WebhookService()))
+
+
+def kohort_with_one_version(folder: Path) -> Product:
+    """Ours, installed with `--only-v1beta2`."""
+    return _kohort(folder, definitions(WebhookService(), older=False))
+
+
+def _kohort(folder: Path, crds: list[Json]) -> Product:
     port = _free_port()
     (folder / "config.yaml").write_text(json.dumps(_settings()))
     command: list[str | Path] = [Path(sys.executable).with_name("kohort"), "manager"]
@@ -356,7 +366,7 @@ def kohort(folder: Path) -> Product:
     def start(server: Server) -> Child:
         return Child.start("kohort", [*command, f"--kubeconfig={server.kubeconfig}"], folder / "log")
 
-    return Product(definitions(WebhookService()), start)
+    return Product(crds, start)
 
 
 def _settings() -> dict[str, Json]:

@@ -60,6 +60,7 @@ CASES: dict[str, tuple[Json, str, Options]] = {
         "kueue-system",
         Options(issuer=Issuer("company", "ClusterIssuer")),
     ),
+    "one version": ({"serveV1beta1": False}, "kueue-system", Options(serve_v1beta1=False)),
     **{
         f"for {','.join(names)}": (
             {"managerConfig": given(integrations={"frameworks": names})},

@@ -123,6 +123,16 @@ def test_mounted_certificates_are_mounted() -> None:
     assert not any(each["kind"] == "Secret" for each in found)
 
 
+def test_only_the_version_that_is_stored_is_served_on_wish() -> None:
+    done = CliRunner().invoke(cli, ["install", "--only-v1beta2", "-o", "json"])
+    found = [each for each in json.loads(done.output)["items"] if each["kind"] == "CustomResourceDefinition"]
+    versions = [version for each in found for version in each["spec"]["versions"]]
+    assert Counter((each["name"], each["served"]) for each in versions) == {("v1beta2", True): 11, ("v1beta1", False): 11}
+    assert all(each["served"] == each["storage"] for each in versions)
+    # What an earlier installation stored is still converted when it is read.
+    assert {each["spec"]["conversion"]["strategy"] for each in found} == {"None", "Webhook"}
+
+
 def test_a_service_monitor_comes_when_asked_for() -> None:
     assert named(manifests(Options(extras=frozenset({Extra.SERVICE_MONITOR}))), "ServiceMonitor")
 

@@ -33,15 +33,15 @@ class WebhookService:
     """The certificate authority in PEM; empty where something else fills it in."""
 
 
-def definitions(service: WebhookService) -> list[Json]:
-    """The definition of every kind, sorted by name."""
+def definitions(service: WebhookService, *, older: Json = True) -> list[Json]:
+    """The definition of every kind, sorted by name; `older` says whether versions are served that are not stored."""
     versions: dict[str, list[type[CustomObject]]] = {}
     for kind in all_kinds(GROUP):
         versions.setdefault(kind.info.resource.plural, []).append(kind)
-    return [definition(versions[plural], service) for plural in sorted(versions)]
+    return [definition(versions[plural], service, older=older) for plural in sorted(versions)]
 
 
-def definition(versions: Sequence[type[CustomObject]], service: WebhookService) -> Json:
+def definition(versions: Sequence[type[CustomObject]], service: WebhookService, *, older: Json = True) -> Json:
     """The definition of one kind, the stored version first."""
     stored, *others = sorted(versions, key=lambda kind: not kind.info.is_storage)
     resource = stored.info.resource
@@ -54,7 +54,7 @@ def definition(versions: Sequence[type[CustomObject]], service: WebhookService) 
             "scope": "Namespaced" if resource.namespaced else "Cluster",
             "names": _names(stored),
             "conversion": _conversion(resource.kind, service),
-            "versions": [dict(_version(kind)) for kind in (stored, *others)],
+            "versions": [dict(_version(stored, served=True)), *(dict(_version(kind, served=older)) for kind in others)],
         },
     }
 
@@ -80,9 +80,9 @@ def _conversion(kind: str, service: WebhookService) -> Json:
     return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
 
 
-def _version(kind: type[CustomObject]) -> Members:
+def _version(kind: type[CustomObject], *, served: Json) -> Members:
     info = kind.info
-    yield from (("name", info.resource.version), ("served", True), ("storage", info.is_storage))
+    yield from (("name", info.resource.version), ("served", served), ("storage", info.is_storage))
     if info.deprecation:
         yield from (("deprecated", True), ("deprecationWarning", info.deprecation))
     if info.has_status:

@@ -19,6 +19,7 @@ Examples:
   kohort install --namespace queues --image registry.example/kohort:1 --replicas 3
   kohort install --config controller_manager_config.yaml --service-monitor
   kohort install --cert-manager --issuer company-ca/ClusterIssuer
+  kohort install --only-v1beta2
   kohort install --chart charts/kohort
 """
 _USUAL = Options()
@@ -45,6 +46,11 @@ _GATES = ROOT / "--feature-gates"
 @click.option(
     "--issuer", metavar="NAME[/KIND]", help="The Issuer or ClusterIssuer that signs instead; means --cert-manager too."
 )
+@click.option(
+    "--only-v1beta2",
+    is_flag=True,
+    help="Serve no older version of Kueue's kinds, which saves API servers a copy of all objects and its upkeep.",
+)
 @click.option("-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Format.")
 @click.option(
     "--chart",
@@ -62,6 +68,7 @@ def install(
     service_monitor: bool,
     cert_manager: bool,
     issuer: str | None,
+    only_v1beta2: bool,
     output: str,
     chart: Path | None,
 ) -> None:
@@ -76,7 +83,8 @@ def install(
         return
     extras = frozenset({Extra.SERVICE_MONITOR}) if service_monitor else frozenset[Extra]()
     document = _with_gates(_document(config), feature_gates)
-    options = Options(namespace, image, replicas, document, extras, _issuer(issuer, Issuer() if cert_manager else None))
+    signer = _issuer(issuer, Issuer() if cert_manager else None)
+    options = Options(namespace, image, replicas, document, extras, signer, serve_v1beta1=not only_v1beta2)
     click.echo(FORMATS[output](manifests(options)), nl=False)
 
 

@@ -21,8 +21,8 @@ class Strain:
 
     @property
     def factor(self) -> float:
-        """From 1 to 10."""
-        return min(max(self._seconds / AT_EASE, 1.0), MOST)
+        """From 1 to 10; a server that takes three times as long as at ease has hardly time for words."""
+        return min(max((self._seconds / AT_EASE) ** 2, 1.0), MOST)
 
     def note(self, seconds: float) -> None:
         """A write took so long."""

@@ -30,6 +30,7 @@ from kohort.webhooks.registrations import KUEUE, Act, Registration, acting
 
 _NAMESPACE, _IMAGE, _REPLICAS = "chart-stand-in-namespace", "chart-stand-in-image", 7654321
 _ISSUER = Issuer("chart-stand-in-issuer", "chart-stand-in-kind")
+_SERVED = "chart-stand-in-served"
 _CERT_MANAGER = ".Values.certManager.enable"
 _MOUNTED, _FRAMEWORKS = "$mounted", "$frameworks"
 _VARIABLES = {
@@ -45,10 +46,11 @@ _EXPRESSIONS = {
     str(_REPLICAS): "{{ .Values.replicas }}",
     _ISSUER.name: "{{ .Values.certManager.issuer.name }}",
     _ISSUER.kind: "{{ .Values.certManager.issuer.kind }}",
+    _SERVED: "{{ .Values.serveV1beta1 }}",
     _GIVEN: "{{- toYaml .Values.managerConfig | nindent 4 }}",
     _CHANGED: f"{{{{- toYaml {_WITHOUT_OWN} | nindent 4 }}}}",
 }
-_STAND_IN = Options(_NAMESPACE, _IMAGE, _REPLICAS)
+_STAND_IN = Options(_NAMESPACE, _IMAGE, _REPLICAS, serve_v1beta1=_SERVED)
 _BY_CERT_MANAGER = replace(_STAND_IN, issuer=Issuer())
 _MADE = "# Made by `kohort install --chart`; change it there.\n"
 _IGNORED = "*.md\n"

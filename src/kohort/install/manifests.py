@@ -49,7 +49,7 @@ _NAMESPACE = {**labelled("namespace"), "pod-security.kubernetes.io/enforce": "re
 
 def custom_definitions(options: Options) -> list[Json]:
     """The kinds, converted by the manager's webhook."""
-    found = definitions(WebhookService(options.namespace, options.service))
+    found = definitions(WebhookService(options.namespace, options.service), older=options.serve_v1beta1)
     return [injected(each, options) if each["spec"]["conversion"]["strategy"] == "Webhook" else each for each in found]
 
 

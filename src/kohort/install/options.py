@@ -95,6 +95,8 @@ class Options:
     extras: frozenset[Extra] = frozenset()
     issuer: Issuer | None = None
     """Whose certificates cert-manager brings; None where it is not used."""
+    serve_v1beta1: Json = True
+    """Whether clients may speak the older version."""
 
     @property
     def written(self) -> Json:

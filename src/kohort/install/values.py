@@ -21,6 +21,9 @@ certManager:
   issuer:
     name: ''
     kind: Issuer
+# Whether clients may speak v1beta1 too. API servers keep a copy of all objects for it, and have every change of a Workload
+# converted, whether or not anybody asks for it.
+serveV1beta1: true
 # The manager's Configuration; its ports and the names of its certificates stay as they are here.
 managerConfig:
 """
@@ -41,6 +44,7 @@ def values_schema() -> str:
         replicas={"type": "integer", "minimum": 1},
         serviceMonitor={"type": "boolean"},
         certManager={**_object(enable={"type": "boolean"}, issuer=issuer), "required": ["enable"]},
+        serveV1beta1={"type": "boolean"},
         managerConfig=_manager_config(),
     )
     schema["required"] = list(schema["properties"])
