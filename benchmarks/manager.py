@@ -1,7 +1,8 @@
 """A manager on a real API server: the baseline yardstick as Workloads, Kohort's manager beside the real Kueue's.
 
 Each gets a fresh kube-apiserver and etcd, then 15,000 Workloads at the yardstick's rates from the same crowd. Both run
-as people install them, with their webhooks. It takes a quarter of an hour, so only `python -m benchmarks manager` runs it.
+as people install them, with their webhooks. It takes a quarter of an hour: only `python -m benchmarks manager`
+runs it.
 """
 
 import asyncio
@@ -19,13 +20,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import yaml
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from benchmarks.measure import Figure
 from benchmarks.runner import Crowd, Run
 from benchmarks.servers import BuildError, Server, kubernetes
 from benchmarks.yardsticks import BASELINE, Yardstick
 from cluster.access import write_secret
-from cluster.certificates import Authority
+from cluster.certificates import Authority, Pair
 from cluster.ports import HOST
 from cluster.processes import Child
 from kohort.api.codec import Json, encode
@@ -118,11 +120,11 @@ async def _measure(server: Server, yardstick: Yardstick, product: Product) -> Ac
     await server.wait_until_ready()
     async with _speaking(server) as admin:
         await _furnish(admin, product.objects)
-        entered = replace(server, kubeconfig=await _badge(admin, server.kubeconfig))
-    async with _speaking(entered) as client:
-        with _started(product, entered) as manager:
+        crowd, manager = [await _entered(admin, server, name) for name in (CROWD, MANAGER)]
+    async with _speaking(crowd) as client:
+        with _started(product, manager) as child:
             await _open_queues(client, yardstick)
-            return await _account(client, entered, manager, yardstick)
+            return await _account(client, server, child, yardstick)
 
 
 @asynccontextmanager
@@ -200,14 +202,18 @@ PATHS = {
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     **{each.kind: f"/apis/{each.api_version}/{each.plural}" for each in CONFIGURATIONS.values()},
 }
+MANAGER, CROWD = "manager", "crowd"
+"""Service accounts: API servers divide their time fairly between accounts, and a crowd is not its manager."""
 SURROUNDINGS = (
     *({"kind": "Namespace", "metadata": {"name": name}} for name in ("kueue-system", "team")),
-    {"kind": "ServiceAccount", "metadata": {"name": "bench"}},
+    *({"kind": "ServiceAccount", "metadata": {"name": name}} for name in (MANAGER, CROWD)),
     {
         "kind": "ClusterRoleBinding",
         "metadata": {"name": "bench"},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [{"kind": "ServiceAccount", "name": "bench", "namespace": "kueue-system"}],
+        "subjects": [
+            {"kind": "ServiceAccount", "name": name, "namespace": "kueue-system"} for name in (MANAGER, CROWD)
+        ],
     },
 )
 
@@ -221,15 +227,16 @@ async def _furnish(client: Client, objects: list[Json]) -> None:
             await asyncio.sleep(0.2)
 
 
-async def _badge(client: Client, kubeconfig: Path) -> Path:
-    """A kubeconfig with the token of a service account, as pods have one.
+async def _entered(client: Client, server: Server, account: str) -> Server:
+    """The server, as it is reached with the token of a service account: the way of pods.
 
     A server verifies the certificate of a client anew with each request, which managers in clusters do not cost it.
     """
-    answer = await client.call(Request("POST", f"{PATHS['ServiceAccount']}/bench/token", (), JSON, b'{"spec": {}}'))
-    config = yaml.safe_load(kubeconfig.read_text())
+    answer = await client.call(Request("POST", f"{PATHS['ServiceAccount']}/{account}/token", (), JSON, b'{"spec": {}}'))
+    config = yaml.safe_load(server.kubeconfig.read_text())
     config["users"] = [{**each, "user": {"token": json.loads(answer)["status"]["token"]}} for each in config["users"]]
-    return write_secret(kubeconfig.with_name("bench.kubeconfig"), json.dumps(config).encode())
+    file = write_secret(server.kubeconfig.with_name(f"{account}.kubeconfig"), json.dumps(config).encode())
+    return replace(server, kubeconfig=file)
 
 
 async def _is_served(client: Client) -> bool:
@@ -282,11 +289,11 @@ async def _are_open(client: Client) -> bool:
 def kueue(folder: Path) -> Product:
     """The real one, with its usual number of workers.
 
-    It makes certificates for the name of its Service, and there is none here: its webhooks show one of ours, and are
-    registered under names that it leaves alone, beside the empty ones that it insists on.
+    It would make certificates for the name of its Service only, which leads nowhere here. It finds some that are good
+    for both, leaves them as they are, and tells everybody to trust them.
     """
-    authority, port = Authority.named("bench"), _free_port()
-    pair = authority.server(HOST)
+    authority, port = Authority.named("kueue-ca", rsa.generate_private_key(65537, 2048)), _free_port()
+    pair = authority.server("kueue-webhook-service.kueue-system.svc", HOST)
     (folder / "tls.crt").write_bytes(pair.certificate)
     (folder / "tls.key").write_bytes(pair.key)
     settings = {
@@ -315,10 +322,18 @@ def kueue(folder: Path) -> Product:
 
     place = _Place(f"https://{HOST}:{port}", authority.pair.encoded_certificate)
     crds = [place.converting(each) for each in manager_definitions()]
-    secret = {"kind": "Secret", "metadata": {"name": "kueue-webhook-server-cert"}}
-    webhooks = manager_webhooks()
-    empty = [{**each, "metadata": {"name": f"kueue-{each['metadata']['name']}"}, "webhooks": []} for each in webhooks]
-    return Product([*crds, secret, *empty, *(place.asking(each) for each in webhooks)], start)
+    webhooks = [place.asking(each) for each in manager_webhooks()]
+    return Product([_secret(authority.pair, pair), *crds, *webhooks], start)
+
+
+def _secret(authority: Pair, serving: Pair) -> Json:
+    data = {"ca": authority, "tls": serving}
+    files = {f"{name}.crt": pair.encoded_certificate for name, pair in data.items()}
+    keys = {f"{name}.key": pair.encoded_key for name, pair in data.items()}
+    return {"kind": "Secret", "metadata": {"name": "kueue-webhook-server-cert"}, "data": {**files, **keys}}
+
+
+CONVERTED = ("ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "Workload")
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,17 +347,20 @@ class _Place:
         return {"url": f"{self.url}{path}", "caBundle": self.bundle}
 
     def converting(self, crd: Json) -> Json:
-        """A definition whose versions are converted there."""
+        """A definition whose versions are converted there, where Kueue's installation says so."""
+        if crd["spec"]["names"]["kind"] not in CONVERTED:
+            return crd
         webhook = {"clientConfig": self.client_config("/convert"), "conversionReviewVersions": ["v1"]}
         return {**crd, "spec": {**crd["spec"], "conversion": {"strategy": "Webhook", "webhook": webhook}}}
 
     def asking(self, configuration: Json) -> Json:
-        """A configuration whose webhooks are asked there."""
+        """A configuration whose webhooks are asked there, under the name that Kueue looks for."""
         entries = [
             {**each, "clientConfig": self.client_config(each["clientConfig"]["service"]["path"])}
             for each in configuration["webhooks"]
         ]
-        return {**configuration, "webhooks": entries}
+        name = f"kueue-{configuration['metadata']['name']}"
+        return {**configuration, "metadata": {"name": name}, "webhooks": entries}
 
 
 def kohort(folder: Path) -> Product:

@@ -13,10 +13,13 @@ from typing import Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-_LIFETIME = timedelta(days=7)
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
+
+_LIFETIME = timedelta(days=200)
+"""Kueue replaces certificates that end within 90 days."""
 _CLOCK_SKEW = timedelta(minutes=5)
 
 
@@ -50,14 +53,15 @@ class Authority:
     """Signs certificates that all trust who trust `certificate`."""
 
     certificate: x509.Certificate
-    key: ec.EllipticCurvePrivateKey = field(repr=False)
+    key: PrivateKey = field(repr=False)
 
     @classmethod
-    def named(cls, name: str) -> Self:
-        """A fresh authority, signed by itself."""
-        key, subject = new_key(), _subject(name, ())
+    def named(cls, name: str, key: PrivateKey | None = None) -> Self:
+        """A fresh authority, signed by itself; Kueue knows one by the name that it is good for."""
+        key, subject = key or new_key(), _subject(name, ())
         builder = _builder(subject, subject, key.public_key())
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        builder = builder.add_extension(x509.SubjectAlternativeName([_general(name)]), critical=False)
         return cls(builder.add_extension(_SIGNING, critical=True).sign(key, hashes.SHA256()), key)
 
     @property
@@ -104,7 +108,7 @@ def new_key() -> ec.EllipticCurvePrivateKey:
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def key_pem(key: PrivateKey) -> bytes:
     """The private key in the form that Go reads."""
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
@@ -117,7 +121,9 @@ def _subject(name: str, groups: tuple[str, ...]) -> x509.Name:
     return x509.Name([*organizations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey | rsa.RSAPublicKey
+) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()

@@ -127,7 +127,8 @@ def test_only_the_version_that_is_stored_is_served_on_wish() -> None:
     done = CliRunner().invoke(cli, ["install", "--only-v1beta2", "-o", "json"])
     found = [each for each in json.loads(done.output)["items"] if each["kind"] == "CustomResourceDefinition"]
     versions = [version for each in found for version in each["spec"]["versions"]]
-    assert Counter((each["name"], each["served"]) for each in versions) == {("v1beta2", True): 11, ("v1beta1", False): 11}
+    served = Counter((each["name"], each["served"]) for each in versions)
+    assert served == {("v1beta2", True): 11, ("v1beta1", False): 11}
     assert all(each["served"] == each["storage"] for each in versions)
     # What an earlier installation stored is still converted when it is read.
     assert {each["spec"]["conversion"]["strategy"] for each in found} == {"None", "Webhook"}

@@ -21,8 +21,8 @@ certManager:
   issuer:
     name: ''
     kind: Issuer
-# Whether clients may speak v1beta1 too. API servers keep a copy of all objects for it, and have every change of a Workload
-# converted, whether or not anybody asks for it.
+# Whether clients may speak v1beta1 too. API servers keep a copy of all objects for it, and have every change of a
+# Workload converted, whether or not anybody asks for it.
 serveV1beta1: true
 # The manager's Configuration; its ports and the names of its certificates stay as they are here.
 managerConfig:

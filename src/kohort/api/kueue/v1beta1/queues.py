@@ -10,7 +10,7 @@ from kohort.api.meta import Condition, Taint, Time
 from kohort.api.rules import Rule
 from kohort.api.struct import Struct
 
-Conditions = Annotated[tuple[Condition, ...], keyed("type")]
+Conditions = Annotated[tuple[Annotated[Condition, ATOMIC], ...], keyed("type")]
 
 
 class ResourceGroup(v2.ResourceGroup):

@@ -22,7 +22,7 @@ from kohort.api.meta import Condition, LabelSelector, Time
 from kohort.api.rules import Rule
 from kohort.api.struct import Struct
 
-Conditions = Annotated[tuple[Condition, ...], keyed("type"), Bounds(max_items=16)]
+Conditions = Annotated[tuple[Annotated[Condition, ATOMIC], ...], keyed("type"), Bounds(max_items=16)]
 StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
 
 
