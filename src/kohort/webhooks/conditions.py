@@ -19,16 +19,20 @@ _MANY = 16
 
 
 def match_conditions(registration: Registration, user: str) -> list[Json]:
-    """What must all hold for a write to be shown; `user` is the manager's name to the server, empty if nobody knows."""
+    """What must hold for a write to be shown; `user` is the manager's name to the server, empty if nobody knows.
+
+    One condition for all: an API server evaluates every one of them, and within one it stops at the first answer.
+    """
     if registration.resource.kind != Workload.info.resource.kind:
         return []
     if registration.act is Act.MUTATE:
-        return [_has_what_is_dropped()]
+        return [{"name": "has-what-is-dropped", "expression": _has_what_is_dropped()}]
     own = [_not_its_own(user)] if user else []
-    return [*own, _changes_what_is_judged(), _creates_what_is_judged()]
+    parts = [*own, _changes_what_is_judged(), _creates_what_is_judged()]
+    return [{"name": "has-what-is-judged", "expression": " && ".join(f"({part})" for part in parts)}]
 
 
-def _has_what_is_dropped() -> Json:
+def _has_what_is_dropped() -> str:
     """Let a new Workload pass that says nothing of partial admission: there is nothing in it to change (API-55).
 
     What has not the form of a Workload is shown, since an expression that fails would refuse it without a reason.
@@ -40,10 +44,10 @@ def _has_what_is_dropped() -> Json:
         "type(object.spec.podSets) == list",
         f"object.spec.podSets.all(each, type(each) == map && !has(each.{DROPPED_MEMBER}))",
     )
-    return {"name": "has-what-is-dropped", "expression": f"!({' && '.join(parts)})"}
+    return f"!({' && '.join(parts)})"
 
 
-def _not_its_own(user: str) -> Json:
+def _not_its_own(user: str) -> str:
     """Keep the manager's statuses and new Workloads from coming back to it: most of all writes, made by the same rules.
 
     The field manager tells them from what a person writes under the same name.
@@ -55,10 +59,10 @@ def _not_its_own(user: str) -> Json:
         "has(request.options.fieldManager)",
         'request.options.fieldManager.startsWith("kueue-")',
     )
-    return {"name": "not-written-by-the-manager", "expression": f"!({' && '.join(parts)})"}
+    return f"!({' && '.join(parts)})"
 
 
-def _changes_what_is_judged() -> Json:
+def _changes_what_is_judged() -> str:
     """Let a status pass that has what the rules look at as it was before, such as that of a job that has finished."""
     parts = (
         f"!({_OF_STATUS})",
@@ -68,7 +72,7 @@ def _changes_what_is_judged() -> Json:
         f"{_list(JUDGED_STATUS)}.exists(part, (part in object.status) != (part in oldObject.status)"
         " || (part in object.status && object.status[part] != oldObject.status[part]))",
     )
-    return {"name": "changes-what-is-judged", "expression": " || ".join(parts)}
+    return " || ".join(parts)
 
 
 def _is_reserved(name: str) -> str:
@@ -76,7 +80,7 @@ def _is_reserved(name: str) -> str:
     return f"(has({name}.status.conditions) && {name}.status.conditions.exists(each, {reserved}))"
 
 
-def _creates_what_is_judged() -> Json:
+def _creates_what_is_judged() -> str:
     """Let a new Workload pass in which the rules have nothing to look at, whatever the gates say (API-56 to API-65).
 
     Its form is not in question: the API server has held it against the schema before it asks.
@@ -89,7 +93,7 @@ def _creates_what_is_judged() -> Json:
         "has(object.spec.podSets)",
         f"object.spec.podSets.all(set, {_is_plain('set')})",
     )
-    return {"name": "creates-what-is-judged", "expression": f"!({' && '.join(parts)})"}
+    return f"!({' && '.join(parts)})"
 
 
 def _is_plain(pod_set: str) -> str:
