@@ -33,7 +33,11 @@ class WebhookService:
     """The certificate authority in PEM; empty where something else fills it in."""
 
 
-def definitions(service: WebhookService, *, older: Json = True) -> list[Json]:
+Choice = bool | str
+"""Yes or no, or a text that a template has in its place."""
+
+
+def definitions(service: WebhookService, *, older: Choice = True) -> list[Json]:
     """The definition of every kind, sorted by name; `older` says whether versions are served that are not stored."""
     versions: dict[str, list[type[CustomObject]]] = {}
     for kind in all_kinds(GROUP):
@@ -41,7 +45,7 @@ def definitions(service: WebhookService, *, older: Json = True) -> list[Json]:
     return [definition(versions[plural], service, older=older) for plural in sorted(versions)]
 
 
-def definition(versions: Sequence[type[CustomObject]], service: WebhookService, *, older: Json = True) -> Json:
+def definition(versions: Sequence[type[CustomObject]], service: WebhookService, *, older: Choice = True) -> Json:
     """The definition of one kind, the stored version first."""
     stored, *others = sorted(versions, key=lambda kind: not kind.info.is_storage)
     resource = stored.info.resource
@@ -80,7 +84,7 @@ def _conversion(kind: str, service: WebhookService) -> Json:
     return {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}}
 
 
-def _version(kind: type[CustomObject], *, served: Json) -> Members:
+def _version(kind: type[CustomObject], *, served: Choice) -> Members:
     info = kind.info
     yield from (("name", info.resource.version), ("served", served), ("storage", info.is_storage))
     if info.deprecation:

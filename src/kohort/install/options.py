@@ -12,7 +12,7 @@ from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.frameworks import Framework as Known
 from kohort.api.config.parsing import Surroundings, parse_configuration
 from kohort.api.config.v1beta2 import API_VERSION, Configuration
-from kohort.api.crds import WebhookService
+from kohort.api.crds import Choice, WebhookService
 from kohort.api.errors import ApiError
 from kohort.api.names import check_subdomain
 from kohort.jobs.builtin import built_in_frameworks
@@ -95,7 +95,7 @@ class Options:
     extras: frozenset[Extra] = frozenset()
     issuer: Issuer | None = None
     """Whose certificates cert-manager brings; None where it is not used."""
-    serve_v1beta1: Json = True
+    serve_v1beta1: Choice = True
     """Whether clients may speak the older version."""
 
     @property
