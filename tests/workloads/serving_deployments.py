@@ -124,7 +124,9 @@ async def pods_that_do_not_get_ready_hold_up_a_rollout(stage: Stage) -> Observed
 
     await stage.until("a new pod that runs and is not ready", is_held)
     found = await stage.get(DEPLOYMENTS, "web")
-    return {"counts": counts(found), "conditions": conditions(found), "events": await scalings(stage)}
+    # Why it progresses depends on whether a controller looked between the creation of the set and that of its pod.
+    states = [each[:2] for each in conditions(found)]
+    return {"counts": counts(found), "conditions": states, "events": await scalings(stage)}
 
 
 async def a_rollout_that_stands_still_is_told(stage: Stage) -> Observed:
