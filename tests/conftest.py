@@ -21,6 +21,8 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Before the plugin that shares them out, which looks for these marks.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `--dist loadgroup`, what is played once for many tests is played by one process: a chapter, or a file."""
     for item in items:
