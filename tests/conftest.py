@@ -1,4 +1,4 @@
-"""How long property tests search, what stays together when processes share the tests, and that these hear Ctrl-C.
+"""How long property tests search, and that tests hear Ctrl-C.
 
 Moderately at the desk, the same bounded examples on every CI run; `--hypothesis-profile=thorough` searches longer.
 """
@@ -6,7 +6,6 @@ Moderately at the desk, the same bounded examples on every CI run; `--hypothesis
 import os
 import signal
 
-import pytest
 from hypothesis import settings
 
 settings.register_profile("dev", deadline=None, max_examples=50)
@@ -19,13 +18,3 @@ def pytest_configure() -> None:
     """Whoever runs the tests in the background has Ctrl-C ignored, and all that they start would have it so too."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-# Before the plugin that shares them out, which looks for these marks.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup`, what is played once for many tests is played by one process: a chapter, or a file."""
-    for item in items:
-        call = getattr(item, "callspec", None)
-        chapter = call.params.get("chapter") if call is not None else None
-        item.add_marker(pytest.mark.xdist_group(chapter.name if chapter is not None else item.path.stem))
