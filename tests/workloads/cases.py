@@ -62,7 +62,8 @@ async def the_clock_makes_a_job(stage: Stage) -> None:
     template = {"metadata": {"labels": {"made": "by-clock"}}, "spec": job()["spec"]}
     spec = {"schedule": "* * * * *", "jobTemplate": template, "concurrencyPolicy": "Forbid"}
     await stage.create({"metadata": {"name": "tick"}, "spec": spec}, CronJob.resource)
-    await stage.until("made", lambda: bool(stage.jobs))
+    # Until it is told, too: an edit in between would make the controller's write a conflict, and nobody tells it again.
+    await stage.until("made", lambda: bool(stage.jobs) and "lastScheduleTime" in stage.cron_status)
     await stage.edit({"spec": {"suspend": True}}, "tick", CronJob.resource)
     await stage.until("succeeded", lambda: "lastSuccessfulTime" in stage.cron_status)
     await stage.until("not active", lambda: not stage.cron_status.get("active"))
