@@ -18,6 +18,8 @@ ARGS ?=
 WORKERS ?= $(if $(ARGS),0,auto)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Tests start hundreds of processes. Where the environment forbids to keep bytecode, each would compile all of Kohort again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help up venv test test-faults test-oracle test-peers cluster-binaries cluster-up lint format bench docs clean

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.controllers.queues.pacing import INTERVAL, MOMENT, Pace
+from kohort.controllers.queues.pacing import FEW, INTERVAL, LONGEST, MOMENT, Pace
 from kohort.controllers.strain import AT_EASE, MOST, Strain
 from kohort.kube.clock import VirtualClock
 from kohort.kube.workqueue import WorkQueue
@@ -56,6 +56,40 @@ async def test_a_busy_server_is_told_less_often() -> None:
     looks = await looks_at([number / 100 for number in range(900)], strained(1.5 * AT_EASE))
     assert all(later - earlier > 2.25 * INTERVAL - 0.1 for earlier, later in pairwise(looks))
     assert len(looks) >= 3
+
+
+async def looks_at_many(number: int, strain: Strain, seconds: int) -> list[float]:
+    """How long each look at one of many objects that always move comes after the one before."""
+    clock = VirtualClock()
+    queue: WorkQueue[int] = WorkQueue(clock)
+    pace, last, distances = Pace(queue, clock, strain), dict.fromkeys(range(number), 0.0), []
+    for _ in range(seconds * 10):
+        for each in range(number):
+            pace.book(each)
+        await clock.advance(0.1)
+        while len(queue):
+            pace.begin(found := await queue.get())
+            queue.done(found)
+            distances.append(clock.now() - last[found])
+            last[found] = clock.now()
+    queue.shut_down()
+    return distances[number:]
+
+
+async def test_the_more_objects_move_the_less_often_a_busy_server_is_told_of_each() -> None:
+    busy = strained(1.5 * AT_EASE)
+    few, many = [await looks_at_many(number, busy, 60) for number in (FEW, 4 * FEW)]
+    assert max(few) < 2.25 * INTERVAL + 0.3
+    assert min(many) > 2.25 * INTERVAL - 0.1
+    assert len(many) < 1.75 * len(few)
+
+
+async def test_however_many_move_a_server_at_ease_is_told_of_each_within_a_second() -> None:
+    assert max(await looks_at_many(300, Strain(), 5)) < INTERVAL + 0.3
+
+
+async def test_nobody_waits_for_longer_than_a_minute() -> None:
+    assert 0 < max(await looks_at_many(300, strained(10), 150)) < LONGEST * INTERVAL + 0.3
 
 
 @given(st.lists(st.floats(0, 100), max_size=50))

@@ -1,6 +1,7 @@
 """How often an object is looked at: soon after something happened, and then at most once in a while (API-106).
 
-Workloads come in thousands, and each moves the figures of its queues. What happens within a moment is told at once.
+Workloads come in thousands, and each moves the figures of its queues. What happens within a moment is told at once. A
+server that is hard pressed is spared the more, the more objects there are that move.
 """
 
 from typing import Final, Generic, TypeVar
@@ -15,6 +16,10 @@ MOMENT: Final = 0.1
 """Seconds in which what follows from an event, such as an admission, still joins it in one write."""
 INTERVAL: Final = 1.0
 """Seconds between two looks at the same object, while the server is at ease."""
+FEW: Final = 10
+"""Objects that move at the same time without being many for a server that is hard pressed."""
+LONGEST: Final = 60.0
+"""Times the interval that a look may have to wait, however hard pressed the server and however many the objects."""
 
 
 class Pace(Generic[K]):
@@ -32,9 +37,13 @@ class Pace(Generic[K]):
         if key in self._booked:
             return
         self._booked.add(key)
-        now, interval = self._clock.now(), interval * self._strain.factor
+        now, interval = self._clock.now(), interval * self._patience()
         due = max(now + MOMENT, self._looked.get(key, -interval) + interval)
         self._queue.add_after(key, due - now)
+
+    def _patience(self) -> float:
+        """By how much looks are apart: 1 while the server is at ease."""
+        return min(1 + (self._strain.factor - 1) * max(len(self._booked) / FEW, 1), LONGEST)
 
     def begin(self, key: K) -> None:
         """The key is being looked at now; what happens from here on needs another look."""

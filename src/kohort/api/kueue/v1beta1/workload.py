@@ -58,7 +58,9 @@ class PodSet(v2.PodSet, kw_only=True):
 class WorkloadSpec(v2.WorkloadDemand):
     """What wants to run, and in which queue it waits."""
 
-    pod_sets: Annotated[tuple[PodSet, ...], keyed("name"), Bounds(min_items=1, max_items=18), Required()] = ()
+    pod_sets: Annotated[
+        tuple[Annotated[PodSet, ATOMIC], ...], keyed("name"), Bounds(min_items=1, max_items=18), Required()
+    ] = ()
     """The pods, in sets of one shape each."""
     priority_class_name: Subdomain | None = None
     """Class that the priority came from."""

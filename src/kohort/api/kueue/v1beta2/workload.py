@@ -88,7 +88,7 @@ class PodSet(Struct, kw_only=True):
 
     name: Label = "main"
     """Name of the set, unique in the workload."""
-    template: Annotated[msgspec.Raw, Holds(AskingTemplate), ATOMIC]
+    template: Annotated[msgspec.Raw, Holds(AskingTemplate)]
     """The pods' template."""
     count: Count = 1
     """Number of pods."""
@@ -165,7 +165,7 @@ class WorkloadDemand(Struct):
 class WorkloadSpec(WorkloadDemand):
     """What wants to run, and in which queue it waits."""
 
-    pod_sets: Annotated[tuple[PodSet, ...], keyed("name"), Bounds(min_items=1, max_items=18)] = ()
+    pod_sets: Annotated[tuple[Annotated[PodSet, ATOMIC], ...], keyed("name"), Bounds(min_items=1, max_items=18)] = ()
     """The pods, in sets of one shape each."""
     priority_class_ref: PriorityClassRef | None = None
     """Class that the priority came from."""
@@ -515,11 +515,21 @@ def while_reserved_cel(check: str) -> str:
     return _unless_true_cel(check, "QuotaReserved", "oldSelf")
 
 
-def fixed_while(condition: str, name: str, spec_rule: str, message: str) -> Rule:
+def _usual(name: str) -> str:
+    """That a field which is usually there has not changed."""
+    return f"{_equal_cel(name)} || {_both_lack_cel(name)}"
+
+
+def _unusual(name: str) -> str:
+    """That a field which is seldom there has not changed."""
+    return f"{_both_lack_cel(name)} || {_equal_cel(name)}"
+
+
+def fixed_while(condition: str, name: str, unchanged_cel: str, spec_rule: str, message: str) -> Rule:
     """A spec field that may not change while a condition is True before and after."""
     return Rule(
         spec_rule,
-        _unless_true_cel(f"{_equal_cel(name)} || {_both_lack_cel(name)}", condition, "self", "oldSelf"),
+        _unless_true_cel(unchanged_cel, condition, "self", "oldSelf"),
         message,
         lambda new, old: (
             not ("spec" in new and "spec" in old)
@@ -548,11 +558,16 @@ ASSIGNS_EVERY_POD_SET = Rule(
 )
 
 QUEUE_NAME_IS_FIXED = fixed_while(
-    "QuotaReserved", "queueName", "API-51", "queueName can't be changed while quota is reserved"
+    "QuotaReserved",
+    "queueName",
+    _usual("queueName"),
+    "API-51",
+    "queueName can't be changed while quota is reserved",
 )
 EXECUTION_TIME_IS_FIXED = fixed_while(
     "Admitted",
     "maximumExecutionTimeSeconds",
+    _unusual("maximumExecutionTimeSeconds"),
     "API-52",
     "maximumExecutionTimeSeconds can't be changed while the workload is admitted",
 )
@@ -581,7 +596,7 @@ def _keeps_its_class(new: Any, old: Any) -> bool:
 PRIORITY_CLASS_IS_FIXED = Rule(
     "API-50",
     while_reserved_cel(
-        f"{_both_lack_cel('priorityClassRef')} || {_equal_cel('priorityClassRef')}"
+        f"{_unusual('priorityClassRef')}"
         " || (has(self.spec.priorityClassRef) && has(oldSelf.spec.priorityClassRef)"
         f" && {_equal_cel('priorityClassRef.group')} && {_equal_cel('priorityClassRef.kind')}"
         " && self.spec.priorityClassRef.kind != 'PriorityClass')"
