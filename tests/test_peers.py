@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cluster import binaries
+from shares import SHARE_NOTHING, share_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -73,3 +74,13 @@ def test_what_is_built_is_not_built_again(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("PATH", "")
     binaries.versions().folder.mkdir(parents=True)
     assert binaries.build() == binaries.built()
+
+
+@pytest.mark.parametrize("file", sorted(SHARE_NOTHING))
+def test_a_file_that_is_shared_by_test_is_there_and_plays_nothing_for_all_of_its_tests(file: str) -> None:
+    assert 'scope="module"' not in (ROOT / file).read_text()
+
+
+def test_processes_share_most_tests_by_file_and_some_one_by_one() -> None:
+    tests = ["tests/wire/test_wire.py::one[a::b]", "tests/wire/test_wire.py::two", "tests/docs/from_a_clone.py::three"]
+    assert [share_of(each) for each in tests] == ["tests/wire/test_wire.py"] * 2 + ["tests/docs/from_a_clone.py::three"]
