@@ -243,3 +243,24 @@ async def test_a_busy_server_hears_later_why_somebody_waits() -> None:
         assert not manager.wire.written("w")
         await scene.later(4)
         assert conditions(await scene.get("Workload", "w"))["QuotaReserved"] == ("False", "ExceedsMaxQuota")
+
+
+async def test_the_engine_knows_nothing_of_who_has_finished_and_nobody_waits_for_him() -> None:
+    """However many have been, figures are counted over those who are."""
+    async with stage() as scene:
+        manager = await scene.start()
+        await opened(scene)
+        await scene.create(workload("first", "lq", "2"))
+        await scene.until(says(Admitted="True"), "Workload", "first")
+        await scene.create(workload("second", "lq", "2"))
+        await scene.finish("first")
+        await scene.until(says(Admitted="True"), "Workload", "second")
+        engine = manager.world.engine
+        assert (
+            set(engine.workloads)
+            == {Key("default", "second")}
+            == set(engine.local_queues[Key("default", "lq")].workloads)
+        )
+        again = await scene.start()
+        await scene.later(5)
+        assert set(again.world.engine.workloads) == {Key("default", "second")}

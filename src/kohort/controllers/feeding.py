@@ -22,6 +22,7 @@ from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event, Gone, Object, Put
+from kohort.engine.lifecycle.states import is_finished
 from kohort.engine.records import Key
 from kohort.kube.clock import Clock
 from kohort.kube.informer import Informers
@@ -78,11 +79,18 @@ class Feed:
             listener()
 
     def _take_workload(self, key: ObjectKey, workload: Workload | None) -> None:
-        """A Workload that is about to become a parent must not be admitted before it says so (SCH-1110)."""
-        if workload is None or becomes_parent(workload, self._queue_of(workload), self._engine.settings.gates):
+        """Tell of a Workload, unless there is nothing to decide about it any more, or yet.
+
+        One that has finished may be kept for long, and figures must not cost more for all that was. One that is about
+        to become a parent must not be admitted before it says so (SCH-1110).
+        """
+        if workload is None or is_finished(workload) or self._becomes_parent(workload):
             self.tell(Gone("Workload", Key(*key)))
         else:
             self.tell(Put(workload))
+
+    def _becomes_parent(self, workload: Workload) -> bool:
+        return becomes_parent(workload, self._queue_of(workload), self._engine.settings.gates)
 
     def _queue_of(self, workload: Workload) -> ClusterQueue | None:
         local = self._local_queues.cache.get((workload.metadata.namespace, workload.spec.queue_name or ""))

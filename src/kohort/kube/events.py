@@ -42,7 +42,7 @@ class EventLimits:
 
     buffer: int = 1000
     """Events that wait to be written."""
-    remembered: int = 4096
+    remembered: int = 2048
     """Events that a repetition is counted on, and objects whose talk is measured."""
     series_seconds: float = 360.0
     """A repetition after a longer pause is a new event."""
