@@ -48,9 +48,9 @@ test-oracle: $(STAMP)  ## let the real Kueue decide beside ours on N=2000 random
 # Scenarios in a run of all peers: what the oracle plays in two minutes on two cores.
 PEER_SCENARIOS ?= 500
 
-# Processes that share the tests on a real Kubernetes, each with a cluster of its own. A third one saves minutes on an idle
-# machine, and starves the control planes on a busy one.
-PEER_WORKERS ?= $(if $(ARGS),0,2)
+# Processes that share the tests on a real Kubernetes, each with a cluster of its own. They wait much: two leave a third of
+# two cores idle. On a machine with other work a third one starves the control planes.
+PEER_WORKERS ?= $(if $(ARGS),0,3)
 
 WITH_KUBECTL := tests/docs/pages_with_kubectl.py tests/docs/from_a_clone.py tests/examples/examples_with_kubectl.py
 
