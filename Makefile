@@ -13,20 +13,24 @@ IS_NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
 # Passed on: `make test ARGS="tests/api -k quantity"`, `make up ARGS="-d --starter"`.
 ARGS ?=
-# Processes that share the tests. The whole run takes 36 s of CPU in one, 47 s shared by two: it pays from two cores on. A
-# part is quicker in one, because every process collects all tests again.
-WORKERS ?= $(if $(ARGS),0,auto)
+# Processes that share the tests. Tests wait for processes and sockets a quarter of their time, so that one process more
+# than there are cores keeps them busy. A part is quicker in one, because every process collects all tests again.
+CORES    = $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+WORKERS ?= $(if $(ARGS),0,$(shell expr $(CORES) + 1))
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start hundreds of processes. Where the environment forbids to keep bytecode, each would compile all of Kohort again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help up venv test test-faults test-oracle test-peers cluster-binaries cluster-up lint format bench docs clean
+.PHONY: help demo up venv test flaky test-faults test-oracle test-peers fuzz cluster-binaries cluster-up lint format bench docs clean
 
 help:  ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r name text; do \
 	  printf '  make %-16s %s\n' "$$name" "$$text"; done
+
+demo: $(READY)  ## show how two teams share quota, on a cluster of its own that is removed at the end
+	@$(BIN)/kohort demo
 
 up: $(READY)  ## run a cluster with queues on this machine; ARGS="-d --starter" goes to kohort up
 	@$(BIN)/kohort up $(ARGS)
@@ -35,6 +39,12 @@ venv: $(STAMP)  ## set up .venv with Kohort and its tools (the other targets do 
 
 test: $(STAMP)  ## run every test that needs only Python, in random order; ARGS="…" goes to pytest
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+# How often; N has another meaning and default elsewhere.
+flaky: RUNS = $(if $(filter command line,$(origin N)),$(N),10)
+flaky: $(STAMP)  ## run the tests N=10 times in a row while all cores are busy, and count what failed
+	$(BIN)/python tests/flaky.py --runs $(RUNS) --busy $(CORES) -- \
+	  $(MAKE) --no-print-directory test WORKERS=$(WORKERS) ARGS="--junitxml={report} $(ARGS)"
 
 # How many random scenarios both engines get, and from where they start.
 N    ?= 2000
@@ -61,6 +71,9 @@ test-peers: cluster-binaries  ## compare with the real Kueue, and test on a real
 
 test-faults: $(STAMP)  ## fail, cut off and kill the manager at every one of its requests: hours of CPU; ARGS="-k …" picks some
 	$(BIN)/python -m pytest -n auto tests/journeys/every_fault.py tests/manager/every_failover.py $(ARGS)
+
+fuzz: $(STAMP)  ## let the fuzzers of tests/fuzz search longer; ARGS="…" goes to pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --hypothesis-profile=thorough tests/fuzz $(ARGS)
 
 cluster-binaries: $(STAMP)  ## build etcd, Kubernetes' control plane and kubectl into .cache, once; needs Go
 	@PYTHONPATH=tests $(BIN)/python -m cluster.binaries
@@ -90,16 +103,23 @@ clean:  ## remove .venv and every cache
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .benchmarks .cache build dist
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
+# What pip prints is shown only if it fails, followed by the one line that says what to do.
+INSTALL = $(BIN)/python -m pip install --progress-bar off -c constraints.txt -e $(1) >$(VENV)/install.log 2>&1 || { \
+	  cat $(VENV)/install.log >&2; \
+	  echo "make: pip could not install the packages: see that this machine reaches a package index (PIP_INDEX_URL names one), and run make again" >&2; \
+	  exit 1; }
+
 $(STAMP): $(BIN)/python
+	@echo "installing Kohort and the tools of its tests into $(VENV), once; this takes a minute"
 	@rm -f $(VENV)/.installed-*
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	@$(call INSTALL,'.[dev]')
 	@touch $@ $(READY)
 
 # Enough to run Kohort, without the tools of those who change it.
 $(READY): $(BIN)/python
-	@echo "installing Kohort into $(VENV), once"
+	@echo "installing Kohort into $(VENV), once; this takes half a minute"
 	@rm -f $(VENV)/.ready-*
-	@$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[up]'
+	@$(call INSTALL,'.[up]')
 	@touch $@
 
 $(BIN)/python:
@@ -107,6 +127,6 @@ $(BIN)/python:
 	  "$$python" -c '$(IS_NEW_ENOUGH)' 2>/dev/null || continue; \
 	  "$$python" -c 'import ensurepip, venv' 2>/dev/null || \
 	    { echo "make: $$python can't make virtual environments; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }; \
-	  echo "$$python -m venv $(VENV)"; exec "$$python" -m venv --clear $(VENV); \
+	  echo "making a virtual environment in $(VENV) with $$python"; exec "$$python" -m venv --clear $(VENV); \
 	done; \
 	echo "make: Kohort needs Python 3.11 or newer and found none among: $(PYTHONS); name one with PYTHON=…" >&2; exit 1

@@ -1,17 +1,22 @@
-"""How long property tests search, that tests hear Ctrl-C, and which of them processes share one by one.
+"""How long property tests search, that tests hear Ctrl-C, which of them run alone, and which are shared one by one.
 
 Moderately at the desk, the same bounded examples on every CI run; `--hypothesis-profile=thorough` searches longer.
 """
 
+import gc
 import os
 import signal
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from machine import Machine, held
 from shares import share_of
+
+MACHINE = pytest.StashKey[Machine]()
 
 settings.register_profile("dev", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, database=None, print_blob=True)
@@ -19,10 +24,45 @@ settings.register_profile("thorough", deadline=None, max_examples=2000)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Whoever runs the tests in the background has Ctrl-C ignored, and all that they start would have it so too."""
+    config.stash[MACHINE] = Machine()
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The locks' files are closed; the locks were given back with each test."""
+    config.stash[MACHINE].close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Modules and tests stay until the end: the garbage collector need not look at a million objects each time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Exclusive tests come last: while they run, the other processes wait."""
+    items.sort(key=_is_exclusive)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """No test runs beside an exclusive one, from the first of its fixtures to the end of the last."""
+    machine = item.config.stash[MACHINE]
+    with held(machine.exclusive if _is_exclusive(item) else machine.shared):
+        return (yield)
+
+
+def _is_exclusive(item: pytest.Item) -> bool:
+    return item.get_closest_marker("exclusive") is not None
 
 
 @pytest.hookimpl(optionalhook=True)

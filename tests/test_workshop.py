@@ -96,13 +96,13 @@ def test_a_venv_whose_python_is_gone_is_made_anew(workshop: Workshop) -> None:
 
 def test_the_first_python_that_runs_and_is_new_enough_is_taken(workshop: Workshop) -> None:
     workshop.with_python("old", too_old=1).with_python("new").with_python("newer")
-    assert "./new -m venv" in workshop.make("venv", "PYTHON=./missing ./old ./new ./newer").stdout
+    assert "in .venv with ./new\n" in workshop.make("venv", "PYTHON=./missing ./old ./new ./newer").stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "asked"),
     [
-        ((), "-m pytest -n auto --dist worksteal"),
+        ((), f"-m pytest -n {len(os.sched_getaffinity(0)) + 1} --dist worksteal"),
         (("ARGS=tests/api -k quantity",), "-m pytest -n 0 --dist worksteal tests/api -k quantity"),
         (("WORKERS=3",), "-m pytest -n 3 --dist worksteal"),
     ],
@@ -138,7 +138,24 @@ def test_help_names_every_target_people_call(workshop: Workshop) -> None:
 def test_ci_runs_the_tests_and_then_lint() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
-    assert re.findall(r"^make (\w+)", script.read_text(), re.M) == ["test", "lint"]
+    assert re.findall(r"^part (\w+)", script.read_text(), re.M) == ["test", "lint"]
+
+
+@pytest.mark.parametrize(("failing", "times"), [("", ["test", "lint"]), ("lint", ["test", "lint"]), ("test", ["test"])])
+def test_ci_prints_the_time_of_each_part(tmp_path: Path, failing: str, times: list[str]) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "make").write_text(f'#!/bin/sh\ntest "$1" != "{failing}"\n')
+    (tools / "make").chmod(0o755)
+    for name in ("bash", "dirname"):
+        (tools / name).symlink_to(shutil.which(name) or name)
+    command = [tools / "bash", tmp_path / ".ci" / "run"]
+    done = subprocess.run(command, env={"PATH": str(tools)}, capture_output=True, text=True, check=False)
+    lines = [rf"make {part}: \d+ s{', failed' if part == failing else ''}\n" for part in times]
+    assert (done.returncode != 0) is bool(failing), done.stderr
+    assert re.search("".join(lines) + r"\Z", done.stdout), done.stdout
 
 
 def test_every_dependency_is_pinned_to_a_plain_version() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kohort.api.fields import ErrorKind, FieldError, Path
 from kohort.api.gates import (
     DEFAULT_GATES,
+    GRADUATED,
     WHOLE_STAGES,
     WITHOUT_EFFECT,
     Gate,
@@ -65,7 +66,9 @@ def only(errors: list[FieldError]) -> FieldError:
 
 def test_defaults_are_those_of_the_reference_for_all_80_gates() -> None:
     """API-147"""
-    ours = {gate.name: gate.value.default for gate in Gate} | dict(WITHOUT_EFFECT)
+    removed_later = {"SchedulerLongRequeueInterval", "SchedulerTimestampPreemptionBuffer"}
+    without_effect = {name: default for name, default in WITHOUT_EFFECT.items() if name not in removed_later}
+    ours = {gate.name: gate.value.default for gate in Gate} | without_effect
 
     assert ours == json.loads(GOLDEN.read_text())
     assert len(ours) == len(specified()) == 80
@@ -233,3 +236,34 @@ def test_gates_that_come_without_errors_have_all_they_need(settings: dict[str, b
     assert all(
         settled.gates.enabled(Gate[name]) == value for name, value in settings.items() if name in Gate.__members__
     )
+
+
+class TestEarlierReleases:
+    def test_defaults_follow_the_release(self) -> None:
+        gates = from_settings({}, HERE, "v0.19").gates
+        assert DEFAULT_GATES.on - gates.on == {
+            Gate.MultiKueueKubeConfigPathValidation,
+            Gate.RecomputeAssignmentUponPreemptionTargetsOverlap,
+            Gate.UnadmittedWorkloadsObservability,
+            Gate.WorkloadPriorityClassDefaulting,
+        }
+        assert gates.on <= DEFAULT_GATES.on
+
+    def test_a_setting_goes_before_the_release(self) -> None:
+        settled = from_settings({"WorkloadPriorityClassDefaulting": True}, HERE, "v0.19")
+        assert settled.gates.enabled(Gate.WorkloadPriorityClassDefaulting)
+
+    def test_stages_are_those_of_the_release(self) -> None:
+        """What is Beta now was Alpha then, and AllBeta did not turn it on."""
+        gates = from_settings({"AllBeta": True}, HERE, "v0.19").gates
+        assert gates.enabled(Gate.UnadmittedWorkloadsObservability)
+        assert not gates.enabled(Gate.WorkloadPriorityClassDefaulting)
+
+    @pytest.mark.parametrize("name", GRADUATED)
+    def test_a_gate_that_graduated_is_accepted_only_in_its_locked_state(self, name: str) -> None:
+        """API-147"""
+        accepted = from_settings({name: GRADUATED[name]}, HERE)
+        assert not accepted.errors
+        assert accepted.warnings == [f"feature gate {name} is locked and will go; stop setting it"]
+        (error,) = from_settings({name: not GRADUATED[name]}, HERE).errors
+        assert "locked" in error.detail

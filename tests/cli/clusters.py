@@ -1,6 +1,7 @@
 """A whole cluster for the commands that need one; in a thread of its own, since commands run loops of their own."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 import threading
@@ -29,7 +30,7 @@ from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client
 from kohort.kube.mapping import ResourceMapping
 from kohort.local.queueing import USER, Queues, load, queueing
-from manager.managers import LONG, free_port
+from manager.managers import LONG
 
 T = TypeVar("T")
 Object = dict[str, Any]
@@ -148,7 +149,8 @@ async def _live(folder: Path, runtime: RuntimeName, ready: "Future[Cluster]") ->
     try:
         async with AsyncExitStack() as stack:
             plane = await stack.enter_async_context(control_plane(Settings(data=folder), _crew(folder, runtime)))
-            manager = queueing(plane.client(USER), Queues(load(None), free_port()))
+            webhooks = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            manager = queueing(plane.client(USER), Queues(load(None), webhooks))
             await stack.enter_async_context(manager)
             ready.set_result(_cluster(plane, loop))
             await stop.wait()

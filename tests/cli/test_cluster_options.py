@@ -25,7 +25,7 @@ from kohort.cli.options import (
 )
 from kohort.local.lives import Claim, Ended, Run, now
 from kohort.local.places import place_of
-from manager.managers import free_port
+from reserved_ports import reserved_port
 
 
 @click.command()
@@ -128,7 +128,7 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
 async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
     home: Path, ended: Ended | None, how: str
 ) -> None:
-    server = f"https://127.0.0.1:{free_port()}"
+    server = f"https://127.0.0.1:{reserved_port()}"
     claim = Claim.take(place_of("lab"))
     claim.release()
     claim.write(Run(pid=1, since=now(), url=server, ended=ended))

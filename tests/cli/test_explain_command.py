@@ -5,7 +5,7 @@ from pathlib import Path
 
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
 from embedded.server.clusters import Object
-from insight.looking import admitted
+from insight.looking import admitted, let, somebody
 from insight.serving import shell
 from jobs.job_houses import batch_job, job_house
 
@@ -33,6 +33,40 @@ async def test_a_job_its_pod_and_its_workload_lead_to_the_same_story(tmp_path: P
     assert by_job.lines[0] == "job/etl"
     assert "It asks for more than it could ever get" in by_job.out
     assert by_job.lines[2:4] == by_pod.lines[2:4] == by_workload.lines[2:4]
+
+
+async def test_containers_that_could_not_be_started_are_shown(tmp_path: Path) -> None:
+    reason = {"exitCode": 128, "reason": "StartError", "message": "container c has no command"}
+    status = {"phase": "Failed", "containerStatuses": [{"name": "c", "state": {"terminated": reason}}]}
+    shown = "Container c of pod etl-x7k2p could not be started (StartError): container c has no command"
+    async with job_house() as home, shell(home.cluster, tmp_path) as user:
+        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq"))
+        await home.create(batch_job("free", ""))
+        await home.calm()
+        for job, name in (("etl", "etl-x7k2p"), ("free", "free-b8vq4")):
+            made = pod_of(await home.job(job))
+            made["metadata"] |= {"name": name, "labels": {"batch.kubernetes.io/job-name": job}}
+            await home.create(made)
+            path = f"/api/v1/namespaces/default/pods/{name}/status"
+            assert (await home.cluster.merge(path, {"status": status})).status == 200
+        by_job, by_pod = await user.run("explain", "job/etl"), await user.run("explain", "pod/etl-x7k2p")
+        data = json.loads((await user.run("explain", "job/etl", "-o", "json")).out)
+        free = await user.run("explain", "job/free")
+    assert shown in by_job.lines, by_job.out
+    assert shown in by_pod.lines
+    assert data["notes"] == [shown]
+    assert any("pod free-b8vq4 could not be started" in line for line in free.lines)
+
+
+async def test_who_may_not_list_pods_gets_the_rest(tmp_path: Path) -> None:
+    ann = somebody()
+    async with job_house() as home, shell(home.cluster, tmp_path, ann) as user:
+        await let(home.cluster, ann, "workloads", "localqueues", "jobs", namespace="default")
+        await home.create(flavor(), cluster_queue("cq"), local_queue("lq", "cq"), batch_job("etl", "lq"))
+        await home.calm()
+        ended = await user.run("explain", "job/etl")
+    assert ended.code == 0, ended.err
+    assert ended.lines[0] == "job/etl"
 
 
 async def test_several_are_told_one_after_the_other(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ async def followed(api: LogApi, choice: LogChoice = WHOLE) -> tuple[str, list[st
     )
     end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     end.set_result(None)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         following = asyncio.create_task(streams.follow(end))
         while not following.done():
             await time.advance(1.0)
@@ -150,7 +150,7 @@ async def test_whoever_stops_reading_stops_the_streams() -> None:
     streams = LogStreams(Client(api), scope, LogChoice(), prefixes, closed, lambda _: None)
     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     with pytest.raises(BrokenPipeError):
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await streams.follow(never)
 
 

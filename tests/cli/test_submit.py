@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.clusters import JOB, Answer, Cluster, local_queue, run
@@ -74,9 +74,14 @@ def test_whatever_the_command_its_name_is_one_that_a_server_takes(command: list[
     assert len(name) <= LONGEST_NAME
 
 
+def test_a_manifest_says_nothing_of_suspension() -> None:
+    """Applied again, as GitOps does, it would restart the running Job (JOB-24)."""
+    assert "suspend" not in made("--cpu", "1", "--", "true")["spec"]
+
+
 def test_a_job_waits_suspended_under_the_label_of_its_queue() -> None:
+    assert job_of(JobWish(("true",), "default"))["spec"]["suspend"] is True
     job = made("-q", "team-a", "--priority", "high", "--max-time", "1h30m", "--cpu", "1", "--", "python", "train.py")
-    assert job["spec"]["suspend"] is True
     assert job["metadata"]["generateName"] == "train-"
     assert job["metadata"]["labels"] == {
         QUEUE_NAME_LABEL: "team-a",
@@ -116,6 +121,7 @@ def test_the_command_keeps_its_own_options() -> None:
     assert container(job)["command"] == ["python", "train.py", "--cpu", "9", "-q", "x"]
 
 
+@example("$($$)")
 @given(st.text(alphabet="$()A ", max_size=12))
 def test_pods_get_dollars_as_they_were_typed(text: str) -> None:
     job = job_of(JobWish(("echo", text), "default", env={"PRICE": text}))

@@ -112,7 +112,7 @@ async def test_a_job_that_nobody_queues_is_wondered_about_once() -> None:
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
     told = list[str]()
-    async with asyncio.timeout(30), waiting(client, made, lambda now: told.append(now.text)) as waiter:
+    async with asyncio.timeout(60), waiting(client, made, lambda now: told.append(now.text)) as waiter:
         ending = asyncio.create_task(waiter.wait())
         await time.advance(9.0)
         assert told == []
@@ -135,7 +135,7 @@ async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
     told = list[str]()
-    async with asyncio.timeout(30), waiting(client, made, lambda now: told.append(now.text)) as waiter:
+    async with asyncio.timeout(60), waiting(client, made, lambda now: told.append(now.text)) as waiter:
         ending = asyncio.create_task(waiter.wait())
         await settle()
         workload = {"name": "w", "namespace": "default", "uid": "w", "labels": {JOB_UID_LABEL: "u"}}
@@ -160,6 +160,6 @@ async def test_whoever_may_not_look_is_told_and_does_not_wait() -> None:
     api.answers[path] = Answer(403, json.dumps(refusal.to_status()).encode())
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
-    async with asyncio.timeout(30), waiting(client, made, lambda _: None) as waiter:
+    async with asyncio.timeout(60), waiting(client, made, lambda _: None) as waiter:
         with pytest.raises(StatusError, match="none of your business"):
             await waiter.wait()

@@ -65,6 +65,7 @@ def test_a_mistake_is_told_in_one_line(
         (("--ephemeral", "--data=somewhere"), "give --data or --ephemeral, not both"),
         (("--no-manager", "--starter"), "give --starter or --no-manager, not both"),
         (("--no-manager", "--config=file"), "give --config or --no-manager, not both"),
+        (("--no-use-context",), "--no-use-context is for --merge-kubeconfig"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(arguments: tuple[str, ...], why: str) -> None:

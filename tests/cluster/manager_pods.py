@@ -20,7 +20,7 @@ from cluster.nodes import PROGRAM
 from cluster.ports import HOST
 from cluster.processes import Child
 from cluster.services import WithServices
-from manager.managers import free_port
+from reserved_ports import reserved_port
 
 Json = Any
 NAMESPACE: Final = "kueue-system"
@@ -51,7 +51,7 @@ class ManagerPod:
         self._plane = plane
         self._folder = folder
         self._admin = Client(plane.admin)
-        self._ports = {name: free_port() for name in ("webhook", "health", "metrics", "visibility")}
+        self._ports = {name: reserved_port() for name in ("webhook", "health", "metrics", "visibility")}
         self._certificates = folder / "certificates"
         self._certificates.mkdir()
         self._running: Child | None = None

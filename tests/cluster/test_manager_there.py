@@ -26,7 +26,8 @@ from kohort.manager.definitions import WhenMissing
 from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing
 from kohort.manager.state import Manager
-from manager.managers import LOCAL, NAMESPACE, eventually, free_port, is_true
+from manager.managers import LOCAL, NAMESPACE, eventually, is_true
+from reserved_ports import reserved_port
 from web.engines import cluster_queue, flavor, local_queue, workload
 
 Json = Any
@@ -49,10 +50,10 @@ def kubectl(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Ku
 def configuration() -> Configuration:
     return msgspec.structs.replace(
         default_configuration(),
-        webhook=Webhook(host=LOCAL, port=free_port()),
+        webhook=Webhook(host=LOCAL, port=reserved_port()),
         health=Health(health_probe_bind_address="0"),
         metrics=Metrics(bind_address="0"),
-        visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=free_port()),
+        visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=reserved_port()),
         leader_election=LeaderElection(),
     )
 

@@ -17,6 +17,9 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.quantity import NANO, Quantity
 from kohort.controllers.world import ManagerSettings
 
+SHARING = {"usageHalfLifeTime": "60s", "usageSamplingInterval": "10s"}
+SAMPLING = ManagerSettings(from_json({"admissionFairSharing": SHARING}, Configuration))
+
 
 async def open_queue(home: House, **spec: Any) -> None:
     await home.create(flavor(), cluster_queue("q", **spec), local_queue("l", "q"))
@@ -64,17 +67,37 @@ async def test_a_flavor_that_the_cluster_queue_got_is_told_too() -> None:
 
 
 async def test_past_usage_is_told_as_often_as_it_is_sampled_though_nobody_waits() -> None:
-    sharing = {"usageHalfLifeTime": "60s", "usageSamplingInterval": "10s"}
-    settings = ManagerSettings(from_json({"admissionFairSharing": sharing}, Configuration))
-    async with house(settings) as home:
+    async with house(SAMPLING) as home:
         await open_queue(home, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
         await home.create(workload("a", "l", "2"))
         await home.until(lambda q: consumed(q) > 0.3, "LocalQueue", "l", patience=60)
         await home.until(lambda q: consumed(q) > 1.0, "LocalQueue", "l", patience=90)
 
 
-def consumed(queue: dict[str, dict[str, dict[str, dict[str, dict[str, str]]]]]) -> float:
-    """The cpu that a queue has used lately."""
+async def test_usage_is_sampled_though_the_cluster_queue_does_not_order_by_it() -> None:
+    async with house(SAMPLING) as home:
+        await open_queue(home)
+        found = await home.until(lambda q: "fairSharing" in q["status"], "LocalQueue", "l", patience=5)
+        assert found["status"]["fairSharing"]["weightedShare"] == 0
+        await home.create(workload("a", "l", "2"))
+        await home.until(lambda q: consumed(q) > 0.3, "LocalQueue", "l", patience=60)
+
+
+async def test_an_idle_queue_shows_zero_of_what_is_used_beside_it() -> None:
+    async with house(SAMPLING) as home:
+        await open_queue(home, admissionScope={"admissionMode": "UsageBasedAdmissionFairSharing"})
+        await home.create(local_queue("idle", "q"), workload("a", "l", "2"))
+        await home.until(lambda q: consumed_resources(q) == {"cpu": "0"}, "LocalQueue", "idle", patience=60)
+
+
+def consumed_resources(queue: dict[str, Any]) -> dict[str, str] | None:
+    """What the status shows of past usage; None where it shows none."""
     sharing = queue["status"].get("fairSharing", {}).get("admissionFairSharingStatus", {})
-    text = sharing.get("consumedResources", {}).get("cpu", "0")
+    resources: dict[str, str] | None = sharing.get("consumedResources")
+    return resources
+
+
+def consumed(queue: dict[str, Any]) -> float:
+    """The cpu that a queue has used lately."""
+    text = (consumed_resources(queue) or {}).get("cpu", "0")
     return float(Quantity.parse(text).nanos) / NANO

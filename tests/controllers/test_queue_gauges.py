@@ -69,9 +69,13 @@ async def test_those_who_wait_are_told_by_kind_and_by_what_they_ask_for() -> Non
         reason = {"reason": "NoReservation", "underlying_cause": "WaitingForQuota"}
         assert metrics.unadmitted_workloads.value(**reason, **Q) == 1
         assert metrics.local_queue.unadmitted_workloads.value(**reason, **L, **Q) == 1
-        await home.delete("Workload", "a")
+        await home.create(workload("d", "l", "1"))
+        await home.later(3)
+        assert metrics.cluster_queue_resource_pending.value(resource="cpu", **Q) == 2.5
+        for name in "ad":
+            await home.delete("Workload", name)
         await home.later(20)
-        assert metrics.cluster_queue_resource_pending.value(resource="cpu", **Q) is None
+        assert metrics.cluster_queue_resource_pending.value(resource="cpu", **Q) == 0
         assert metrics.unadmitted_workloads.value(**reason, **Q) is None
 
 
@@ -90,6 +94,59 @@ async def test_a_queue_has_one_status() -> None:
         assert told(metrics.cluster_queue_status, "status", "pending", "active", "terminating", **Q) == [0, 0, 1]
 
 
+@pytest.mark.parametrize("stop", ["Hold", "HoldAndDrain"])
+async def test_all_that_waits_in_an_inactive_queue_is_inadmissible(stop: str) -> None:
+    """API-143"""
+    async with house(EVERYTHING) as home:
+        await home.create(flavor(), cluster_queue("q", stopPolicy=stop), local_queue("l", "q"))
+        await home.create(*(workload(name, "l", "1") for name in "ab"))
+        await home.later(20)
+        for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
+            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 2]
+
+
+async def test_all_that_waits_in_a_queue_that_is_being_deleted_is_inadmissible() -> None:
+    """API-143"""
+    async with house(EVERYTHING) as home:
+        await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"), workload("a", "l", "2"))
+        await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "q")
+        await home.delete("ClusterQueue", "q")
+        await home.create(*(workload(name, "l", "1") for name in "bc"))
+        await home.later(20)
+        assert home.world.metrics.cluster_queue_status.value(status="terminating", **Q) == 1
+        for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
+            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 2]
+
+
+async def test_all_that_waits_in_a_queue_without_its_flavor_is_inadmissible() -> None:
+    """API-143"""
+    async with house(EVERYTHING) as home:
+        await home.create(cluster_queue("q"), local_queue("l", "q"), workload("a", "l", "1"))
+        await home.later(20)
+        for series, labels in ((home.world.metrics, Q), (home.world.metrics.local_queue, L)):
+            assert told(series.pending_workloads, "status", "active", "inadmissible", **labels) == [0, 1]
+
+
+async def test_shares_are_not_rounded() -> None:
+    """SCH-706: 1 of 3 that can be lent; only the status has a whole number."""
+    async with house(EVERYTHING) as home:
+        await home.create(flavor(), cohort("c"), cluster_queue("q", "0", cohortName="c"))
+        await home.create(cluster_queue("p", "3", cohortName="c"), local_queue("l", "q"), workload("a", "l", "1"))
+        await home.until(lambda q: figures(q) == (0, 1, 1), "ClusterQueue", "q")
+        await home.later(3)
+        share = home.world.metrics.cluster_queue_weighted_share.value(cohort="c", **Q)
+        assert share == pytest.approx(1000 / 3)
+
+
+async def test_a_cohort_that_is_only_named_as_a_parent_is_told_of() -> None:
+    """API-144"""
+    async with house(EVERYTHING) as home:
+        await home.create(cohort("c", parentName="above"))
+        await home.later(20)
+        labels = {"cohort": "above", "parent_cohort": "", "root_cohort": "above"}
+        assert home.world.metrics.cohort.info.value(**labels) == 1
+
+
 async def test_quota_and_use_are_told_in_whole_units() -> None:
     async with house(EVERYTHING) as home:
         await busy(home)
@@ -101,7 +158,7 @@ async def test_quota_and_use_are_told_in_whole_units() -> None:
         assert metrics.cluster_queue_borrowing_limit.value(**place) == inf
         assert metrics.cluster_queue_lending_limit.value(**place) == inf
         assert metrics.local_queue.resource_usage.value(**L, **F) == 3
-        assert metrics.cluster_queue_weighted_share.value(cohort="c", **Q) == 334
+        assert metrics.cluster_queue_weighted_share.value(cohort="c", **Q) == pytest.approx(1000 / 3)
 
 
 async def test_a_flavor_that_leaves_a_queue_takes_its_series_along() -> None:
@@ -137,6 +194,24 @@ async def test_a_cohort_that_is_only_named_has_its_sums_until_nobody_names_it() 
         await home.delete("ClusterQueue", "q")
         await home.later(3)
         assert metrics.cohort.subtree_quota.value(cohort="c", **F) is None
+
+
+async def test_the_series_of_a_cohort_end_with_it_though_queues_still_name_it() -> None:
+    """API-144: they are there again when a queue below it changes, and what is counted begins at 0."""
+    async with house(EVERYTHING) as home:
+        await busy(home)
+        metrics = home.world.metrics.cohort
+        assert metrics.subtree_quota.value(cohort="c", **F) == 3
+        assert metrics.subtree_admitted_workloads_total.value(cohort="c", priority_class="") == 2
+        await home.delete("Cohort", "c")
+        await home.later(20)
+        assert metrics.subtree_quota.value(cohort="c", **F) is None
+        assert metrics.subtree_resource_reservations.value(cohort="c", **F) is None
+        assert not metrics.subtree_admitted_workloads_total.value(cohort="c", priority_class="")
+        quotas = cluster_queue("p", "2")["spec"]["resourceGroups"]
+        await home.merge("ClusterQueue", "p", {"spec": {"resourceGroups": quotas}})
+        await home.later(20)
+        assert metrics.subtree_quota.value(cohort="c", **F) == 4
 
 
 async def test_who_is_gone_has_no_series() -> None:

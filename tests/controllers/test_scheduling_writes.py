@@ -222,6 +222,23 @@ async def test_a_preempted_workload_gives_way_when_its_job_has_stopped_and_retur
         assert metrics.workload_eviction_latency_seconds.count(cluster_queue="q", reason="Preempted") == 1
 
 
+async def test_a_preemptor_has_one_event_with_a_series_for_all_its_victims() -> None:
+    async with stage() as scene:
+        await scene.start()
+        await opened(scene, "8", **PREEMPTING)
+        await scene.create(*(workload(f"low{n}", "lq", "1", priority=0) for n in range(8)))
+        for n in range(8):
+            await scene.until(says(Admitted="True"), "Workload", f"low{n}")
+        await scene.create(workload("high", "lq", "8", priority=9))
+        for n in range(8):
+            await scene.until(says(Preempted="True"), "Workload", f"low{n}")
+        await scene.later(15)
+        (event,) = await scene.events("PreemptedWorkload")
+        assert event["regarding"]["name"] == "high"
+        assert event["series"]["count"] == 8
+        assert len(await scene.events("Preempted")) == 8
+
+
 async def test_many_admissions_are_written_at_once() -> None:
     async with stage() as scene:
         manager = await scene.start()

@@ -11,6 +11,7 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.workloads.variants import flavor_of
 from kohort.controllers.world import ManagerSettings
 from kohort.engine.lifecycle.pods_ready import report_readiness
+from kohort.engine.lifecycle.slices import settle_slices
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 
@@ -199,7 +200,28 @@ async def test_a_bigger_slice_takes_the_quota_over_and_the_smaller_one_ends() ->
         ended = await scene.until(says(Finished="True"), "Workload", "small")
         assert conditions(ended)["Finished"][1] == "WorkloadSliceReplaced"
         assert used(await scene.workloads(), "q") == 4
-        assert manager.world.metrics.replaced_workload_slices_total.value(cluster_queue="q") == 1
+        metrics = manager.world.metrics
+        assert metrics.replaced_workload_slices_total.value(cluster_queue="q") == 1
+        assert metrics.finished_workloads_total.value(cluster_queue="q", priority_class="") == 1
+
+
+async def test_a_preempted_slice_that_ends_for_its_replacement_counts_as_finished_in_its_cluster_queue() -> None:
+    async with stage() as scene:
+        manager = await scene.start()
+        await opened(scene, "4", preemption={"withinClusterQueue": "LowerPriority"})
+        await scene.create(_slice("small", "3"))
+        await scene.until(says(Admitted="True"), "Workload", "small")
+        await scene.create(_slice("big", "9", replaces="default/small"), workload("high", "lq", "3", priority=9))
+        await scene.until(says(Evicted="True"), "Workload", "small")
+        await scene.stop_jobs()
+        await scene.until(says(Admitted="True"), "Workload", "high")
+        small = await scene.workload("small")
+        assert small.status.admission is None
+        (ended,) = settle_slices([small, await scene.workload("big")], scene.clock.wall()).ended
+        await scene.write(small, ended)
+        await scene.later(1)
+        metrics = manager.world.metrics
+        assert metrics.finished_workloads_total.value(cluster_queue="q", priority_class="") == 1
 
 
 async def test_a_slice_that_was_replaced_before_a_crash_ends_after_it() -> None:

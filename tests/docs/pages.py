@@ -178,13 +178,47 @@ def _bare(text: str) -> str:
 
 def is_as_told(said: str, told: tuple[str, ...]) -> bool:
     """Whether output is what a page shows: `…` stands for anything, a line of it for any lines; ages and ports vary."""
-    lines = [_pattern(line) for line in told]
-    return re.fullmatch("".join(lines), "".join(f"{line.rstrip()}\n" for line in said.splitlines())) is not None
+    return re.fullmatch(_patterns(told), _stripped(said.splitlines())) is not None
+
+
+def begins_as_told(stream: str, told: tuple[str, ...]) -> bool:
+    """Whether a growing stream begins with what a page shows; a line that is not complete yet does not count."""
+    return _beginning(stream, told) is not None
+
+
+def goes_on_as_told(stream: str, before: tuple[str, ...], after: tuple[str, ...]) -> bool:
+    """Whether a stream begins with the lines of `before` and shows those of `after` later, in order, among others."""
+    beginning = _beginning(stream, before)
+    if beginning is None:
+        return False
+    rest = iter(_stripped(_complete(stream))[beginning.end() :].splitlines(keepends=True))
+    wanted = (_pattern(line) for line in after if not _is_gap(line))
+    return all(any(re.fullmatch(pattern, line) for line in rest) for pattern in wanted)
+
+
+def _beginning(stream: str, told: tuple[str, ...]) -> re.Match[str] | None:
+    return re.match(_patterns(told), _stripped(_complete(stream)))
+
+
+def _complete(stream: str) -> list[str]:
+    return stream.split("\n")[:-1]
+
+
+def _stripped(lines: list[str]) -> str:
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _patterns(told: tuple[str, ...]) -> str:
+    return "".join(_pattern(line) for line in told)
+
+
+def _is_gap(line: str) -> bool:
+    return line.strip() == "…"
 
 
 def _pattern(line: str) -> str:
     """A regular expression for a line as a page shows it."""
-    if line.strip() == "…":
+    if _is_gap(line):
         return r"(?:.*\n)*?"
     text, pattern, end = line.strip(), "", 0
     for found in _VARIES.finditer(text):

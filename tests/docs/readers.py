@@ -6,19 +6,32 @@ He has one shell: what he exports stays, and so does the folder he is in. A page
 import asyncio
 import os
 import re
+import secrets
 import shutil
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from docs.leftovers import end_clusters, end_pods
-from docs.pages import CTRL_C, ROOT, Command, Saved, Staying, is_as_told, steps
+from docs.pages import (
+    CTRL_C,
+    ROOT,
+    Command,
+    Saved,
+    Staying,
+    begins_as_told,
+    goes_on_as_told,
+    is_as_told,
+    steps,
+)
 from docs.terminals import Terminal
 from kohort.api.documents import read_documents
 from kohort.kube.client import Client
@@ -26,7 +39,7 @@ from kohort.kube.config import Choice, find_access
 from kohort.kube.http import HttpTransport
 from kohort.kube.mapping import ResourceMapping
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 120.0
 """Seconds until what a page shows must have come about."""
 LOOKING: Final = (
     *("queue", "top", "explain", "doctor", "status", "fits", "events", "get", "list", "logs", "describe", "wait"),
@@ -36,6 +49,7 @@ LOOKING: Final = (
 ANSWERING: Final = ("doctor", "fits", "explain", "validate")
 """Verbs whose exit code 1 is an answer."""
 HOME: Final = "/home/you"
+LOOPBACK: Final = "127.0.0.1"
 _REFUSED: Final = re.compile(r"kohort: (?:error|cluster)\b|Error\b|error:")
 _PLUGIN: Final = re.compile(r"(?<![\w/.-])kubectl (?=kohort |kueue )")
 _UNKEPT: Final = ("_", "SHLVL", "OLDPWD")
@@ -58,6 +72,7 @@ class Reader:
         self.folder.mkdir(parents=True)
         (self.folder / "examples").symlink_to(ROOT / "examples")
         self.kubectl = kubectl
+        self.address = own_loopback()
         self._exports = folder / "exports"
         self._terminals = list[Terminal]()
         self._applied = 0.0
@@ -96,7 +111,7 @@ class Reader:
     def _save(self, saved: Saved) -> None:
         file = self.folder / saved.name
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(saved.text.replace(HOME, str(self.home)), "utf-8")
+        file.write_text(self._in_place(saved.text), "utf-8")
 
     def _type(self, command: Command, page: Path) -> None:
         """As it stands; without kubectl, what can be done without it."""
@@ -117,7 +132,7 @@ class Reader:
         """Start it in a terminal of its own, and wait until it shows what is told."""
         terminal = Terminal(self._as_typed(command.text), self.folder, self.environment)
         self._terminals.append(terminal)
-        if not terminal.shows(lambda seen: is_as_told(self._as_shown(seen), told), PATIENCE):
+        if not terminal.shows(lambda seen: begins_as_told(self._as_shown(seen), told), PATIENCE):
             raise _disappointed(page, command, self._as_shown(terminal.seen))
         return terminal
 
@@ -127,7 +142,7 @@ class Reader:
         terminal = self._open(command, command.says[:place], page)
         terminal.interrupt()
         seen = self._as_shown(terminal.seen)
-        if not is_as_told(seen, (*command.says[:place], *command.says[place + 1 :])):
+        if not goes_on_as_told(seen, command.says[:place], command.says[place + 1 :]):
             raise _disappointed(page, command, seen)
 
     def _do(self, command: Command, page: Path) -> None:
@@ -171,11 +186,15 @@ class Reader:
 
     def _as_typed(self, text: str) -> str:
         """The line with our own home in it; plugins are programs, which kubectl only looks for."""
-        text = text.replace(HOME, str(self.home))
+        text = self._in_place(text)
         return text if self.kubectl else _PLUGIN.sub("kubectl-", text)
 
     def _as_shown(self, out: str) -> str:
-        return out.replace(str(self.home), HOME)
+        return out.replace(str(self.home), HOME).replace(self.address, LOOPBACK)
+
+    def _in_place(self, text: str) -> str:
+        """A page's text with this reader's home and loopback address in it."""
+        return text.replace(HOME, str(self.home)).replace(LOOPBACK, self.address)
 
     # Without kubectl
 
@@ -227,6 +246,17 @@ async def _create(client: Client, value: dict[str, object], namespace: str) -> N
 def _names_its_own(value: dict[str, object]) -> bool:
     metadata = value["metadata"]
     return isinstance(metadata, dict) and "namespace" in metadata
+
+
+def own_loopback() -> str:
+    """A loopback address that no other reader uses, so that all ports are free; else 127.0.0.1."""
+    address = str(IPv4Address(LOOPBACK) + 1 + secrets.randbelow(1 << 23))
+    with socket.socket() as probe:
+        try:
+            probe.bind((address, 0))
+        except OSError:
+            return LOOPBACK
+    return address
 
 
 def kubectl_here() -> Path:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-GRACE: Final = 30.0
+GRACE: Final = 90.0
 """Seconds that a command has to end after Ctrl-C."""
 PAUSE: Final = 0.05
 
@@ -33,7 +33,7 @@ class Terminal:
     def seen(self) -> str:
         """What it has printed so far."""
         size = os.fstat(self._output.fileno()).st_size
-        return os.pread(self._output.fileno(), size, 0).decode()
+        return os.pread(self._output.fileno(), size, 0).decode(errors="replace")
 
     def shows(self, wanted: Callable[[str], bool], patience: float) -> bool:
         """Wait until it shows what is wanted; whether it came to that before it ended, and in time."""

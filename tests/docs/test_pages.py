@@ -20,14 +20,16 @@ from docs.pages import (
     Block,
     Command,
     all_pages,
+    begins_as_told,
     blocks,
     commands,
+    goes_on_as_told,
     is_as_told,
     is_run,
     pages_to_run,
     run_by,
 )
-from docs.readers import Reader
+from docs.readers import Reader, own_loopback
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.manifests import Checker, Severity
 from kohort.cli.main import cli
@@ -149,7 +151,10 @@ def test_another_test_that_runs_a_page_is_there_and_names_it(page: Path) -> None
 
 
 def test_the_readme_is_read_from_a_clone() -> None:
-    assert {block.note for block in blocks(ROOT / "README.md") if block.is_typed} == {CLONE}
+    parsed = "test: only parsed: the tests would run themselves"
+    notes = {block.note: block.text.strip() for block in blocks(ROOT / "README.md") if block.is_typed}
+    assert notes.keys() == {CLONE, parsed}
+    assert notes[parsed] == "$ make test"
 
 
 def test_the_tutorials_are_run() -> None:
@@ -266,6 +271,69 @@ def test_what_is_never_twice_the_same_may_differ(said: str, told: tuple[str, ...
 )
 def test_everything_else_may_not(said: str, told: tuple[str, ...]) -> None:
     assert not is_as_told(said, told)
+
+
+@pytest.mark.parametrize(
+    ("stream", "told"),
+    [
+        ("ready\n", ("ready",)),
+        ("ready\none more\n", ("ready",)),
+        ("one\ntwo\nready\none more\n", ("one", "…", "ready")),
+        ("one\nready\n2026-05-01T12:00:00.210Z half a li", ("one", "ready")),
+        ("", ()),
+    ],
+)
+def test_a_stream_may_go_on_behind_what_a_page_shows(stream: str, told: tuple[str, ...]) -> None:
+    assert begins_as_told(stream, told)
+
+
+@pytest.mark.parametrize(
+    ("stream", "told"),
+    [
+        ("", ("ready",)),
+        ("ready", ("ready",)),
+        ("one more\nready\n", ("ready",)),
+        ("two\none\n", ("one", "…", "two")),
+        ("one\nthree\ntwo\n", ("one", "two")),
+    ],
+)
+def test_a_stream_begins_with_what_a_page_shows(stream: str, told: tuple[str, ...]) -> None:
+    assert not begins_as_told(stream, told)
+
+
+@pytest.mark.parametrize(
+    ("stream", "is_fine"),
+    [
+        ("ready\nstopping\nstopped\n", True),
+        ("ready\na pod ended\nstopping\na pod ended\nstopped\n", True),
+        ("ready\nstopped\nstopping\n", False),
+        ("ready\nstopping\n", False),
+        ("stopping\nready\nstopped\n", False),
+    ],
+)
+def test_lines_behind_ctrl_c_come_in_order(stream: str, is_fine: bool) -> None:
+    assert goes_on_as_told(stream, ("ready",), ("…", "stopping", "stopped")) is is_fine
+
+
+def test_a_command_that_stays_may_print_on_while_it_is_looked_at(reader: Reader, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(CHATTY, "utf-8")
+    reader.read(page)
+
+
+CHATTY = """
+```console
+$ trap 'echo stopping; echo stopped; exit' INT; echo ready; while :; do echo more; sleep 0.01; done
+ready
+^C
+stopping
+stopped
+```
+"""
+
+
+def test_two_readers_share_no_address() -> None:
+    assert own_loopback() == "127.0.0.1" or own_loopback() != own_loopback()
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.play import CPU, Play
+from engine.play import CPU, Play, configured
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, ReclaimablePod, RequeueState
-from kohort.engine.events import Put
+from kohort.engine.events import Gone, Put
 from kohort.engine.invariants import CheckedEngine
 from kohort.engine.lifecycle.eviction import Eviction, evict, release
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, false, mark
@@ -103,6 +103,45 @@ class TestAfterAnEviction:
         assert evicted.turn().reserved == []
 
 
+class TestBlockedAdmission:
+    """SCH-1035: workloads of other trees wait for pods that are not ready, and for nothing else"""
+
+    @pytest.fixture
+    def blocked(self) -> Play:
+        play = Play(configured({"waitForPodsReady": {"blockAdmission": True}}))
+        play.queue("q", 4, cohort="R")
+        play.queue("other", 4, cohort="S")
+        play.submit("w", 1)
+        assert play.turn().reserved == ["w"]
+        play.submit("v", 1, "other")
+        assert play.turn().reserved == []
+        return play
+
+    def test_ends_with_the_release_of_an_evicted_workload(self, blocked: Play) -> None:
+        """SCH-1035, SCH-1004, SCH-223"""
+        play = blocked
+        play.show(evict(play.workloads[W], Eviction("PodsReadyTimeout", "late"), play.now).workload)
+        assert play.turn().reserved == [], "its pods may still run"
+        workload = release(play.workloads[W], play.settings.gates, play.now)
+        later = RequeueState(count=1, requeue_at=play.now + timedelta(seconds=60))
+        play.show(replace(workload, status=replace(workload.status, requeue_state=later)))
+        assert play.turn().reserved == ["v"]
+        play.wait(60)
+        assert play.turn().reserved == [], "now it waits for the pods of the other"
+        assert play.workloads[W].status.admission is None
+
+    def test_ends_with_the_deletion_of_the_workload(self, blocked: Play) -> None:
+        """SCH-1035"""
+        blocked.engine.apply(Gone("Workload", W), blocked.now)
+        del blocked.workloads[W]
+        assert blocked.turn().reserved == ["v"]
+
+    def test_ends_with_the_end_of_the_workload(self, blocked: Play) -> None:
+        """SCH-1035"""
+        blocked.finish("ns/w")
+        assert blocked.turn().reserved == ["v"]
+
+
 class TestReclaimablePods:
     """SCH-1060"""
 
@@ -124,6 +163,48 @@ class TestReclaimablePods:
         pods = (ReclaimablePod(name="main", count=9),)
         play.engine.apply(Put(replace(held, status=replace(held.status, reclaimable_pods=pods))), play.now)
         assert used(play) == 0
+
+
+class TestScaleDownInPlace:
+    """SCH-1106: the admission stays as it was written, the usage follows the pod sets"""
+
+    @staticmethod
+    def resize(play: Play, count: int) -> None:
+        held = play.workloads[W]
+        (pod_set,) = held.spec.pod_sets
+        play.show(replace(held, spec=replace(held.spec, pod_sets=(replace(pod_set, count=count),))))
+
+    def test_fewer_pods_free_their_quota_for_waiting_workloads(self, play: Play) -> None:
+        """SCH-1106, SCH-261"""
+        play.running("w", 1, count=4)
+        play.submit("v", 2)
+        assert play.turn().reserved == []
+        before = play.workloads[W].status.admission
+        self.resize(play, 2)
+        assert used(play) == 2
+        assert play.turn().reserved == ["v"]
+        assert play.workloads[W].status.admission == before
+
+    def test_a_second_scale_down_counts_too(self, play: Play) -> None:
+        """SCH-1106"""
+        play.running("w", 1, count=4)
+        self.resize(play, 3)
+        self.resize(play, 1)
+        assert used(play) == 1
+
+    def test_a_count_that_returns_to_the_admitted_one_counts_whole(self, play: Play) -> None:
+        """SCH-1106, SCH-134"""
+        play.running("w", 1, count=4)
+        self.resize(play, 2)
+        self.resize(play, 4)
+        assert used(play) == 4
+
+    def test_reclaimable_pods_are_subtracted_from_the_smaller_count(self, play: Play) -> None:
+        """SCH-1106, SCH-133"""
+        play.running("w", 1, count=4)
+        self.resize(play, 3)
+        play.reclaim({"workload": "ns/w", "pods": {"main": 1}})
+        assert used(play) == 2
 
 
 def test_a_new_priority_of_a_running_workload_counts_at_once(play: Play) -> None:

@@ -112,7 +112,7 @@ class TestSize:
         for _ in range(3):
             fail(queue, Requeue.NO_FIT)
             assert retry(queue) == 1000
-        assert {item[2] for item in touched} == {"A0"}
+        assert {item[2] for item in touched} == {("A0", "A0")}
 
     def test_items_of_those_who_left_do_not_pile_up(self) -> None:
         queue = best_effort(stays := workload("stays", kind="x"))

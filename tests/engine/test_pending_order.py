@@ -15,7 +15,7 @@ from kohort.engine.pending.ranking import Ranking, Standing
 from kohort.engine.records import Key
 
 NAMES = [f"w{number}" for number in range(12)]
-STANDINGS: list[Standing] = [(0, f"{number:03}", Key("ns", str(number))) for number in range(40)]
+STANDINGS: list[Standing] = [(0, (f"{number:03}", ""), Key("ns", str(number))) for number in range(40)]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(STANDINGS)), max_size=120))

@@ -225,11 +225,11 @@ class TestAccounts:
         accounts.sample(A, {}, minutes(70))
         assert consumed(accounts) == {"cpu": "5"}
 
-    def test_open_empty_where_nothing_was_known(self) -> None:
+    def test_open_with_zero_where_nothing_was_known(self) -> None:
         """SCH-807: never from live usage"""
         accounts = history()
         accounts.sample(A, cores(4), minutes(60))
-        assert consumed(accounts) == {}
+        assert consumed(accounts) == {"cpu": "0"}
         accounts.sample(A, cores(4), minutes(70))
         assert consumed(accounts) == {"cpu": "2"}
 

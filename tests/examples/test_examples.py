@@ -95,6 +95,43 @@ async def test_the_mock_training_runs_and_says_so(tmp_path: Path) -> None:
         assert await diagnosis(house, "mock-training") == {"quota-above-nodes", "never-borrows"}
 
 
+def this_machine(tmp_path: Path) -> tuple[list[DeclaredNode], RuntimeChoice]:
+    """A node as `kohort up` makes it of a small machine: pods are processes."""
+    offered = {"cpu": "2", "memory": "4Gi", "ephemeral-storage": "20Gi", "pods": "110"}
+    return [DeclaredNode("machine", offered)], RuntimeChoice(RuntimeName.PROCESS, tmp_path, offered, at_stop=AtStop.END)
+
+
+def quick(text: str) -> str:
+    """The same work, done sooner."""
+    return text.replace("sleep 10", "sleep 0.1")
+
+
+async def test_every_kind_runs_as_processes(tmp_path: Path) -> None:
+    nodes, choice = this_machine(tmp_path)
+    async with a_stage(nodes, choice.make) as house:
+        admin = house.at()
+        for file in files_of("every-kind"):
+            await admin.create(*objects_in(file, quick))
+        await finishes(admin, "a-job", "default")
+        await finishes(admin, "a-pod", "default")
+        assert condition(await admin.job("a-job", "default"), "Complete")[0] == "True"
+        await comes_true(lambda: of_app(admin, "a-deployment"), lambda found: running(found) == 2, "both replicas run")
+        await comes_true(lambda: of_app(admin, "a-statefulset"), lambda found: running(found) == 2, "both members run")
+
+
+async def test_a_lab_works_with_processes(tmp_path: Path) -> None:
+    nodes, choice = this_machine(tmp_path)
+    async with a_stage(nodes, choice.make) as house:
+        admin = house.at()
+        await admin.create(*user_roles())
+        for file in files_of("lab-roles"):
+            await admin.create(*objects_in(file, quick))
+        await finishes(admin, "evaluate", "lab")
+        (pod,) = await admin.pods_of("evaluate", "lab")
+        assert await log_of(admin, pod) == "evaluating\ndone\n"
+        await comes_true(lambda: of_app(admin, "notebook", "lab"), lambda found: running(found) == 1, "it runs")
+
+
 async def log_of(person: Person, pod: Object) -> str:
     key = (pod["metadata"]["namespace"], pod["metadata"]["name"])
     return (await person.client.of(Pod).log(key)).decode()

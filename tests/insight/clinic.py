@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 from kohort.api.times import format_time, parse_time
+from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.insight.doctor.examining import CHECKS, LOOKED_AT, examine
 from kohort.insight.doctor.model import Check, Finding
-from kohort.insight.reading import Asked, Read, Unseen, resource_asked
+from kohort.insight.reading import Asked, Read, Unseen, kind_of, resource_asked
 from kohort.insight.snapshot import DECIDING, Snapshot
-from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.kinds import ObjectKey
 
 NOW = parse_time("2026-06-01T12:00:00Z")
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -28,8 +29,9 @@ def snapshot(*objects: Object, unseen: Iterable[Unseen] = ()) -> Snapshot:
     """A cluster of these objects, as somebody saw it who may not see some kinds."""
     hidden = {each.kind: each for each in unseen}
     found: dict[Asked, Read] = {}
-    for struct in (*DECIDING, *LOOKED_AT):
-        kind, name = typed(struct), resource_asked(struct).kind
+    kinds: tuple[Asked, ...] = (*DECIDING, *LOOKED_AT, *UNSUPPORTED_FRAMEWORKS.values())
+    for struct in kinds:
+        kind, name = kind_of(struct), resource_asked(struct).kind
         page = kind.page(json.dumps({"items": [each for each in objects if each["kind"] == name]}).encode())
         found[struct] = Read({kind.identity(each).key: each for each in page.items}, hidden.get(name), page.unreadable)
     known = {resource_asked(struct).kind for struct in found}
@@ -140,6 +142,8 @@ def workload(
     container = {"name": "c", "resources": {"requests": requests or {"cpu": "1"}}}
     template = {"spec": {"restartPolicy": rest.pop("restart_policy", "Never"), "containers": [container]}}
     pods: Object = {"name": "main", "count": count, "template": template}
+    if "topology" in rest:
+        pods["topologyRequest"] = rest.pop("topology")
     if "min_count" in rest:
         pods["minCount"] = rest.pop("min_count")
     status = {"conditions": list(conditions), **rest.pop("status", {})}
@@ -156,6 +160,11 @@ def running(name: str = "w", cluster_queue: str = "cq", cpus: int = 1, since: st
     conditions = (condition("QuotaReserved", since=moment), condition("Admitted", since=moment))
     requests = {"cpu": str(cpus)}
     return workload(name, rest.pop("queue", "lq"), 1, *conditions, requests=requests, status=status, **rest)
+
+
+def job_set(name: str = "sweep", labels: Object | None = None, **metadata: Any) -> Object:
+    metadata = {"labels": labels or {}, **metadata}
+    return _object("jobset.x-k8s.io/v1alpha2", "JobSet", name, "default", metadata=metadata, spec={})
 
 
 def owned_by(kind: str, name: str) -> Object:

@@ -14,7 +14,7 @@ from kohort.cli.main import main
 from kohort.embedded.auth.users import User
 from kube.loopback import Loopback
 
-PATIENCE = 30
+PATIENCE = 60.0
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
 """The doctor as a whole: all checks at once, as far as rights reach, at any size."""
 
 import time
+from dataclasses import replace
 
 from controllers.houses import kueue_cluster
 from insight.clinic import (
     QUEUE,
+    check,
     cluster_queue,
     flavor,
     job,
@@ -17,9 +19,12 @@ from insight.clinic import (
     workload,
 )
 from insight.looking import client_of, let, somebody
+from kohort.api.fields import ROOT
+from kohort.api.unsupported import Notice
 from kohort.insight.doctor.examining import CHECKS, LOOKED_AT, examine
 from kohort.insight.doctor.model import Severity
 from kohort.insight.reading import Unseen
+from kohort.insight.rules import Rules
 from kohort.insight.snapshot import take
 
 HEALTHY = (
@@ -54,10 +59,10 @@ def test_the_worst_comes_first() -> None:
 
 def test_ids_are_unique_and_everything_is_said() -> None:
     assert len({each.id for each in CHECKS}) == len(CHECKS)
-    for check in CHECKS:
-        assert check.id == check.id.lower()
-        assert check.title
-        assert check.hurts
+    for each in CHECKS:
+        assert each.id == each.id.lower()
+        assert each.title
+        assert each.hurts
 
 
 def test_what_rests_on_kinds_that_one_may_not_see_is_left_out() -> None:
@@ -114,3 +119,12 @@ def test_the_cost_grows_with_the_number_of_workloads_and_no_faster() -> None:
 
     small, large = seconds(250), seconds(2000)
     assert large < 8 * small * 3, f"{small:.3f} s, then {large:.3f} s for eight times as many"
+
+
+def test_settings_without_effect_are_found_in_the_configuration() -> None:
+    notice = Notice(ROOT / "multiKueue" / "dispatcherName", "the setting has no effect")
+    seen = replace(snapshot(), rules=Rules(unsupported=(notice,)))
+    (finding,) = examine(seen, [check("feature-unsupported")]).findings
+    assert str(finding.sighting.subject) == "ConfigMap kueue-system/kueue-manager-config"
+    assert finding.sighting.problem == "multiKueue.dispatcherName: the setting has no effect"
+    assert finding.sighting.fix.startswith("take multiKueue.dispatcherName out")

@@ -60,6 +60,18 @@ CASES: dict[str, tuple[Json, str, Options]] = {
         "kueue-system",
         Options(issuer=Issuer("company", "ClusterIssuer")),
     ),
+    "guarded": (
+        {
+            "priorityClassName": "important",
+            "networkPolicy": {"apiServers": [{"ipBlock": {"cidr": "192.0.2.0/24"}}], "scrapers": [{"podSelector": {}}]},
+        },
+        "kueue-system",
+        Options(
+            priority_class="important",
+            api_servers=[{"ipBlock": {"cidr": "192.0.2.0/24"}}],
+            scrapers=[{"podSelector": {}}],
+        ),
+    ),
     "one version": ({"serveV1beta1": False}, "kueue-system", Options(serve_v1beta1=False)),
     **{
         f"for {','.join(names)}": (

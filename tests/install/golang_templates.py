@@ -4,6 +4,7 @@ The real Helm renders the chart in `make test-peers`, where it is installed.
 """
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -55,6 +56,8 @@ _FUNCTIONS: dict[str, Callable[..., Json]] = {
     "nindent": lambda spaces, text: "\n" + indent(text, " " * spaces),
     "not": lambda value: not value,
     "or": _first_true,
+    "ternary": lambda yes, no, holds: yes if holds else no,
+    "toJson": json.dumps,
     "toYaml": lambda value: yaml.safe_dump(value).rstrip("\n"),
 }
 

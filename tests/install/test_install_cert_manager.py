@@ -30,7 +30,8 @@ from kohort.webhooks.injecting import Wiring
 from kohort.webhooks.kueue import kueue_judges
 from kohort.webhooks.registrations import KUEUE, Act
 from kohort.webhooks.running import VISIBILITY_SERVICE, answering, certified
-from webhooks.planes import HOST, bare_cluster, client_of, free_port, kueue_cluster
+from reserved_ports import reserved_port
+from webhooks.planes import HOST, bare_cluster, client_of, kueue_cluster
 
 Json = Any
 OPTIONS = Options(extras=frozenset({Extra.SERVICE_MONITOR}), issuer=Issuer())
@@ -226,7 +227,7 @@ def cert_manager(tmp_path: Path) -> CertManager:
 def settings(directory: Path) -> Configuration:
     """The Configuration that is installed, in another directory and on a port of this machine."""
     usual = OPTIONS.configuration
-    return replace(usual, webhook=replace(usual.webhook, host=HOST, port=free_port(), cert_dir=str(directory)))
+    return replace(usual, webhook=replace(usual.webhook, host=HOST, port=reserved_port(), cert_dir=str(directory)))
 
 
 WIRING = Wiring(reached(OPTIONS), registrations(OPTIONS), InCluster(HOME, VISIBILITY_SERVICE))
@@ -246,7 +247,7 @@ async def manager(cluster: Cluster, clock: VirtualClock, directory: Path) -> Asy
 async def shown(port: int, authority: Authority) -> int:
     """The serial number of the certificate that an API server is shown."""
     context = ssl.create_default_context(cadata=authority.pem.decode())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         _, writer = await asyncio.open_connection(HOST, port, ssl=context, server_hostname=WEBHOOKS)
     found = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()
@@ -259,7 +260,7 @@ async def test_a_manager_shows_a_renewed_certificate_without_a_restart(cert_mana
     async with bare_cluster() as cluster, manager(cluster, clock, cert_manager.directory) as port:
         before = await shown(port, cert_manager.authority)
         cert_manager.issue()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await shown(port, cert_manager.authority)) == before:
                 await clock.advance(1.0)
 

@@ -11,9 +11,10 @@ from click.testing import CliRunner
 
 from kohort.api.config.loading import default_configuration, load_configuration
 from kohort.api.config.parsing import Surroundings, parse_configuration
+from kohort.api.gates import COMPAT
 from kohort.cli.main import cli
 from kohort.install.manifests import manifests
-from kohort.install.options import Extra, Options, OptionsError, usual_document
+from kohort.install.options import Extra, Options, OptionsError, peers, usual_document
 from kohort.install.permissions import AT_HOME, MANAGER, Permission
 from kohort.install.roles import user_roles
 from kohort.kube.kinds import ObjectKey
@@ -237,13 +238,22 @@ def test_the_command_prints_what_kubectl_reads() -> None:
     assert found == manifests(Options("queues", "x:1", 3))
 
 
-def test_gates_go_into_the_configuration() -> None:
-    done = CliRunner().invoke(cli, ["install", "-o", "json", "--feature-gates", "PartialAdmission=false"])
+def gates_installed_with(*arguments: str) -> dict[str, bool]:
+    done = CliRunner().invoke(cli, ["install", "-o", "json", *arguments])
     config = named(json.loads(done.output)["items"], "ConfigMap")["data"]["controller_manager_config.yaml"]
     result = parse_configuration(yaml.safe_load(config))
     assert result.errors == []
     assert result.config is not None
-    assert result.config.feature_gates == {"PartialAdmission": False}
+    return result.config.feature_gates
+
+
+def test_gates_go_into_the_configuration() -> None:
+    assert gates_installed_with("--feature-gates", "PartialAdmission=false") == {"PartialAdmission": False}
+
+
+def test_gates_of_an_earlier_release_go_into_the_configuration_unless_they_are_set() -> None:
+    gates = gates_installed_with("--compat", "v0.19", "--feature-gates", "WorkloadPriorityClassDefaulting=true")
+    assert gates == {gate.name: gate.name == "WorkloadPriorityClassDefaulting" for gate in COMPAT["v0.19"]}
 
 
 def test_the_command_reads_a_configuration_of_kueues(tmp_path: Path) -> None:
@@ -259,3 +269,21 @@ def test_defaults_of_install_and_manager_agree() -> None:
     assert usual.internal_cert_management == own.internal_cert_management
     assert usual.webhook == own.webhook
     assert ObjectKey(usual.namespace, Options().secret) == ObjectKey("kueue-system", "kueue-webhook-server-cert")
+
+
+def test_api_servers_alone_reach_the_webhooks_where_their_addresses_are_given() -> None:
+    options = Options(api_servers=peers(["192.0.2.0/24"], "--api-server-cidr"))
+    policy = next(each for each in manifests(options) if each["kind"] == "NetworkPolicy")
+    sources = {each["ports"][0]["port"]: each.get("from") for each in policy["spec"]["ingress"]}
+    block = [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
+    assert sources == {9443: block, 8082: block, 8443: [], 8081: None}
+
+
+def test_a_source_that_is_no_range_of_addresses_is_refused() -> None:
+    with pytest.raises(OptionsError, match=r"--api-server-cidr 'here': .*: write a range such as 192\.0\.2\.0/24"):
+        peers(["here"], "--api-server-cidr")
+
+
+def test_the_manager_is_critical_for_its_cluster() -> None:
+    deployment = next(each for each in manifests(Options()) if each["kind"] == "Deployment")
+    assert deployment["spec"]["template"]["spec"]["priorityClassName"] == "system-cluster-critical"

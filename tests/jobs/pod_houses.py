@@ -50,7 +50,7 @@ class Door:
         world = self._house.manager.world
         registry = registry_of(world.settings.configuration, FRAMEWORKS.values())
         gatherer = FactsGatherer(world, registry, WorldReads(world, Expectations()))
-        facts = await gatherer.gather(new, is_new=old is None)
+        facts = await gatherer.gather(new, is_new=old is None, author=None)
         (framework,) = (each for each in FRAMEWORKS.values() if each.resource.kind == new["kind"])
         made, _ = default_job(framework, new, facts)
         errors, _ = validate_job(framework, made, old, facts)
@@ -106,3 +106,11 @@ def sent_pod(name: str, cpu: str = "1", **metadata: Any) -> Job:
 def sent_member(name: str, total: int, cpu: str = "1") -> Job:
     """A pod of group g as a user sends it."""
     return sent_pod(name, cpu, annotations={f"{K}pod-group-name": "g", f"{K}pod-group-total-count": str(total)})
+
+
+def pod_of(job: Object, **metadata: Any) -> Job:
+    """A pod as the controller of a Job creates it, but for the queue that it names itself."""
+    head = job["metadata"]
+    reference = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": head["name"], "uid": head["uid"]}
+    labels = {f"{K}queue-name": "q", **job["spec"]["selector"]["matchLabels"]}
+    return sent_pod("a", **{"labels": labels, "ownerReferences": [{**reference, "controller": True}], **metadata})

@@ -184,7 +184,7 @@ class Stage:
             self._apply(effect, seen)
         return seen
 
-    async def _fetch(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
+    async def _fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> Object | None:
         return self.objects.get((kind, ObjectKey(namespace, name)))
 
     def _apply(self, effect: Effect, seen: Seen) -> None:

@@ -59,7 +59,7 @@ async def ancestor(
 ) -> str | None:
     by_name = {each["metadata"]["name"]: each for each in others}
 
-    async def fetch(_api_version: str, _kind: str, _namespace: str, name: str) -> Object | None:
+    async def fetch(_api_version: str, _kind: str, _namespace: str, name: str, _uid: str) -> Object | None:
         return by_name.get(name)
 
     found = await managed_ancestor(obj, known or registry(), fetch, without_queue_name=manages_all)

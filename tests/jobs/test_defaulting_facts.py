@@ -8,7 +8,7 @@ import pytest
 from controllers.houses import check, checked, cluster_queue, local_queue, priority_class
 from jobs.job_houses import JobHouse, batch_job, job_house
 from jobs.pod_flows import FRAMEWORKS
-from jobs.pod_houses import K, sent_pod
+from jobs.pod_houses import K, pod_of, sent_pod
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.world import ManagerSettings
@@ -34,19 +34,20 @@ async def gathering() -> AsyncIterator[tuple[JobHouse, FactsGatherer]]:
 
 async def child_of_a_job(house: JobHouse, uid: str = "") -> Object:
     await house.create(batch_job())
-    found = await house.job()
-    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "etl", "controller": True}
-    return sent_pod("a", ownerReferences=[{**owner, "uid": uid or found["metadata"]["uid"]}])
+    pod = pod_of(await house.job())
+    if uid:
+        pod["metadata"]["ownerReferences"][0]["uid"] = uid
+    return pod
 
 
 async def test_default_queue_and_class_and_the_way_to_other_clusters_are_seen() -> None:
     async with gathering() as (house, gatherer):
-        before = await gatherer.gather(batch_job(), is_new=True)
+        before = await gatherer.gather(batch_job(), is_new=True, author=None)
         assert (before.has_default_queue, before.has_default_priority_class) == (False, False)
         away = check("mk", f"{K}multikueue"), cluster_queue("cq", flavors="", **checked("mk"))
         await house.create(*away, local_queue("default", "cq"), priority_class("default", 7))
         await house.calm()
-        facts = await gatherer.gather(batch_job(), is_new=True)
+        facts = await gatherer.gather(batch_job(), is_new=True, author=None)
         assert (facts.has_default_queue, facts.has_default_priority_class) == (True, True)
         assert facts.dispatches("default")
         assert not facts.dispatches("missing")
@@ -57,22 +58,15 @@ async def test_a_namespace_that_was_made_just_now_is_known() -> None:
         await house.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "young"}})
         young = batch_job()
         young["metadata"]["namespace"] = "young"
-        assert (await gatherer.gather(young, is_new=True)).in_scope
+        assert (await gatherer.gather(young, is_new=True, author=None)).in_scope
         system = batch_job()
         system["metadata"]["namespace"] = "kube-system"
-        assert not (await gatherer.gather(system, is_new=True)).in_scope
-
-
-async def test_a_pod_of_a_queued_job_is_queued_with_it() -> None:
-    async with gathering() as (house, gatherer):
-        facts = await gatherer.gather(await child_of_a_job(house), is_new=True)
-        assert facts.has_managed_owner
-        assert facts.has_owner_of_managed_kind
+        assert not (await gatherer.gather(system, is_new=True, author=None)).in_scope
 
 
 async def test_an_owner_of_an_earlier_life_does_not_count() -> None:
     async with gathering() as (house, gatherer):
-        facts = await gatherer.gather(await child_of_a_job(house, uid="before"), is_new=True)
+        facts = await gatherer.gather(await child_of_a_job(house, uid="before"), is_new=True, author=None)
         assert not facts.has_managed_owner
 
 
@@ -81,14 +75,14 @@ async def test_a_missing_owner_keeps_a_pod_from_being_made_and_never_from_being_
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "gone", "uid": "u", "controller": True}
         orphan = sent_pod("a", ownerReferences=[owner])
         with pytest.raises(RetryError, match="workload owner not found: Job default/gone"):
-            await gatherer.gather(orphan, is_new=True)
-        assert not (await gatherer.gather(orphan, is_new=False)).has_managed_owner
+            await gatherer.gather(orphan, is_new=True, author=None)
+        assert not (await gatherer.gather(orphan, is_new=False, author=None)).has_managed_owner
         served = {**orphan, "apiVersion": "apps/v1", "kind": "Deployment"}
-        assert not (await gatherer.gather(served, is_new=False)).has_managed_owner
+        assert not (await gatherer.gather(served, is_new=False, author=None)).has_managed_owner
 
 
 async def test_who_owns_a_pod_that_its_parent_holds_is_not_asked() -> None:
     async with gathering() as (house, gatherer):
         held = await child_of_a_job(house)
         held["metadata"]["annotations"] = {f"{K}pod-suspending-parent": "deployment"}
-        assert not (await gatherer.gather(held, is_new=True)).has_managed_owner
+        assert not (await gatherer.gather(held, is_new=True, author=None)).has_managed_owner

@@ -264,3 +264,26 @@ async def test_a_group_comes_to_rest_whatever_state_it_is_found_in(pods: Any, to
         for role, count in counts.items():
             alive = [each for each in free if each.get("status", {}).get("phase") != "Failed"]
             assert sum(role_of(each) == role for each in alive) <= count
+
+
+async def test_a_member_that_asks_for_more_than_its_role_stays_at_its_gate() -> None:
+    """DEV-9: the annotation that names a role is anybody's to write."""
+    named: Any = {"metadata": {"annotations": {f"{K}role-hash": "worker"}}}
+    small, large = member("a", **named), member("b", cpu="100", created="12:00", **named)
+    on = stage(gated(small), gated(large))
+    await on.reconcile(PODS, GROUP)
+    (workload,) = on.workloads.values()
+    assert [(each.name, each.count) for each in workload.spec.pod_sets] == [("worker", 2)]
+    admit(on)
+    seen = await on.reconcile(PODS, GROUP)
+    assert sorted(reasons(seen)) == ["PodExceedsPodSet", "Started"]
+    assert "schedulingGates" not in on.objects["Pod", ObjectKey("ns", "a")]["spec"]
+    assert on.objects["Pod", ObjectKey("ns", "b")]["spec"]["schedulingGates"]
+
+
+async def test_members_with_a_role_of_their_own_run_if_they_have_its_size() -> None:
+    named: Any = {"metadata": {"annotations": {f"{K}role-hash": "worker"}}}
+    on = stage(gated(member("a", **named)), gated(member("b", cpu="500m", **named)))
+    await on.reconcile(PODS, GROUP)
+    admit(on)
+    assert reasons(await on.reconcile(PODS, GROUP)) == ["Started", "Started"]

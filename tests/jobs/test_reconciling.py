@@ -1,5 +1,7 @@
 """What becomes of a job, pass by pass, beyond the recorded flows."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -10,6 +12,7 @@ from jobs.test_golden_job_flows import play
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration, CustomLabel, Metrics, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_admitted, is_finished, mark, true
 from kohort.jobs.contract import JobKey
 from kohort.jobs.keys import JOB_UID_LABEL, SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION
@@ -61,10 +64,84 @@ async def resize(stage: Stage, pods: int, generation: int) -> Seen:
     return await stage.reconcile(JOB, KEY)
 
 
+def given_back(stage: Stage) -> dict[str, int]:
+    return {each.name: each.count for each in newest(stage).status.reclaimable_pods}
+
+
+async def scaled_down(
+    job: dict[str, Any], status: dict[str, Any], spec: dict[str, Any]
+) -> tuple[Stage, dict[str, int]]:
+    """An elastic Job that ran, reported a status and was made smaller; and what it had given back before that."""
+    stage = a_stage()
+    stage.put(a_job(annotations=ELASTIC, **job))
+    await rest(stage)
+    admit(stage, newest(stage))
+    await rest(stage)
+    stage.patch("Job", OBJECT, {"status": status})
+    await rest(stage)
+    before = given_back(stage)
+    stage.patch("Job", OBJECT, {"metadata": {"generation": 2}, "spec": spec})
+    await rest(stage)
+    return stage, before
+
+
+async def test_a_job_that_shrinks_gives_back_what_it_does_not_need_of_its_new_size() -> None:
+    """JOB-21, API-67: 5 of 20 completions are left, so that 5 of 10 pods run on."""
+    stage, before = await scaled_down({"parallelism": 20, "completions": 20}, {"succeeded": 15}, {"parallelism": 10})
+    assert before == {"main": 15}
+    assert newest(stage).spec.pod_sets[0].count == 10
+    assert given_back(stage) == {"main": 5}
+
+
+async def test_an_index_that_failed_for_good_and_went_with_a_scale_down_is_not_given_back_twice() -> None:
+    """JOB-104, API-67."""
+    job = {"parallelism": 5, "completions": 5, "completionMode": "Indexed", "backoffLimitPerIndex": 0}
+    status = {"failed": 1, "failedIndexes": "4"}
+    stage, before = await scaled_down(job, status, {"parallelism": 3, "completions": 3})
+    assert before == {"main": 1}
+    assert newest(stage).spec.pod_sets[0].count == 3
+    assert given_back(stage) == {}
+
+
+async def test_what_a_job_of_the_same_size_gave_back_is_not_taken_again() -> None:
+    """API-67."""
+    stage, before = await scaled_down({"parallelism": 4, "completions": 4}, {"succeeded": 3}, {"backoffLimit": 1})
+    stage.patch("Job", OBJECT, {"status": {"succeeded": 2}})
+    await rest(stage)
+    assert given_back(stage) == before == {"main": 3}
+
+
 def counts(stage: Stage) -> dict[str, int]:
     return {
         each.metadata.name: each.spec.pod_sets[0].count for each in stage.workloads.values() if not is_finished(each)
     }
+
+
+def chain_of_templates(workload: Workload) -> str | None:
+    (pod_set,) = workload.spec.pod_sets
+    return pod_set.pod_template.metadata.annotations.get(SLICE_NAME_ANNOTATION)
+
+
+async def test_a_chain_that_starts_anew_overwrites_the_name_of_the_former_one() -> None:
+    """JOB-47, JOB-82: templates name the former chain until the next start."""
+    stage = a_stage()
+    await elastic(stage)
+    origin = newest(stage).metadata.name
+    await resize(stage, 5, 3)
+    admit(stage, newest(stage))
+    await rest(stage)
+    second = newest(stage)
+    stage.put_workload(replace(second, metadata=replace(second.metadata, deletion_timestamp=stage.now)))
+    stage.patch("Job", OBJECT, {"metadata": {"generation": 4}})
+    await rest(stage)
+    anew = newest(stage)
+    assert anew.metadata.annotations[SLICE_NAME_ANNOTATION] == anew.metadata.name not in (origin, second.metadata.name)
+    assert chain_of_templates(anew) == origin
+    admit(stage, anew)
+    await rest(stage)
+    job = stage.objects["Job", OBJECT]
+    assert job["spec"]["suspend"] is False
+    assert job["spec"]["template"]["metadata"]["annotations"][SLICE_NAME_ANNOTATION] == anew.metadata.name
 
 
 async def test_a_job_that_grows_goes_on_running_while_a_larger_slice_waits() -> None:
@@ -75,6 +152,7 @@ async def test_a_job_that_grows_goes_on_running_while_a_larger_slice_waits() -> 
     second = newest(stage)
     assert second.metadata.annotations[SLICE_REPLACEMENT_ANNOTATION] == f"ns/{first.metadata.name}"
     assert second.metadata.annotations[SLICE_NAME_ANNOTATION] == first.metadata.name
+    assert chain_of_templates(second) == first.metadata.name
     assert counts(stage) == {first.metadata.name: 3, second.metadata.name: 5}
     assert await stage.reconcile(JOB, KEY) == Seen()
     assert not JOB.is_suspended(stage.objects["Job", OBJECT])

@@ -11,7 +11,9 @@ import pytest
 from jobs.acting import JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
 from jobs.stage import Seen, Stage
 from kohort.engine.lifecycle.states import is_reserved
+from kohort.jobs.defaulting.facts import JobFacts
 from kohort.jobs.effects import Object
+from kohort.jobs.validation import validate_job
 
 STARTED = {"status": {"active": 3, "startTime": "2026-08-01T12:00:00Z"}}
 PODS_GONE = {
@@ -139,3 +141,32 @@ async def test_a_job_that_is_deleted_while_it_stops_leaves_nothing() -> None:
     stage.delete("Job", OBJECT)
     await rest(stage)
     assert all(not each.metadata.finalizers for each in stage.workloads.values())
+
+
+# Suspended by hand
+
+
+def suspended(stage: Stage) -> Object:
+    job = the_job(stage)
+    return {**job, "spec": {**job["spec"], "suspend": True}}
+
+
+async def test_suspending_an_admitted_job_is_answered_with_the_remedy() -> None:
+    """JOB-24, DEV-10."""
+    stage, _ = await running()
+    before = deepcopy(the_job(stage))
+    errors, (warning,) = validate_job(JOB, suspended(stage), before, JobFacts(stage, is_new=False))
+    assert errors == []
+    assert "remove spec.suspend from the manifest" in warning
+    assert newest(stage).metadata.name in warning
+    assert validate_job(JOB, before, before, JobFacts(stage, is_new=False)) == ([], [])
+    preempt(stage, newest(stage))
+    assert validate_job(JOB, suspended(stage), before, JobFacts(stage, is_new=False)) == ([], [])
+
+
+async def test_applying_the_manifest_of_a_pending_job_again_is_no_cause_for_a_warning() -> None:
+    stage = a_stage()
+    stage.put(a_job())
+    await rest(stage)
+    assert validate_job(JOB, suspended(stage), suspended(stage), JobFacts(stage, is_new=False)) == ([], [])
+    assert validate_job(JOB, suspended(stage), None, JobFacts(stage)) == ([], [])

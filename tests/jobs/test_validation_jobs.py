@@ -133,6 +133,21 @@ def test_a_group_needs_a_good_name_and_a_count(notes: dict[str, str | None], pat
     assert paths(PODS, merge(member("a"), {"metadata": noted(**notes)})) == [path]
 
 
+@pytest.mark.parametrize(
+    ("notes", "other"),
+    [
+        ({"pod_group_total_count": None}, "pod-group-name"),
+        ({"pod_group_name": None}, "pod-group-total-count"),
+        ({"prebuilt_workload_name": "other"}, "pod-group-name"),
+    ],
+)
+def test_a_member_that_is_refused_is_told_both_keys(notes: dict[str, str | None], other: str) -> None:
+    """JOB-147."""
+    errors, _ = validate_job(PODS, merge(member("a"), {"metadata": noted(**notes)}), None, facts())
+    (text,) = map(str, errors)
+    assert all(f"{K}{name.replace('_', '-')}" in text for name in (*notes, other)), text
+
+
 def test_a_pod_stays_in_its_group_and_does_not_become_retriable_again() -> None:
     old = gated(merge(member("a"), {"metadata": noted(retriable_in_group="false")}))
     assert paths(PODS, merge(old, {"metadata": noted(pod_group_name="h")}), old) == [f"{NOTE}[{K}pod-group-name]"]

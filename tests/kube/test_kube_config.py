@@ -349,7 +349,7 @@ async def test_a_program_is_told_of_the_cluster_where_it_wants_that(desk: Desk) 
 async def test_a_program_that_does_not_end_is_ended(desk: Desk) -> None:
     plugin = Plugin(desk, args=["-c", "import time; time.sleep(600)"])
     asking = asyncio.create_task(plugin.credentials().login())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not desk.clock.sleepers:
             await asyncio.sleep(0.01)
         await desk.clock.advance(61)

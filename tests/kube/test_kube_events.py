@@ -73,6 +73,19 @@ async def test_the_same_event_again_is_counted_and_rarely_written(desk: Desk) ->
     assert len(desk.network.sent) <= 12
 
 
+async def test_events_of_one_series_are_counted_together_whatever_their_messages(desk: Desk) -> None:
+    for victim in ("a", "b", "c"):
+        desk.recorder.record(JOB, Note("Normal", "Preempted", f"Preempted {victim}", series="7"))
+    await desk.clock.advance(1)
+    desk.recorder.record(JOB, Note("Normal", "Preempted", "Preempted d", series="7"))
+    desk.recorder.record(JOB, Note("Normal", "Preempted", "Preempted e", series="8"))
+    await desk.clock.advance(20)
+    first, second = desk.events
+    assert (first["note"], first["series"]["count"]) == ("Preempted a", 4)
+    assert second["note"] == "Preempted e"
+    assert "series" not in second
+
+
 async def test_after_a_long_pause_the_same_event_is_a_new_one(desk: Desk) -> None:
     desk.recorder.record(JOB, ADMITTED)
     await desk.clock.advance(1000)
@@ -219,7 +232,7 @@ async def test_the_end_writes_side_by_side_and_counts_what_there_was_no_time_for
         desk.recorder.record(job(number), ADMITTED)
     flushing = asyncio.create_task(desk.recorder.flush(5.0))
     await desk.clock.advance(5)
-    await asyncio.wait_for(flushing, 1)
+    await asyncio.wait_for(flushing, 60)
     assert len(desk.told) in (16, 20)
     assert desk.recorder.dropped == 30 - len(desk.told)
 
@@ -240,7 +253,7 @@ async def test_the_end_does_not_wait_for_a_server_that_is_away(desk: Desk) -> No
         desk.recorder.record(ObjectReference(kind="Job", namespace="ns", name=f"job-{number}"), ADMITTED)
     flushing = asyncio.create_task(desk.recorder.flush())
     await desk.clock.advance(6)
-    await asyncio.wait_for(flushing, 1)
+    await asyncio.wait_for(flushing, 60)
 
 
 async def test_only_so_many_events_and_objects_are_remembered() -> None:

@@ -75,7 +75,7 @@ async def net() -> AsyncIterator[Net]:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Real sockets take real moments; never more than a few seconds."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.005)
 

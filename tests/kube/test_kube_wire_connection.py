@@ -19,6 +19,8 @@ from kohort.kube.wire.answer import BUFFER
 from kohort.kube.wire.errors import BrokenOffError
 from kube.pki import Authority
 from kube.sockets import Caller, Line, Script, listening, ok
+from loop_time import loop_time
+from reserved_ports import reserved_port
 
 GET = Request("GET", "/x")
 STREAM = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -28,7 +30,7 @@ SETTINGS = HttpSettings(environment={})
 @asynccontextmanager
 async def server(script: Script) -> AsyncIterator[HttpTransport]:
     """A transport to a server that follows a script."""
-    async with asyncio.timeout(20), listening(script) as port:
+    async with asyncio.timeout(60), listening(script) as port:
         transport = HttpTransport(Access(f"http://127.0.0.1:{port}", StaticCredentials(), origin="test"), SETTINGS)
         try:
             yield transport
@@ -181,9 +183,13 @@ async def test_a_stream_that_falls_silent_has_an_end() -> None:
         await caller.end()
 
     async with server(script) as transport:
-        response = await transport.send(GET, 0.1)
-        with pytest.raises(LostAnswerError, match="fell silent"):
-            assert [chunk async for chunk in response.chunks()] == [b"one"]
+        with loop_time() as time:
+            response = await transport.send(GET, 30)
+            chunks = response.chunks()
+            assert await anext(chunks) == b"one"
+            time.advance(30)
+            with pytest.raises(LostAnswerError, match="fell silent"):
+                await anext(chunks)
 
 
 async def test_the_time_of_one_request_is_not_that_of_the_next() -> None:
@@ -195,27 +201,29 @@ async def test_the_time_of_one_request_is_not_that_of_the_next() -> None:
 
     async with server(script) as transport:
         assert await ask(transport, timeout=1000) == b"a"
-        assert await ask(transport, timeout=0.5) == b"a"
+        assert await ask(transport, timeout=60) == b"a"
         with pytest.raises(LostAnswerError, match=r"did not answer in 0\.05 s"):
             await ask(transport, timeout=0.05)
 
 
 async def test_the_end_of_an_earlier_requests_time_leaves_the_next_alone() -> None:
     line, loop = Line(), asyncio.get_running_loop()
-    first = loop.time() + 0.3
-    for deadline in (first, first + 1000):
-        asking = asyncio.create_task(line.connection.ask(b"", "GET", deadline))
+    first = loop.time() + 1000
+    with loop_time() as time:
+        for deadline in (first, first + 1000):
+            asking = asyncio.create_task(line.connection.ask(b"", "GET", deadline))
+            await settle()
+            if deadline == first:
+                line.say(ok(b"a"))
+                await asking
+        over = loop.create_future()
+        loop.call_at(first, over.set_result, None)
+        time.advance(1000)
+        await over
         await settle()
-        if deadline == first:
-            line.say(ok(b"a"))
-            await asking
-    over = loop.create_future()
-    loop.call_at(first, over.set_result, None)
-    await over
-    await settle()
-    assert not asking.done()
-    line.say(ok(b"b"))
-    assert await (await asking).read() == b"b"
+        assert not asking.done()
+        line.say(ok(b"b"))
+        assert await (await asking).read() == b"b"
     line.connection.abort()
     await line.connection.lost
 
@@ -241,7 +249,7 @@ async def test_when_all_connections_are_busy_waiting_has_an_end() -> None:
         caller.say(STREAM)
         await caller.end()
 
-    async with asyncio.timeout(20), listening(script) as port:
+    async with asyncio.timeout(60), listening(script) as port:
         settings = HttpSettings(connections=1, environment={})
         transport = HttpTransport(Access(f"http://127.0.0.1:{port}", StaticCredentials()), settings)
         response = await transport.send(GET, 10)
@@ -326,7 +334,7 @@ async def test_a_server_that_speaks_no_tls_is_told(authority: Authority) -> None
         await caller.reader.read(100)
         caller.say(b"HTTP/1.0 400 Bad Request\r\n\r\n")
 
-    async with listening(script) as port:
+    async with asyncio.timeout(60), listening(script) as port:
         error = await failure(sealed(authority, port))
     assert isinstance(error, UnreachableError)
     assert "can't be reached" in str(error)
@@ -337,7 +345,7 @@ async def test_a_server_that_hangs_up_on_the_handshake_is_told(authority: Author
     async def script(caller: Caller) -> None:
         await caller.reader.read(100)
 
-    async with listening(script) as port:
+    async with asyncio.timeout(60), listening(script) as port:
         error = await failure(sealed(authority, port))
     assert isinstance(error, UnreachableError)
     assert "can't be reached (Server disconnected): check that it runs" in str(error)
@@ -347,7 +355,7 @@ async def test_a_handshake_that_never_ends_has_an_end(authority: Authority) -> N
     async def script(caller: Caller) -> None:
         await caller.end()
 
-    async with listening(script) as port:
+    async with asyncio.timeout(60), listening(script) as port:
         access = Access(f"https://127.0.0.1:{port}", StaticCredentials(), Trust(Inline(authority.certificate)))
         error = await failure(HttpTransport(access, HttpSettings(connect_seconds=0.05, environment={})))
     assert isinstance(error, UnreachableError)
@@ -428,7 +436,7 @@ async def test_under_tls_a_body_up_to_the_end_is_whole_only_with_a_goodbye(
             caller.writer.transport.get_extra_info("socket").shutdown(1)
             await caller.end()
 
-    async with asyncio.timeout(20), listening(script, server_side(authority, tmp_path)) as port:
+    async with asyncio.timeout(60), listening(script, server_side(authority, tmp_path)) as port:
         transport = sealed(authority, port)
         with pytest.raises(LostAnswerError, match="broke off"):
             await ask(transport)
@@ -445,7 +453,7 @@ async def test_big_things_go_both_ways_through_tls(authority: Authority, tmp_pat
         caller.say(ok(await caller.reader.readexactly(len(body))))
         await caller.end()
 
-    async with asyncio.timeout(20), listening(script, server_side(authority, tmp_path)) as port:
+    async with asyncio.timeout(60), listening(script, server_side(authority, tmp_path)) as port:
         transport = sealed(authority, port)
         assert await ask(transport, Request("PUT", "/x", body=body)) == body
         await transport.close()
@@ -493,7 +501,7 @@ async def test_tls_goes_through_a_proxy_of_either_kind(scheme: str, authority: A
     context = server_side(authority, tmp_path)
     proxy = Proxy()
     async with (
-        asyncio.timeout(20),
+        asyncio.timeout(60),
         listening(hello, context) as port,
         listening(proxy, context if scheme == "https" else None) as proxy_port,
     ):
@@ -508,16 +516,14 @@ async def test_tls_goes_through_a_proxy_of_either_kind(scheme: str, authority: A
 
 async def test_a_proxy_that_refuses_is_told(authority: Authority) -> None:
     proxy = Proxy(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-    async with asyncio.timeout(20), listening(proxy) as port:
+    async with asyncio.timeout(60), listening(proxy) as port:
         error = await failure(sealed(authority, 1, f"http://127.0.0.1:{port}"))
     assert isinstance(error, UnreachableError)
     assert str(error).endswith("the proxy does not connect (407 Proxy Authentication Required): check proxy-url")
 
 
 async def test_a_proxy_that_is_not_there_is_told(authority: Authority) -> None:
-    async with listening(hello) as port:
-        pass
-    error = await failure(sealed(authority, 1, f"http://127.0.0.1:{port}"))
+    error = await failure(sealed(authority, 1, f"http://127.0.0.1:{reserved_port()}"))
     assert "the proxy does not connect (Connection refused): check proxy-url" in str(error)
 
 

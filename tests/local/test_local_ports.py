@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kohort.api.errors import ApiError
-from kohort.local.ports import LOCAL, Wanted, choose_ports
+from kohort.local.ports import LOCAL, Ports, Wanted, listening
 
 
 @pytest.fixture
@@ -17,6 +17,19 @@ def taken() -> Iterator[int]:
         other.bind((LOCAL, 0))
         other.listen()
         yield int(other.getsockname()[1])
+
+
+def choose_ports(wanted: Wanted, file: Path | None) -> Ports:
+    """The ports of a start that ends at once."""
+    with listening(wanted, file) as bound:
+        return Ports(int(bound.api.getsockname()[1]), int(bound.webhooks.getsockname()[1]))
+
+
+def test_nobody_else_can_take_the_ports_while_a_cluster_starts() -> None:
+    with listening(Wanted(), None) as bound:
+        for each in (bound.api, bound.webhooks):
+            with pytest.raises(OSError, match="in use"):
+                socket.create_server((LOCAL, each.getsockname()[1]))
 
 
 def test_ports_stay_from_start_to_start(tmp_path: Path) -> None:

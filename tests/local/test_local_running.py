@@ -31,6 +31,7 @@ from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
 from kohort.kube.patches import MergePatch
 from kohort.kube.transport import Request
+from kohort.local.kubeconfigs import Merge
 from kohort.local.lives import Claim, Pods, last_run
 from kohort.local.places import Place
 from kohort.local.ports import Wanted
@@ -66,7 +67,8 @@ async def cluster(
         )
 
     context = place.context if place else "kohort"
-    wish = Wish(place, Wanted(), crew, "simulated", Pods.SIMULATED, queues, None, shared, context)
+    merge = Merge((shared,)) if shared is not None else None
+    wish = Wish(place, Wanted(), crew, "simulated", Pods.SIMULATED, queues, None, merge, context)
     async with asyncio.timeout(PATIENCE), living(wish, Quiet()) as found:
         client = Client(HttpTransport(find_access(Choice(found.published.own, context))))
         try:

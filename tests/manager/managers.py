@@ -1,7 +1,6 @@
 """Managers on an embedded control plane: real sockets on 127.0.0.1, real but short time."""
 
 import asyncio
-import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -24,8 +23,9 @@ from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing
 from kohort.manager.state import Manager
 from kohort.webhooks.configurations import CONFIGURATIONS
+from reserved_ports import reserved_port
 
-LONG = 30.0
+LONG = 60.0
 LOCAL = "127.0.0.1"
 ANYWHERE = f"{LOCAL}:0"
 NAMESPACE = "kueue-system"
@@ -38,18 +38,11 @@ T = TypeVar("T")
 Object = dict[str, Any]
 
 
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind((LOCAL, 0))
-        return int(probe.getsockname()[1])
-
-
 def configuration(election: LeaderElection = NO_ELECTION, **settings: Any) -> Configuration:
     """The defaults, with every server on a port of its own."""
     return msgspec.structs.replace(
         default_configuration(),
-        webhook=Webhook(host=LOCAL, port=free_port()),
+        webhook=Webhook(host=LOCAL, port=reserved_port()),
         health=Health(health_probe_bind_address=ANYWHERE),
         metrics=Metrics(bind_address=ANYWHERE),
         visibility_server=VisibilityServer(bind_address=LOCAL, bind_port=0),

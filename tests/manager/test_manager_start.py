@@ -44,6 +44,17 @@ async def test_missing_definitions_are_created_where_that_is_asked_for() -> None
         assert (await cluster.get("/api/v1/namespaces/kueue-system"))["metadata"]["name"] == "kueue-system"
 
 
+async def test_the_namespace_is_created_also_where_the_definitions_are_there() -> None:
+    async with running_cluster() as cluster, asyncio.timeout(LONG):
+        client = client_of(cluster)
+        for namespace in ("one", "another"):
+            starting = asyncio.create_task(have_definitions(client, namespace, SERVICE, WhenMissing.INSTALL))
+            while not starting.done():
+                await cluster.clock.advance(1.0)
+            await starting
+            assert (await cluster.get(f"/api/v1/namespaces/{namespace}"))["metadata"]["name"] == namespace
+
+
 async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> None:
     async with running_cluster() as cluster, asyncio.timeout(LONG):
         client = client_of(cluster)

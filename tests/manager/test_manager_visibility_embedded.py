@@ -16,7 +16,7 @@ ANN = User("ann", (AUTHENTICATED,))
 GROUP = "visibility.kueue.x-k8s.io"
 PENDING = f"/apis/{GROUP}/v1beta2/clusterqueues/q/pendingworkloads"
 RBAC = "rbac.authorization.k8s.io"
-WAIT = 10.0
+WAIT = 60.0
 
 
 async def ask(plane: ControlPlane, user: User, path: str, body: Object | None = None) -> tuple[int, Object]:

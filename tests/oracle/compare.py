@@ -21,7 +21,7 @@ from oracle.shrinking import shrink
 
 Json = Any
 
-FINE = frozenset({"same", "tied"})
+FINE = frozenset({"same", "tied", "overdrawn"})
 """Outcomes that explain themselves."""
 STOPPED = 130
 """What a shell expects of a program that Ctrl-C ended."""

@@ -4,6 +4,7 @@ It is built on first use, from the Go program beside this file, into a folder th
 """
 
 import json
+import re
 import select
 import shutil
 import subprocess
@@ -105,6 +106,12 @@ def manager_webhooks() -> list[Json]:
 def manager_manifests() -> Path:
     """Everything that an installation of it consists of, for kustomize."""
     return _sources() / "config" / "default"
+
+
+def gate_names() -> set[str]:
+    """Its own feature gates; the libraries that it is built with add theirs to the same registry."""
+    text = (_sources() / "pkg" / "features" / "kube_features.go").read_text()
+    return set(re.findall(r'featuregate\.Feature = "(\w+)"', text))
 
 
 def _sources() -> Path:

@@ -11,23 +11,31 @@ from oracle.differences import Difference, differences
 from oracle.generator import Json
 from oracle.generator import scenario as generate
 from oracle.kueue import Kueue, NoAnswerError, build
+from oracle.overdrawn import is_overdrawn
 from oracle.standings import our_answer
 from oracle.ties import is_tied
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What came of one scenario: `same`, `tied`, `different`, or why there was no answer."""
+    """What came of one scenario: `same`, `tied`, `overdrawn`, `different`, or why there was no answer."""
 
     seed: str
     outcome: str
 
 
 def compare(kueue: Kueue, scenario: Json) -> list[Difference]:
-    """Where the two differ after the first step that shows it, unless that is a matter of lots."""
+    """Where the two differ after the first step that shows it, unless a documented deviation explains it."""
     answer = _answer(kueue, scenario)
     found = differences(our_answer(scenario), answer)
-    return [] if found and is_tied(scenario, answer) else found
+    return [] if found and _explanation(scenario, answer) else found
+
+
+def _explanation(scenario: Json, answer: list[Json]) -> str:
+    """The deviation that accounts for the whole answer; empty where there is none."""
+    if is_overdrawn(scenario, answer):
+        return "overdrawn"
+    return "tied" if is_tied(scenario, answer) else ""
 
 
 def _answer(kueue: Kueue, scenario: Json) -> list[Json]:
@@ -76,4 +84,4 @@ def _outcome(kueue: Kueue, scenario: Json) -> str:
     answer = _answer(kueue, scenario)
     if not differences(our_answer(scenario), answer):
         return "same"
-    return "tied" if is_tied(scenario, answer) else "different"
+    return _explanation(scenario, answer) or "different"

@@ -17,6 +17,8 @@ type Scenario struct {
 	Steps         []Step               `json:"steps"`
 	// Yardstick asks for figures instead of an answer to steps.
 	Yardstick *Yardstick `json:"yardstick,omitempty"`
+	// FeatureGates asks for the gates of this release instead.
+	FeatureGates bool `json:"featureGates,omitempty"`
 }
 
 // Step has exactly one member, named by what is to be done.
@@ -29,6 +31,15 @@ type Answer struct {
 	Nanoseconds int64                 `json:"nanoseconds"`
 	Cycles      int                   `json:"cycles"`
 	Figures     *Figures              `json:"figures,omitempty"`
+	// FeatureGates by name.
+	FeatureGates map[string]GateSpec `json:"featureGates,omitempty"`
+}
+
+// GateSpec is the stage and the default of a feature gate.
+type GateSpec struct {
+	Stage   string `json:"stage"`
+	Default bool   `json:"default"`
+	Locked  bool   `json:"locked"`
 }
 
 // Standing tells how a workload is doing.
@@ -58,6 +69,19 @@ type Assignment struct {
 	Name    string            `json:"name"`
 	Count   int32             `json:"count"`
 	Flavors map[string]string `json:"flavors"`
+}
+
+// gateSpecs lists the feature gates that this release knows.
+func gateSpecs() map[string]GateSpec {
+	specs := map[string]GateSpec{}
+	for name, spec := range utilfeature.DefaultMutableFeatureGate.GetAll() {
+		stage := string(spec.PreRelease)
+		if spec.PreRelease == featuregate.GA {
+			stage = "GA"
+		}
+		specs[string(name)] = GateSpec{Stage: stage, Default: spec.Default, Locked: spec.LockToDefault}
+	}
+	return specs
 }
 
 // setGates flips gates of the process, as far as this Kueue has them; the returned function flips them back.

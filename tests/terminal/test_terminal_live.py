@@ -38,7 +38,7 @@ class Terminal:
     async def shown(self, text: str) -> str:
         """All that was drawn until this text came."""
         seen = ""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while text not in seen:
                 await self._readable()
                 seen += os.read(self.far, 65536).decode()
@@ -103,7 +103,7 @@ async def test_q_ends_the_view(terminal: Terminal) -> None:
     ended = asyncio.Event()
     async with live(ended, terminal.place):
         terminal.press(b"xq")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             await ended.wait()
 
 

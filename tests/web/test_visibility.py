@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kohort.engine.engine import Engine
 from kohort.engine.records import Key
 from kohort.kube.errors import StatusError
-from kohort.web.users import Act
+from kohort.kube.reviews import Act
 from kohort.web.visibility import summaries
 from kohort.web.visibility.server import visibility_app
 from kohort.web.visibility.summaries import MOST, USUAL_LIMIT, Window, in_cluster_queue, in_local_queue

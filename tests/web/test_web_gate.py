@@ -15,13 +15,13 @@ from embedded.server.clusters import ADMIN, Cluster, running_cluster
 from kohort.kube.certificates import Authority, Pair
 from kohort.kube.client import Client
 from kohort.kube.config.secrets import KeyPair
+from kohort.kube.reviews import KEPT_SECONDS, MOST_KEPT, Act, Reviews, User
 from kohort.kube.tls import load_key_pair
 from kohort.metrics import Registry
 from kohort.web.front_proxy import NO_PROXY, FrontProxy, FrontProxyError, front_proxy, trust_in_handshakes
 from kohort.web.gate import Gate, errors_as_status, everybody
 from kohort.web.listening import Address, listening
 from kohort.web.metrics_page import metrics_app
-from kohort.web.users import KEPT_SECONDS, MOST_KEPT, Act, Reviews, User
 
 NOW = datetime.now(UTC)
 RIGHT = Act(

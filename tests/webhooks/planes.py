@@ -1,7 +1,6 @@
 """An embedded API server with our definitions, and our webhooks beside it, on 127.0.0.1."""
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,29 +22,24 @@ from kohort.webhooks.kueue import kueue_judges
 from kohort.webhooks.registrations import KUEUE
 from kohort.webhooks.running import Certified, answering, certified
 from kohort.webhooks.server import WebhookServer
+from reserved_ports import reserved_port
 from webhooks.replaying import Door
 
 Json = Any
 
 HOST = "127.0.0.1"
 NAMESPACE = "kueue-system"
-WAIT = 20.0
+WAIT = 60.0
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/kueue-webhook-server-cert"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
-
-
 def configured() -> Configuration:
     """The usual configuration, on a port of this machine."""
     usual = default_configuration()
-    return replace(usual, webhook=replace(usual.webhook, host=HOST, port=free_port()))
+    return replace(usual, webhook=replace(usual.webhook, host=HOST, port=reserved_port()))
 
 
 def outside(configuration: Configuration, user: str = "") -> Wiring:

@@ -10,6 +10,7 @@ import pytest
 
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.reviews import UserInfo
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Reads
@@ -42,9 +43,11 @@ class Known:
     facts: JobFacts = FACTS
     failure: Exception | None = None
     asked: tuple[Json, ...] = ()
+    authors: tuple[UserInfo | None, ...] = ()
 
-    async def gather(self, obj: Json, *, is_new: bool) -> JobFacts:
+    async def gather(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobFacts:
         self.asked = (*self.asked, obj)
+        self.authors = (*self.authors, author)
         if self.failure is not None:
             raise self.failure
         return replace(self.facts, is_new=is_new)
@@ -62,7 +65,8 @@ def registry() -> Registry:
 
 
 async def asked(path: str, obj: Json, gatherer: Gatherer | None, old: Json = None) -> Json:
-    request = {"uid": "u", "operation": "UPDATE" if old else "CREATE", "namespace": "team", "object": obj}
+    request: Json = {"uid": "u", "operation": "UPDATE" if old else "CREATE", "namespace": "team", "object": obj}
+    request["userInfo"] = {"username": "alice"}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {**request, "oldObject": old}}
     judge = job_judges(registry(), lambda: gatherer)[path]
     return json.loads(await admitted(path, judge, json.dumps(review).encode()))["response"]
@@ -102,6 +106,16 @@ async def test_a_change_is_judged_by_what_was_there() -> None:
     before, after = ({"kueue.x-k8s.io/queue-name": name} for name in ("one", "other"))
     response = await asked(VALIDATE, job(after), Known(), old=job(before))
     assert response["allowed"] is False
+
+
+async def test_who_sets_a_controller_is_told_and_nobody_where_it_stays() -> None:
+    """DEV-9."""
+    owned = job()
+    owned["metadata"]["ownerReferences"] = [{"apiVersion": "v1", "kind": "K", "name": "o", "controller": True}]
+    known = Known()
+    for obj, old in ((owned, None), (owned, job()), (owned, owned), (job(), owned), (job(), None)):
+        await asked(VALIDATE, obj, known, old=old)
+    assert [author and author.username for author in known.authors] == ["alice", "alice", None, None, None]
 
 
 async def test_the_rules_know_the_namespace_of_a_job_that_does_not_say_it() -> None:

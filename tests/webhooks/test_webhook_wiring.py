@@ -294,7 +294,7 @@ async def test_what_a_person_writes_under_the_managers_name_is_checked() -> None
 async def handshake(port: int, bundle: str) -> str:
     """The issuer of the certificate that a new client is shown, who trusts what API servers were told."""
     context = ssl.create_default_context(cadata=b64decode(bundle).decode())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
     shown = writer.get_extra_info("ssl_object").getpeercert(binary_form=True)
     writer.close()

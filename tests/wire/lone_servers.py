@@ -1,7 +1,6 @@
 """API servers that are killed, stopped and started again while somebody watches: the real one on etcd, and ours."""
 
 import signal
-import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from cluster.control_plane import START_SECONDS, ControlPlane
-from cluster.ports import HOST
 from cluster.processes import Child
+from reserved_ports import reserved_port
 
 
 class LoneServer(Protocol):
@@ -65,9 +64,7 @@ class EmbeddedServer:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        with socket.socket() as probe:
-            probe.bind((HOST, 0))
-            self._port: int = probe.getsockname()[1]
+        self._port = reserved_port()
 
     @property
     def kubeconfig(self) -> Path:

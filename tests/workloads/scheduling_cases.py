@@ -79,6 +79,10 @@ def _pods(*found: Object) -> tuple[Step, ...]:
     return tuple(Create(each) for each in found)
 
 
+_LARGE: dict[str, Any] = {"cpu": "64", "memory": "128Gi"}
+"""Preferred by any pod. Of nodes with equal scores, kube-scheduler takes one that depends on all it did before."""
+
+
 def _zoned(name: str, zone: str, **spec: Any) -> Object:
     return node(name, labels={ZONE: zone}, **spec)
 
@@ -164,7 +168,7 @@ CASES = (
     ),
     Case(
         "pods that keep apart",
-        (node("a"), node("b")),
+        (node("a", **_LARGE), node("b")),
         (*_pods(*(_lonely(name) for name in "pqr")), *_pods(pod("s", labels={"app": "db"}))),
     ),
     Case(
@@ -183,7 +187,7 @@ CASES = (
     ),
     Case(
         "pods spread over zones",
-        (_zoned("a", "1"), _zoned("b", "2"), _zoned("c", "3", cpu="0")),
+        (_zoned("a", "1", **_LARGE), _zoned("b", "2"), _zoned("c", "3", cpu="0")),
         _pods(*(_even(name) for name in "pqr")),
     ),
     Case("a spread without its label", (node("a"),), _pods(_even("p"))),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cluster.control_plane import ControlPlane
-from embedded.scheduler.things import Object
+from embedded.scheduler.things import Object, pod
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource
@@ -28,9 +28,9 @@ from kohort.kube.patches import MergePatch
 from kohort.kube.transport import Request
 from workloads.scheduling_cases import Await, AwaitText, Case, Create, Delete, Patch, Step
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 CALM = 0.5
-"""Seconds in which a scheduler says what it has to say."""
+"""Seconds without anything new after which a scheduler is taken to be done."""
 SPACE = "default"
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
 CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
@@ -76,6 +76,20 @@ class Seen:
     events: set[tuple[str, str, str]] = field(default_factory=set)
     failure: str = ""
 
+    @property
+    def is_told(self) -> bool:
+        """Whether there is an event of each pod that got a node or fits on none."""
+        told = {(name, reason) for name, reason, _ in self.events}
+        placed = {
+            (name, "Scheduled") for name, pod in self.pods.items() if pod["conditions"][0].get("status") == "True"
+        }
+        refused = {
+            (name, "FailedScheduling")
+            for name, pod in self.pods.items()
+            if pod["conditions"][0].get("reason") == "Unschedulable"
+        }
+        return placed | refused <= told
+
 
 class Stage:
     """One scheduler, on which cases are played one after the other."""
@@ -103,10 +117,10 @@ class Stage:
             async with asyncio.timeout(3 * PATIENCE):
                 for each in case.nodes:
                     await self._add_node(each)
-                await asyncio.sleep(CALM / 2)
+                await self._until_nodes_are_known(len(case.nodes))
                 for step in case.steps:
                     await self._do(step)
-                await asyncio.sleep(CALM)
+                await self._until_told()
                 await self._look(seen)
         except (TimeoutError, StatusError) as error:
             seen.failure = f"{type(error).__name__}: {error}"
@@ -118,6 +132,28 @@ class Stage:
         await self._nodes.create(found)
         taints = found["spec"].get("taints") or None
         await self._nodes.patch(("", found["metadata"]["name"]), MergePatch({"spec": {"taints": taints}}))
+
+    async def _until_nodes_are_known(self, count: int) -> None:
+        """Ask by pods that fit nowhere: the message has the number of nodes and whether one is still tainted as new."""
+        known = f"0/{count} nodes are available"
+        while count:
+            await self._pods.create(pod("fits-nowhere", nodeSelector={"no": "node"}))
+            await self._until("fits-nowhere", lambda found: bool(_condition(found)))
+            message = _condition(await self._pods.get((SPACE, "fits-nowhere"))).get("message", "")
+            await self._pods.delete((SPACE, "fits-nowhere"), NOW)
+            if known in message and "node.kubernetes.io/not-ready" not in message:
+                return
+            await asyncio.sleep(0.05)
+
+    async def _until_told(self) -> None:
+        """Wait until there are events of what became of all pods, and nothing new comes any more."""
+        async with asyncio.timeout(PATIENCE):
+            before, now = Seen(), Seen()
+            await self._look(now)
+            while now != before or not now.is_told:
+                await asyncio.sleep(CALM)
+                before, now = now, Seen()
+                await self._look(now)
 
     async def _do(self, step: Step) -> None:
         match step:

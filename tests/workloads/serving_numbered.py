@@ -1,7 +1,5 @@
 """What happens to StatefulSets: each story does something and tells what can be observed of it."""
 
-import asyncio
-
 from workloads.serving_builders import Observed, conditions, counts, image, masked, rolled_out, stateful_set
 from workloads.serving_planes import CLAIMS, PODS, STATEFUL_SETS, Stage
 
@@ -43,6 +41,21 @@ async def numbered(stage: Stage, replicas: int) -> Observed:
     }
 
 
+async def replaced(stage: Stage, name: str) -> None:
+    """Delete a pod, and wait until there is another of its name and the StatefulSet has counted it."""
+    before = (await stage.get(PODS, name))["metadata"]["uid"]
+    await stage.delete(PODS, name)
+
+    async def is_counted() -> bool:
+        status = (await stage.get(STATEFUL_SETS, "db"))["status"]
+        pods = await stage.items(PODS)
+        revisions = [pod["metadata"]["labels"]["controller-revision-hash"] for pod in pods]
+        is_new = any(pod["metadata"]["name"] == name and pod["metadata"]["uid"] != before for pod in pods)
+        return is_new and revisions.count(status["updateRevision"]) == status.get("updatedReplicas", 0)
+
+    await stage.until("a pod in its place", is_counted)
+
+
 async def a_stateful_set_comes_up_in_order(stage: Stage) -> Observed:
     await stage.create(STATEFUL_SETS, stateful_set())
     said = await rolled_out(stage, "statefulset/db")
@@ -73,8 +86,7 @@ async def a_partition_keeps_lower_pods(stage: Stage) -> Observed:
     await stage.merge(STATEFUL_SETS, "db", image("two"))
     said = await rolled_out(stage, "statefulset/db")
     first = await numbered(stage, 3)
-    await stage.delete(PODS, "db-0")
-    await asyncio.sleep(1)
+    await replaced(stage, "db-0")
     return {"said": said, "first": first, "second": await numbered(stage, 3)}
 
 
@@ -90,10 +102,14 @@ async def on_delete_waits(stage: Stage) -> Observed:
     await stage.create(STATEFUL_SETS, stateful_set(2, updateStrategy={"type": "OnDelete"}))
     await numbered(stage, 2)
     await stage.merge(STATEFUL_SETS, "db", image("two"))
-    await asyncio.sleep(1)
+
+    async def is_noticed() -> bool:
+        status = (await stage.get(STATEFUL_SETS, "db"))["status"]
+        return bool(status["currentRevision"] != status["updateRevision"])
+
+    await stage.until("a second revision", is_noticed)
     before = await numbered(stage, 2)
-    await stage.delete(PODS, "db-1")
-    await asyncio.sleep(1)
+    await replaced(stage, "db-1")
     return {"before": before, "after": await numbered(stage, 2)}
 
 

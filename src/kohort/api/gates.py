@@ -218,13 +218,36 @@ class Gate(Enum):
 WITHOUT_EFFECT: Mapping[str, bool] = {
     "RemoveFinalizersWithStrictPatch": True,
     "SchedulerLibraryIntegration": False,
+    "SchedulerLongRequeueInterval": False,
+    "SchedulerTimestampPreemptionBuffer": False,
     "TASCacheNodeMatchResults": True,
     "TASCacheTopologyTree": True,
     "TASCachingRemainingResources": True,
     "VectorizedResourceRequests": True,
     "WorkloadRequestUseMergePatch": False,
 }
-"""Upstream gates, with their defaults there, about how its code works inside; accepted, with a warning."""
+"""Upstream gates, with their defaults there, that change nothing here; accepted in either state, with a warning."""
+
+GRADUATED: dict[str, bool] = {
+    "HierarchicalCohorts": True,
+    "MultiKueueAllowInsecureKubeconfigs": False,
+    "MultiKueueRedoAdmissionOnEvictionInWorker": True,
+    "MultiKueueWaitForWorkloadAdmitted": True,
+    "ObjectRetentionPolicies": True,
+    "PropagateBatchJobLabelsToWorkload": True,
+    "SkipFinalizersForPodsSuspendedByParent": True,
+}
+"""Gates of Kueue v0.19 that are locked there and removed later; accepted in the state to which they are locked."""
+
+COMPAT: Mapping[str, Mapping[Gate, tuple[Stage, bool]]] = {
+    "v0.19": {
+        Gate.MultiKueueKubeConfigPathValidation: (Stage.ALPHA, False),
+        Gate.RecomputeAssignmentUponPreemptionTargetsOverlap: (Stage.ALPHA, False),
+        Gate.UnadmittedWorkloadsObservability: (Stage.BETA, False),
+        Gate.WorkloadPriorityClassDefaulting: (Stage.ALPHA, False),
+    }
+}
+"""Stages and defaults of an earlier Kueue release, where they differ from those above."""
 
 WHOLE_STAGES = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
 """Settings that stand for every gate of a stage that is not set by its own name."""
@@ -253,22 +276,27 @@ class Settled:
     warnings: list[str]
 
 
-def from_settings(settings: Mapping[str, bool], path: Path) -> Settled:
-    """Apply settings to the defaults (API-147)."""
+def from_settings(settings: Mapping[str, bool], path: Path, compat: str = "") -> Settled:
+    """Apply settings to the defaults, or to those of the release that `compat` names (API-147)."""
     named = {Gate[name]: value for name, value in settings.items() if name in Gate.__members__}
-    gates = FeatureGates(frozenset(gate for gate, value in _states(settings, named).items() if value))
-    errors = [*_unknown(settings, path), *_changed_locks(named, path), *_unmet_needs(gates, path)]
+    gates = FeatureGates(frozenset(gate for gate, value in _states(settings, named, compat).items() if value))
+    errors = [*_unknown(settings, path), *_changed_locks(settings, path), *_unmet_needs(gates, path)]
     return Settled(gates, errors, _warnings(settings, named))
 
 
-def _states(settings: Mapping[str, bool], named: Mapping[Gate, bool]) -> dict[Gate, bool]:
+def _states(settings: Mapping[str, bool], named: Mapping[Gate, bool], compat: str) -> dict[Gate, bool]:
     """Every gate's state: its default, unless its stage is set, unless it is set itself."""
     stages = {stage: settings[name] for name, stage in WHOLE_STAGES.items() if name in settings}
-    return {gate: named.get(gate, stages.get(gate.value.stage, gate.value.default)) for gate in Gate}
+    earlier = COMPAT[compat] if compat else {}
+    states = {}
+    for gate in Gate:
+        stage, default = earlier.get(gate, (gate.value.stage, gate.value.default))
+        states[gate] = named.get(gate, stages.get(stage, default))
+    return states
 
 
 def _unknown(settings: Mapping[str, bool], path: Path) -> list[FieldError]:
-    known = {*Gate.__members__, *WITHOUT_EFFECT, *WHOLE_STAGES}
+    known = {*Gate.__members__, *WITHOUT_EFFECT, *GRADUATED, *WHOLE_STAGES}
     strangers = sorted(name for name in settings if name not in known)
     if not strangers:
         return []
@@ -276,16 +304,17 @@ def _unknown(settings: Mapping[str, bool], path: Path) -> list[FieldError]:
     return [invalid(path, ", ".join(strangers), detail, "API-147")]
 
 
-def _changed_locks(named: Mapping[Gate, bool], path: Path) -> list[FieldError]:
+def _changed_locks(settings: Mapping[str, bool], path: Path) -> list[FieldError]:
+    locked = GRADUATED | {gate.name: gate.value.default for gate in Gate if gate.value.locked}
     return [
         invalid(
             path,
-            f"{gate.name}={str(value).lower()}",
-            f"the gate is locked to {str(gate.value.default).lower()}; take it out of the settings",
+            f"{name}={str(value).lower()}",
+            f"the gate is locked to {str(locked[name]).lower()}; take it out of the settings",
             "API-147",
         )
-        for gate, value in named.items()
-        if gate.value.locked and value != gate.value.default
+        for name, value in settings.items()
+        if name in locked and value != locked[name]
     ]
 
 
@@ -314,7 +343,8 @@ def _warnings(settings: Mapping[str, bool], named: Mapping[Gate, bool]) -> list[
         for gate in named
         if gate.value.stage in (Stage.GA, Stage.DEPRECATED)
     ]
-    return [*idle, *fading]
+    gone = [f"feature gate {name} is locked and will go; stop setting it" for name in settings if name in GRADUATED]
+    return [*idle, *fading, *gone]
 
 
 def _names(gates: Iterable[Gate]) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 import click
 
 from kohort.api.codec import Json
+from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.cli.options import (
     DATA,
     Output,
@@ -22,6 +23,7 @@ from kohort.cli.options import (
 from kohort.insight.doctor.examining import CHECKS, LOOKED_AT, examine
 from kohort.insight.doctor.model import Check, Finding, Report, Severity
 from kohort.insight.doctor.words import counted
+from kohort.insight.reading import served
 from kohort.insight.snapshot import Snapshot, take
 from kohort.terminal.nearest import instead
 from kohort.terminal.screen import Screen
@@ -87,7 +89,8 @@ def doctor(
 async def _look(where: Where) -> Snapshot:
     access = where.access()
     async with connected(access) as client:
-        return await take(client, LOOKED_AT, access.namespace or "default")
+        foreign = await served(client, UNSUPPORTED_FRAMEWORKS.values())
+        return await take(client, (*LOOKED_AT, *foreign), access.namespace or "default")
 
 
 def _print(lines: Iterable[str]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from kohort.local.lives import Run, State, standing, used_places
+from kohort.local.lives import Run, State, last_run, standing, used_places
 from kohort.local.places import DEFAULT_NAME, Place, place_of
 from kohort.local.stopping import How, Outcome, pods_in_words, stop
 from kohort.terminal.nearest import instead
@@ -36,9 +36,13 @@ def down(*, name: str | None, everything: bool, data: Path | None) -> None:
         if everything
         else [_one(name or DEFAULT_NAME, data)]
     )
-    outcomes = [stop(place, _waiting) for place in places]
-    for outcome in outcomes:
+    outcomes = []
+    for place in places:
+        before = _current(last_run(place))
+        outcome = stop(place, _waiting)
+        outcomes.append(outcome)
         click.echo(in_words(outcome))
+        _tell_of_context(outcome, before)
     if not outcomes:
         click.echo("no cluster runs")
     if not all(outcome.is_well for outcome in outcomes):
@@ -52,6 +56,28 @@ def _one(name: str, data: Path | None) -> Place:
         hint = f"; {instead(name, others)}" if others and data is None else ""
         raise click.ClickException(f"no cluster {name} is kept in {place.folder}{hint or ': `kohort up` starts one'}")
     return place
+
+
+def _current(run: Run | None) -> str:
+    """What there is to say of the current context; nothing of a cluster that has none in kubectl's files."""
+    if run is None or not run.kubectl_files:
+        return ""
+    from kohort.local.kubeconfigs import current_in_words
+
+    return current_in_words(tuple(map(Path, run.kubectl_files)))
+
+
+def _tell_of_context(outcome: Outcome, before: str) -> None:
+    """Restore the context that was current before a cluster which could not do so itself; say what is current now."""
+    if not before or outcome.run is None:
+        return
+    from kohort.local.kubeconfigs import release_crashed
+
+    if outcome.how in (How.IDLE, How.KILLED):
+        release_crashed(outcome.place, outcome.run)
+    after = _current(outcome.run)
+    if after != before:
+        click.echo(after)
 
 
 def _waiting(run: Run) -> None:

@@ -1,11 +1,15 @@
 """`kohort explain`: why a job waits, what would let it in, who may take its place; in words, or as data."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import click
 
 from kohort.api.codec import Json
+from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
+from kohort.cli.log_streams import LogError
+from kohort.cli.logs import pods_of
 from kohort.cli.options import (
     Output,
     Where,
@@ -19,11 +23,15 @@ from kohort.cli.options import (
 )
 from kohort.cli.targets import Finder, Owned, Reference, Target, references
 from kohort.insight.snapshot import Snapshot, take
+from kohort.insight.story.containers import start_failures
 from kohort.insight.story.data import story_data
+from kohort.insight.story.model import Story
 from kohort.insight.story.telling import story_of
 from kohort.insight.story.words import told
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import queue_name
+from kohort.kube.client import Client
+from kohort.kube.errors import StatusError
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.mapping import ResourceMapping
 from kohort.terminal.nearest import instead
@@ -37,6 +45,8 @@ Examples:
 """
 MOST_OWNERS = 5
 """How far up owners are followed: a Pod of a Job of a CronJob needs two."""
+MOST_PODS = 100
+"""How many pods of a job are read for what keeps their containers from starting."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -56,7 +66,7 @@ def explain(*, where: Where, words: tuple[str, ...], output: Output | None) -> N
             finder = Finder(client, access.namespace)
             found = [await _find(finder, each) for each in references(words)]
             snapshot = await take(client, home=access.namespace)
-            _print([_Answer(target, snapshot) for target in found], output)
+            _print([_Answer(each, snapshot, await _start_failures(client, each)) for each in found], output)
 
     running(work())
 
@@ -77,6 +87,19 @@ async def _find(finder: Finder, reference: Reference) -> Target:
     return found
 
 
+async def _start_failures(client: Client, target: Target) -> tuple[str, ...]:
+    """Why containers of its pods could not be started; nothing where its pods are not known or must not be read."""
+    try:
+        scope = pods_of(target)
+        return start_failures((await client.of(Pod).page(scope, limit=MOST_PODS)).items)
+    except LogError:
+        return ()
+    except StatusError as error:
+        if error.code != 403:
+            raise
+        return ()
+
+
 def _owner(owned: Owned) -> Json:
     owners = owned.obj["metadata"].get("ownerReferences") or ()
     return next((each for each in owners if each.get("controller")), None)
@@ -85,17 +108,18 @@ def _owner(owned: Owned) -> Json:
 class _Answer:
     """What can be said of one target."""
 
-    def __init__(self, target: Target, snapshot: Snapshot) -> None:
+    def __init__(self, target: Target, snapshot: Snapshot, failures: tuple[str, ...]) -> None:
         self._subject = f"{target.job.resource.kind.lower()}/{target.job.name}"
         self._target = target
         self._snapshot = snapshot
+        self._failures = failures
 
     def data(self) -> Json:
         """For programs."""
         workload = self._workload()
         if workload is None:
             return {"subject": self._subject, "workload": None, "text": list(self._without_workload())}
-        return story_data(story_of(self._snapshot, workload, self._subject))
+        return story_data(self._story(workload))
 
     def sections(self) -> list[Section]:
         """For people."""
@@ -103,7 +127,11 @@ class _Answer:
         if workload is None:
             place = f"in namespace {self._target.namespace}, no Workload"
             return [Section(self._subject, (place,)), Section("", tuple(self._without_workload()))]
-        return told(story_of(self._snapshot, workload, self._subject), self._snapshot.taken)
+        return told(self._story(workload), self._snapshot.taken)
+
+    def _story(self, workload: Workload) -> Story:
+        story = story_of(self._snapshot, workload, self._subject)
+        return replace(story, notes=(*story.notes, *self._failures))
 
     def _workload(self) -> Workload | None:
         known = self._target.workload
@@ -113,7 +141,8 @@ class _Answer:
         return self._snapshot.of(Workload).get(key, known)
 
     def _without_workload(self) -> Iterator[str]:
-        """Why nothing is queued."""
+        """Why nothing is queued; and what keeps its pods from running all the same."""
+        yield from self._failures
         obj, namespace = self._target.job.obj, self._target.namespace
         queue = queue_name(obj)
         there = [name for place, name in self._snapshot.of(LocalQueue) if place == namespace]

@@ -7,11 +7,12 @@ import click
 from kohort.api.codec import Json
 from kohort.api.documents import read_documents
 from kohort.api.fields import ROOT
-from kohort.api.gates import parse_flag
+from kohort.api.gates import COMPAT, parse_flag
+from kohort.api.unsupported import configuration_notices
 from kohort.cli.crds import FORMATS
 from kohort.install.chart import chart_files
 from kohort.install.manifests import manifests
-from kohort.install.options import Extra, Issuer, Options, OptionsError, parse_issuer, usual_document
+from kohort.install.options import Extra, Issuer, Options, OptionsError, parse_issuer, peers, usual_document
 
 EXAMPLES = """\b
 Examples:
@@ -39,6 +40,11 @@ _GATES = ROOT / "--feature-gates"
     help="The manager's Configuration, Kueue's file as it is; a usual one if not given.",
 )
 @click.option("--feature-gates", default="", metavar="NAME=BOOL,...", help="Gates to switch in the Configuration.")
+@click.option(
+    "--compat",
+    type=click.Choice(list(COMPAT)),
+    help="Feature gates default as in this Kueue release; written to the Configuration.",
+)
 @click.option("--service-monitor", is_flag=True, help="Also a ServiceMonitor for the Prometheus operator.")
 @click.option(
     "--cert-manager", is_flag=True, help="Certificates by cert-manager, which signs with an authority of its own."
@@ -50,6 +56,23 @@ _GATES = ROOT / "--feature-gates"
     "--only-v1beta2",
     is_flag=True,
     help="Serve no older version of Kueue's kinds, which saves API servers a copy of all objects and its upkeep.",
+)
+@click.option(
+    "--priority-class", default=_USUAL.priority_class, show_default=True, help="PriorityClass of the manager's pods."
+)
+@click.option(
+    "--api-server-cidr",
+    "api_server_cidrs",
+    multiple=True,
+    metavar="CIDR",
+    help="Addresses of API servers, which alone then reach webhooks and the visibility API; may be repeated.",
+)
+@click.option(
+    "--metrics-cidr",
+    "metrics_cidrs",
+    multiple=True,
+    metavar="CIDR",
+    help="Addresses that alone then reach metrics; may be repeated.",
 )
 @click.option("-o", "--output", type=click.Choice(list(FORMATS)), default="yaml", show_default=True, help="Format.")
 @click.option(
@@ -65,10 +88,14 @@ def install(
     replicas: int,
     config: Path | None,
     feature_gates: str,
+    compat: str | None,
     service_monitor: bool,
     cert_manager: bool,
     issuer: str | None,
     only_v1beta2: bool,
+    priority_class: str,
+    api_server_cidrs: tuple[str, ...],
+    metrics_cidrs: tuple[str, ...],
     output: str,
     chart: Path | None,
 ) -> None:
@@ -82,10 +109,23 @@ def install(
         _write(chart)
         return
     extras = frozenset({Extra.SERVICE_MONITOR}) if service_monitor else frozenset[Extra]()
-    document = _with_gates(_document(config), feature_gates)
+    document = _with_gates(_document(config), feature_gates, compat or "")
     signer = _issuer(issuer, Issuer() if cert_manager else None)
-    options = Options(namespace, image, replicas, document, extras, signer, serve_v1beta1=not only_v1beta2)
+    options = Options(
+        namespace,
+        image,
+        replicas,
+        document,
+        extras,
+        signer,
+        serve_v1beta1=not only_v1beta2,
+        priority_class=priority_class,
+        api_servers=peers(api_server_cidrs, "--api-server-cidr"),
+        scrapers=peers(metrics_cidrs, "--metrics-cidr"),
+    )
     click.echo(FORMATS[output](manifests(options)), nl=False)
+    for notice in configuration_notices(document):
+        click.echo(f"warning: {notice}", err=True)
 
 
 def _document(config: Path | None) -> Json:
@@ -101,13 +141,14 @@ def _issuer(named: str | None, usual: Issuer | None) -> Issuer | None:
     return usual if named is None else parse_issuer(named)
 
 
-def _with_gates(document: Json, flag: str) -> Json:
-    if not flag:
-        return document
+def _with_gates(document: Json, flag: str, compat: str) -> Json:
+    """The Configuration with gates of the flag before its own, and both before those of an earlier release."""
     gates, errors = parse_flag(flag, _GATES)
     if errors:
         raise OptionsError("; ".join(map(str, errors)))
-    return {**document, "featureGates": {**document.get("featureGates", {}), **gates}}
+    earlier = {gate.name: default for gate, (_, default) in COMPAT[compat].items()} if compat else {}
+    merged = {**earlier, **document.get("featureGates", {}), **gates}
+    return {**document, "featureGates": merged} if merged else document
 
 
 def _write(directory: Path) -> None:

@@ -22,6 +22,7 @@ CONTAINER: Final = "main"
 GPU: Final = "nvidia.com/gpu"
 NO_IMAGE: Final = "none"
 """Where pods run as processes nobody asks for the image, but a pod must name one."""
+_DOLLARS: Final = re.compile(r"\$\([^)]*\)|\$\$")
 LONGEST_NAME: Final = 52
 """Room for the five characters of a generated name and for the index and suffix of pods in 63 characters."""
 _INTERPRETERS: Final = re.compile(r"(python|pypy|bash|sh|zsh|perl|ruby|node|Rscript|julia)[0-9.]*")
@@ -159,8 +160,11 @@ def _pod(wish: JobWish) -> Object:
 
 
 def _as_typed(text: str) -> str:
-    """The text so that pods get it as it was typed: to Kubernetes `$$` is one dollar, to a shell its process id."""
-    return text.replace("$$", "$$$$")
+    """The text so that pods get it as it was typed: to Kubernetes `$$` is one dollar, to a shell its process id.
+
+    Within a reference, `$(…)`, Kubernetes reads no `$$`.
+    """
+    return _DOLLARS.sub(lambda found: "$$$$" if found[0] == "$$" else found[0], text)
 
 
 def _check(wish: JobWish) -> None:

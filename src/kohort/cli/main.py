@@ -46,6 +46,7 @@ COMMANDS = {
     "cancel": LazyCommand("kohort.cli.cancel:cancel", "Delete jobs, with their pods.", "Jobs"),
     "completion": LazyCommand("kohort.cli.completion:completion", "Print what a shell needs to complete commands."),
     "crds": LazyCommand("kohort.cli.crds:crds", "Print the CustomResourceDefinitions of all kinds."),
+    "demo": LazyCommand("kohort.cli.demo:demo", "Show how two teams share quota, in half a minute.", "Clusters"),
     "doctor": LazyCommand("kohort.cli.doctor:doctor", "Find what silently goes wrong, and how to mend it.", "Queues"),
     "down": LazyCommand("kohort.cli.down:down", "Stop a cluster of this machine.", "Clusters"),
     "events": LazyCommand("kohort.cli.events:events", "Show what happened to a job, or what Kohort did.", "Jobs"),

@@ -15,6 +15,7 @@ from kohort.api.config.loading import Loaded, load_configuration
 from kohort.api.config.parsing import Surroundings
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
+from kohort.api.gates import COMPAT
 from kohort.cli.options import PATIENT, connected
 from kohort.cli.stopping import stop_asked
 from kohort.controllers.world import ManagerSettings
@@ -24,7 +25,7 @@ from kohort.kube.config import Access, Choice, find_access
 from kohort.kube.errors import KubeError
 from kohort.kube.loops import run
 from kohort.manager.definitions import WhenMissing
-from kohort.manager.frameworks import all_frameworks, known_frameworks
+from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_names
 from kohort.manager.logs import LogFormat, set_up_logs
 from kohort.manager.options import Exposure, ManagerOptions
 from kohort.manager.running import managing
@@ -92,6 +93,11 @@ class Wish:
 @click.option(
     "--feature-gates", default="", metavar="NAME=BOOL,…", help="Gates to turn on or off; also AllAlpha, AllBeta."
 )
+@click.option(
+    "--compat",
+    type=click.Choice(list(COMPAT)),
+    help="Feature gates default as in this Kueue release.",
+)
 @click.option("--namespace", default="", metavar="NAME", help="Where the manager lives, if the file does not say.")
 @click.option("--leader-elect/--no-leader-elect", default=None, help="Whether replicas elect a leader.")
 @click.option("--metrics-bind-address", default="", metavar="HOST:PORT", help="Where metrics are; 0 for nowhere.")
@@ -107,6 +113,12 @@ class Wish:
 @click.option("--webhook-port", type=click.IntRange(0, 65535), metavar="PORT", help="Where webhooks listen.")
 @click.option(
     "--webhook-url", default="", metavar="URL", help="How the API server reaches them; without it, by their Service."
+)
+@click.option(
+    "--webhook-client-ca-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Authorities (PEM) of API servers' client certificates; admission reviews without one are refused.",
 )
 @click.option("--visibility-bind-address", default="", metavar="HOST:PORT", help="Where the visibility API is.")
 @click.option(
@@ -135,6 +147,7 @@ def manager(
     kubeconfig: Path | None,
     context: str,
     feature_gates: str,
+    compat: str | None,
     namespace: str,
     leader_elect: bool | None,
     metrics_bind_address: str,
@@ -142,6 +155,7 @@ def manager(
     health_probe_bind_address: str,
     webhook_port: int | None,
     webhook_url: str,
+    webhook_client_ca_file: Path | None,
     visibility_bind_address: str,
     when_missing: WhenMissing | None,
     log_format: str | None,
@@ -152,13 +166,15 @@ def manager(
     Settings come from Kueue's Configuration file; what the command line says goes before it.
     """
     set_up_logs(LogFormat(log_format) if log_format else _usual_format(), verbosity)
-    loaded = load_configuration(config, _surroundings(namespace, feature_gates))
+    loaded = load_configuration(config, _surroundings(namespace, feature_gates, compat or ""))
     for warning in loaded.warnings:
         log.warning("%s: %s", config, warning)
     overrides = Overrides(
         leader_elect, metrics_bind_address, health_probe_bind_address, webhook_port, visibility_bind_address
     )
-    options = ManagerOptions(webhook_url, metrics, when_missing or WhenMissing.FAIL)
+    options = ManagerOptions(
+        webhook_url, metrics, when_missing or WhenMissing.FAIL, webhook_client_ca=webhook_client_ca_file
+    )
     settings = _settings(loaded, overrides, namespace, options)
     give_memory_back()
     try:
@@ -172,9 +188,10 @@ def _usual_format() -> LogFormat:
     return LogFormat.CONSOLE if sys.stderr.isatty() else LogFormat.JSON
 
 
-def _surroundings(namespace: str, gates: str) -> Surroundings:
+def _surroundings(namespace: str, gates: str, compat: str) -> Surroundings:
     home = namespace or own_namespace(SERVICE_ACCOUNT_NAMESPACE)
-    return Surroundings(home, known_frameworks(all_frameworks()), gates)
+    ours = all_frameworks()
+    return Surroundings(home, known_frameworks(ours), gates, managed_names(ours), compat)
 
 
 def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: ManagerOptions) -> ManagerSettings:

@@ -41,9 +41,8 @@ class RuntimeChoice:
 
     def make(self, client: Client) -> Runtime:
         """The runtime, not started yet."""
-        simulated = SimulatedRuntime(client.clock, self.simulated)
         if self.name is RuntimeName.SIMULATED:
-            return simulated
+            return SimulatedRuntime(client.clock, self.simulated)
         settings = ProcessSettings(
             data=self.data,
             devices={GPU: int(self.capacity[GPU])} if GPU in self.capacity else {},
@@ -52,7 +51,7 @@ class RuntimeChoice:
             facts=Facts(allocatable=self.capacity),
         )
         if self.name is RuntimeName.PROCESS:
-            return ProcessRuntime(client, settings, simulated)
+            return ProcessRuntime(client, settings)
         return ContainersRuntime(self.name.value, client, settings)
 
     def addresses(self) -> PodAddresses:

@@ -199,7 +199,7 @@ def submit(
     if not wish.amounts.resources():
         note("it asks for nothing, so that no quota counts: give --cpu, --memory or --gpus")
     if dry_run == "client":
-        _print(job_of(_as_far_as_known(wish)), afterwards)
+        _print(_manifest(job_of(_as_far_as_known(wish))), afterwards)
         return
     sys.exit(_Submission(where, wish, afterwards).run())
 
@@ -209,6 +209,11 @@ def _as_far_as_known(wish: JobWish) -> JobWish:
     if not wish.image:
         note(f"no --image: {NO_IMAGE!r} does only where pods run as processes")
     return replace(wish, image=wish.image or NO_IMAGE, namespace=wish.namespace or "default")
+
+
+def _manifest(job: Object) -> Object:
+    """The Job for a file: without `suspend`, which would restart the running Job whenever the file is applied again."""
+    return {**job, "spec": {key: value for key, value in job["spec"].items() if key != "suspend"}}
 
 
 def _print(job: Object, afterwards: Afterwards) -> None:

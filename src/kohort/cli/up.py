@@ -55,7 +55,9 @@ class Asked:
     host: str
     port: int
     kubeconfig: Path | None
-    is_shared: bool
+    is_merged: bool
+    uses_context: bool
+    """Whether a merged context becomes the current one."""
     config: Path | None
     has_manager: bool
     has_starter: bool
@@ -73,7 +75,8 @@ class Asked:
         from kohort.cli.runtimes import RuntimeName
         from kohort.cli.up_crew import CrewWish, Declared
         from kohort.embedded.nodes.simulated.plans import Defaults
-        from kohort.local.kubeconfigs import usual_kubeconfig
+        from kohort.local.kubeconfig_files import kubectl_files
+        from kohort.local.kubeconfigs import Merge
         from kohort.local.ports import Wanted
         from kohort.local.running import QueueWish, Wish
 
@@ -87,7 +90,7 @@ class Asked:
             pods=self.pods,
             queues=QueueWish(self.config, self.has_starter) if self.has_manager else None,
             kubeconfig=self.kubeconfig,
-            shared=usual_kubeconfig() if self.is_shared else None,
+            merge=Merge(kubectl_files(), self.uses_context) if self.is_merged else None,
             context=self.context,
             passing=self.known.passing if self.known and self.place is None else None,
         )
@@ -98,8 +101,11 @@ class Asked:
 @click.option("-d", "--detach", is_flag=True, help="Run in the background; `kohort down` stops it.")
 @click.option("--starter", is_flag=True, help="Make a queue to begin with, as large as the nodes, if there is none.")
 @click.option(
-    "--merge-kubeconfig", is_flag=True, help="Add its context to the kubeconfig that kubectl uses; others stay."
+    "--merge-kubeconfig",
+    is_flag=True,
+    help="Add its context to the kubeconfig that kubectl uses, and make it the current one until it stops.",
 )
+@click.option("--no-use-context", is_flag=True, help="With --merge-kubeconfig: keep the current context.")
 @click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Kueue's Configuration for the queues.")
 @click.option("--no-manager", is_flag=True, help="Without queues: leave them to a `kohort manager`, or to nobody.")
 @click.option(
@@ -156,6 +162,7 @@ def up(
     detach: bool,
     starter: bool,
     merge_kubeconfig: bool,
+    no_use_context: bool,
     config: Path | None,
     no_manager: bool,
     data: Path | None,
@@ -190,7 +197,8 @@ def up(
         host=host,
         port=port,
         kubeconfig=kubeconfig,
-        is_shared=merge_kubeconfig,
+        is_merged=merge_kubeconfig,
+        uses_context=not no_use_context,
         config=config,
         has_manager=not no_manager,
         has_starter=starter,
@@ -218,6 +226,8 @@ def _refuse_contradictions(context: click.Context) -> None:
     for one, other in _CONTRADICTIONS:
         if {one, other} <= given:
             raise click.UsageError(f"give {_option(other)} or {_option(one)}, not both")
+    if "no_use_context" in given and "merge_kubeconfig" not in given:
+        raise click.UsageError("--no-use-context is for --merge-kubeconfig: no other option changes the context")
     if "nodes" in given:
         return
     for name in ("node_capacity", "node_labels", "node_name", "node_taints"):
@@ -242,7 +252,8 @@ def _pods(runtime: str, *, ends: bool) -> Pods:
     return Pods.ENDED if ends else Pods.LEFT
 
 
-def _progress() -> Progress:
+def start_progress() -> Progress:
+    """Somebody who shows the steps of a start, where there is a terminal."""
     is_seen = can_draw(sys.stdout, os.environ)
     return Ticks(sys.stdout, screen_of(sys.stdout, os.environ)) if is_seen else Quiet()
 
@@ -288,12 +299,12 @@ def _in_background(asked: Asked, place: Place) -> None:
                 import kohort.local.running  # noqa: F401 - the most of what takes long
             _run(asked, claim, relay, (front, None))
 
-    ready = detach(work, place.log.with_suffix(".out"), _progress())
+    ready = detach(work, place.log.with_suffix(".out"), start_progress())
     _greet(ready, f"`{stop_command(place)}` stops it")
 
 
 def _in_foreground(asked: Asked) -> None:
-    progress = _progress()
+    progress = start_progress()
     with _claimed(asked.known) as claim:
         with step(progress, "loading"):
             from kohort.local.front import foreground
@@ -303,6 +314,11 @@ def _in_foreground(asked: Asked) -> None:
     from kohort.local.stopping import left_over
 
     click.echo(f"stopped; {left_over(asked.pods, running)}")
+    if asked.is_merged and asked.uses_context:
+        from kohort.local.kubeconfig_files import kubectl_files
+        from kohort.local.kubeconfigs import current_in_words
+
+        click.echo(current_in_words(kubectl_files()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,9 +361,19 @@ def _ready(asked: Asked, cluster: "Cluster", before: Run | None, warnings: int =
         has_queues=cluster.has_queues,
         again=_again(asked),
         shared=str(cluster.published.shared or ""),
+        is_current=asked.is_merged and asked.uses_context,
+        needs_context=asked.is_merged and (not asked.uses_context or _prefers_pod()),
+        previous=cluster.previous_context,
         warnings=cluster.warnings,
         log=_log(asked.known, warnings),
     )
+
+
+def _prefers_pod() -> bool:
+    """Whether a command that names no context goes to the cluster in whose pod it runs."""
+    from kohort.kube.config.incluster import is_in_cluster
+
+    return not os.environ.get("KUBECONFIG") and is_in_cluster(os.environ)
 
 
 def _again(asked: Asked) -> str:

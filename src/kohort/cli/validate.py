@@ -14,6 +14,7 @@ from kohort.api.errors import ApiError
 from kohort.api.fields import Path
 from kohort.api.gates import FeatureGates, from_settings, parse_flag
 from kohort.api.manifests import Checker, Code, Finding, Report, Severity
+from kohort.api.unsupported import gate_notices
 
 PROBLEMS_FOUND = 1
 UNUSABLE_INPUT = 2
@@ -31,6 +32,8 @@ def _gates(_context: click.Context, _parameter: click.Parameter, text: str) -> F
     problems = [*errors, *settled.errors]
     if problems:
         raise click.BadParameter("; ".join(str(problem) for problem in problems))
+    for notice in gate_notices(settings, path):
+        click.echo(f"warning: {notice}", err=True)
     return settled.gates
 
 

@@ -8,10 +8,10 @@ from kohort.engine.lifecycle.events import Event
 from kohort.kube.events import EventRecorder, Note
 
 
-def tell(recorder: EventRecorder, workload: Workload, events: Iterable[Event]) -> None:
-    """Record events about a Workload, in their order."""
+def tell(recorder: EventRecorder, workload: Workload, events: Iterable[Event], series: str = "") -> None:
+    """Record events about a Workload, in their order; those of a series are counted together."""
     for event in events:
-        recorder.record(reference(workload), Note(event.type, event.reason, event.note, event.action))
+        recorder.record(reference(workload), Note(event.type, event.reason, event.note, event.action, series))
 
 
 def reference(workload: Workload) -> ObjectReference:

@@ -11,11 +11,12 @@ from kohort.api.errors import ApiError
 from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod, TopologyRequest
+from kohort.api.remembering import LONGEST_REMEMBERED
 from kohort.engine.equivalence import equivalence
 from kohort.engine.records import PodSet, PodSetDevices, Workload
 from kohort.engine.requests.demand import demands, is_elastic
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.problems import resource_problem
+from kohort.engine.requests.problems import workload_problem
 from kohort.engine.settings import Settings
 
 MOST_REMEMBERED: Final = 4096
@@ -54,7 +55,7 @@ class Reader:
     def read(self, workload: Workload, thing: v1beta2.Workload, environment: Environment) -> Asked:
         """What the object asks for; of the workload, what else was read before must be set."""
         shape = Shape(
-            tuple([(p.name, bytes(p.template), p.count, p.min_count, p.topology_request) for p in thing.spec.pod_sets]),
+            tuple([(p.name, p.asking, p.count, p.min_count, p.topology_request) for p in thing.spec.pod_sets]),
             thing.status.reclaimable_pods,
             is_elastic(thing, self._settings.gates),
             workload.priority,
@@ -67,12 +68,14 @@ class Reader:
         if known is None:
             if len(self._answers) >= MOST_REMEMBERED:
                 self._answers.clear()
-            known = self._answers[shape] = self._read_anew(thing, shape)
+            known = self._read_anew(thing, shape)
+            if all(len(asking) <= LONGEST_REMEMBERED for _, asking, *_ in shape.pod_sets):
+                self._answers[shape] = known
         return known
 
     def _read_anew(self, thing: v1beta2.Workload, shape: Shape) -> Asked:
         gates, environment = self._settings.gates, shape.environment
-        problem = resource_problem(thing, environment) or ""
+        problem = workload_problem(thing, environment, gates)
         try:
             devices = {name: dict(amounts) for name, amounts in shape.devices}
             asked = demands(thing, self._settings.requests, environment, gates, devices)

@@ -97,7 +97,7 @@ class Engine(State):
         if self.history is None:
             return
         for key, queue in self._sampled():
-            if self.history.sample(key, self._admitted_by(key), now):
+            if self.history.sample(key, self.admitted_by(key), now):
                 self._stirred.add(queue.name)
 
     def _sampled(self) -> Iterator[tuple[Key, Queue]]:

@@ -6,7 +6,6 @@ What counts of a pod template is digested once per template: workloads come by t
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 
 from kohort.api.codec import decode, encode, to_json
 from kohort.api.core.containers import AskingContainer
@@ -15,6 +14,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.api.markers import RawQuantity
 from kohort.api.quantity import canonical
+from kohort.api.remembering import remembered
 from kohort.engine.requests.adjustment import adjusted
 from kohort.engine.requests.demand import PodSetDemand
 from kohort.engine.requests.environment import Environment
@@ -49,11 +49,11 @@ def _pod_set(pod_set: PodSet, demand: PodSetDemand, environment: Environment) ->
         sorted(demand.per_pod.items()),
         demand.min_count,
         pod_set.topology_request,
-        _template_digest(bytes(pod_set.template), environment),
+        _template_digest(pod_set.asking, environment),
     ]
 
 
-@lru_cache(maxsize=REMEMBERED_TEMPLATES)
+@remembered(REMEMBERED_TEMPLATES)
 def _template_digest(template: bytes, environment: Environment) -> str:
     constraints = _constraints(adjusted(decode(template, AskingTemplate).spec, environment))
     return _digest(json.dumps(to_json(constraints), sort_keys=True).encode())

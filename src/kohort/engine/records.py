@@ -94,6 +94,8 @@ class Need(Enum):
 
 PodSetDevices = tuple[str, tuple[tuple[str, int], ...]]
 """Name of a pod set, and what one of its pods claims: resources of quota with amounts in internal units."""
+CreationOrder = tuple[str, str]
+"""The UID of the job, or of the Workload where no job is known, and that of the Workload (SCH-212 e)."""
 NOTHING_HELD: Final[Mapping[Cell, int]] = MappingProxyType({})
 
 
@@ -105,6 +107,7 @@ class Workload:
         "allowed_flavors",
         "backoff_until",
         "created",
+        "creation_order",
         "devices",
         "environment",
         "equivalence",
@@ -113,7 +116,6 @@ class Workload:
         "has_closed_gate",
         "held",
         "is_admitted",
-        "job_uid",
         "key",
         "local_queue",
         "object",
@@ -134,7 +136,7 @@ class Workload:
     def __init__(self, key: Key, uid: str) -> None:
         self.key = key
         self.uid = uid
-        self.job_uid = ""
+        self.creation_order: CreationOrder = (uid, uid)
         self.object: v1beta2.Workload | None = None
         self.local_queue = NOWHERE
         self.queue: Queue | None = None

@@ -136,13 +136,15 @@ class UsageHistory:
         self._weights.pop(local_queue, None)
 
     def sample(self, local_queue: Key, admitted: Amounts, now: datetime) -> bool:
-        """Bring the account up to date if it is time or a penalty is pending; whether it was (SCH-803).
+        """Bring the account up to date if it is new, it is time, or a penalty is pending; whether it was (SCH-803).
 
-        `admitted` is what the admitted workloads of the LocalQueue use, over all flavors.
+        `admitted` is what the admitted workloads of the LocalQueue use, over all flavors; a resource that is used
+        by others in the ClusterQueue only is there with 0.
         """
+        is_new = local_queue not in self._ledgers
         ledger = self._ledger(local_queue, now)
         is_time = from_timedelta(now - ledger.updated_at) >= self.rules.interval
-        if is_time or ledger.penalties:
+        if is_new or is_time or ledger.penalties:
             ledger.sample(admitted, now, self.rules.half_life)
             return True
         return False

@@ -65,6 +65,13 @@ async def read_kinds(client: Client, kinds: Iterable[Asked], home: str) -> dict[
     return {asked: task.result() for asked, task in zip(wanted, tasks, strict=True)}
 
 
+async def served(client: Client, resources: Iterable[Resource]) -> list[Resource]:
+    """Those of some resources whose API group the server has: who may not list a kind learns nothing of its absence."""
+    groups = (await client.get_json("/apis")).get("groups") or ()
+    names = {each.get("name") for each in groups}
+    return [each for each in resources if each.group in names]
+
+
 async def read_kind(client: Client, asked: Asked, home: str) -> Read:
     """Every object of a kind, or as much as one may see; raises what is no refusal."""
     kind = kind_of(asked)

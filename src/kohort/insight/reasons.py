@@ -13,12 +13,16 @@ _BEYOND: Final = re.compile(
     r"insufficient quota for (\S+) in flavor (\S+), previously considered podsets requests \((\S+)\)"
     r" \+ current podset request \((\S+)\) > maximum capacity \((\S+)\)"
 )
+_PREEMPTED: Final = re.compile(r"^Preempted to accommodate a workload \([^)]*\) (due to [^;]*)(; .*)?$")
+_BYPASSED: Final = "Bypassed scheduling evaluation because an equivalent workload recently failed"
 _UNCOVERED: Final = re.compile(r"resource (\S+) unavailable in ClusterQueue")
 
 _SHORTER: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = (
     (_PREFIX, ""),
     (_NEEDED, lambda found: f"{found[3]} more {short_resource(found[1])} needed in {found[2]}"),
     (_BEYOND, lambda found: f"asks {found[4]} {short_resource(found[1])}, {found[2]} gives {found[5]} at most"),
+    (_PREEMPTED, r"Preempted \1"),
+    (re.compile(f"^{_BYPASSED}$"), "an equivalent workload did not fit either"),
     (_UNCOVERED, r"\1 is not covered by the ClusterQueue"),
 )
 

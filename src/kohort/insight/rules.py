@@ -8,6 +8,7 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.errors import ApiError
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.resource import Resource
+from kohort.api.unsupported import Notice
 from kohort.engine.settings import Settings
 from kohort.insight.reading import Unseen
 from kohort.kube.client import Client
@@ -25,6 +26,8 @@ class Rules:
 
     configuration: Configuration = field(default_factory=Configuration)
     gates: FeatureGates = DEFAULT_GATES
+    unsupported: tuple[Notice, ...] = ()
+    """Settings that have no effect in this version of Kohort."""
     unseen: Unseen | None = None
     """Given where that could not be read, and the defaults stand for it."""
 
@@ -62,4 +65,4 @@ def _rules(found: dict[str, Json]) -> Rules:
     result = parse_configuration(documents[0].value)
     if result.errors or result.config is None:
         raise ApiError("; ".join(map(str, result.errors)) or "no Configuration")
-    return Rules(result.config, result.gates)
+    return Rules(result.config, result.gates, tuple(result.unsupported))

@@ -26,11 +26,14 @@ from kohort.install.variants import merged, when
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.webhooks.configurations import webhooks
 from kohort.webhooks.jobs import framework_registrations
-from kohort.webhooks.registrations import KUEUE, Act, Registration, acting
+from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, Act, AnyRegistration, acting
 
 _NAMESPACE, _IMAGE, _REPLICAS = "chart-stand-in-namespace", "chart-stand-in-image", 7654321
 _ISSUER = Issuer("chart-stand-in-issuer", "chart-stand-in-kind")
 _SERVED = "chart-stand-in-served"
+_PRIORITY_CLASS = "chart-stand-in-priority-class"
+_API_SERVERS, _SCRAPERS = "chart-stand-in-api-servers", "chart-stand-in-scrapers"
+_KEPT = "chart-stand-in-kept"
 _CERT_MANAGER = ".Values.certManager.enable"
 _MOUNTED, _FRAMEWORKS = "$mounted", "$frameworks"
 _VARIABLES = {
@@ -47,12 +50,36 @@ _EXPRESSIONS = {
     _ISSUER.name: "{{ .Values.certManager.issuer.name }}",
     _ISSUER.kind: "{{ .Values.certManager.issuer.kind }}",
     _SERVED: "{{ .Values.serveV1beta1 }}",
+    _PRIORITY_CLASS: "{{ .Values.priorityClassName }}",
+    _API_SERVERS: "{{ toJson .Values.networkPolicy.apiServers }}",
+    _SCRAPERS: "{{ toJson .Values.networkPolicy.scrapers }}",
+    _KEPT: '{{ ternary "keep" "delete" .Values.crds.keep }}',
     _GIVEN: "{{- toYaml .Values.managerConfig | nindent 4 }}",
     _CHANGED: f"{{{{- toYaml {_WITHOUT_OWN} | nindent 4 }}}}",
 }
-_STAND_IN = Options(_NAMESPACE, _IMAGE, _REPLICAS, serve_v1beta1=_SERVED)
+_STAND_IN = Options(
+    _NAMESPACE,
+    _IMAGE,
+    _REPLICAS,
+    serve_v1beta1=_SERVED,
+    priority_class=_PRIORITY_CLASS,
+    api_servers=_API_SERVERS,
+    scrapers=_SCRAPERS,
+)
 _BY_CERT_MANAGER = replace(_STAND_IN, issuer=Issuer())
 _MADE = "# Made by `kohort install --chart`; change it there.\n"
+_NOTES = """\
+Kohort runs in namespace {{ .Release.Namespace }}.
+{{- if .Values.crds.keep }}
+`helm uninstall` leaves the CustomResourceDefinitions in place, and with them all queues and Workloads.
+To delete these too: kubectl get crd -o name | grep '[.]kueue[.]x-k8s[.]io$' | xargs kubectl delete
+{{- else }}
+`helm uninstall` deletes the CustomResourceDefinitions, and with them ALL queues and Workloads (crds.keep=false).
+{{- end }}
+{{- if not .Values.networkPolicy.apiServers }}
+The webhook port can be reached from everywhere in the cluster: set networkPolicy.apiServers.
+{{- end }}
+"""
 _IGNORED = "*.md\n"
 
 
@@ -63,7 +90,8 @@ def chart_files() -> dict[str, str]:
         "values.yaml": usual_values(),
         "values.schema.json": values_schema(),
         ".helmignore": _IGNORED,
-        "templates/definitions.yaml": _with_cert_manager(custom_definitions),
+        "templates/NOTES.txt": _NOTES,
+        "templates/definitions.yaml": _with_cert_manager(_kept_definitions),
         "templates/rbac.yaml": _MADE + _let(_MOUNTED) + _merged(_MOUNTED, rbac(_BY_CERT_MANAGER), rbac(_STAND_IN)),
         "templates/certificates.yaml": _certificates(),
         "templates/manager.yaml": _manager(),
@@ -71,6 +99,17 @@ def chart_files() -> dict[str, str]:
         "templates/visibility.yaml": _with_cert_manager(api_services),
         "templates/monitoring.yaml": _monitoring(),
     }
+
+
+def _kept_definitions(options: Options) -> list[Json]:
+    """The kinds, which Helm leaves in place: all queues and Workloads would end with them."""
+    found = custom_definitions(options)
+    return [_annotated(each, {"helm.sh/resource-policy": _KEPT}) for each in found]
+
+
+def _annotated(found: Json, annotations: Json) -> Json:
+    metadata = found["metadata"]
+    return {**found, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **annotations}}}
 
 
 def _chart() -> Mapping[str, Json]:
@@ -128,7 +167,8 @@ def _monitoring() -> str:
 def _webhooks(act: Act) -> str:
     """A configuration whose entries for jobs are there with their frameworks."""
     ours, theirs = (_without_entries(act, each) for each in (_STAND_IN, _BY_CERT_MANAGER))
-    registrations = (*KUEUE, *framework_registrations(built_in_frameworks()))
+    jobs = framework_registrations(built_in_frameworks())
+    registrations: tuple[AnyRegistration, ...] = (*KUEUE, *jobs, *UNSUPPORTED_REGISTRATIONS)
     head = _merged(_CERT_MANAGER, [theirs], [ours]).replace("webhooks: null\n", "webhooks:\n")
     return head + "".join(_entry(each) for each in acting(registrations, act))
 
@@ -137,7 +177,7 @@ def _without_entries(act: Act, options: Options) -> Json:
     return {**webhook_configuration(act, options), "webhooks": None}
 
 
-def _entry(registration: Registration) -> str:
+def _entry(registration: AnyRegistration) -> str:
     text = _templated(to_yaml(webhooks([registration], reached(_STAND_IN))))
     return when(_condition(registration.framework), text) if registration.framework else text
 

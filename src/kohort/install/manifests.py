@@ -19,7 +19,7 @@ from kohort.install.roles import PREFIX, RBAC, user_roles
 from kohort.install.workload import ACCOUNT, head, labelled
 from kohort.webhooks.configurations import InCluster, Manager, configuration
 from kohort.webhooks.jobs import framework_registrations
-from kohort.webhooks.registrations import KUEUE, Act, Registration
+from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, Act, AnyRegistration
 from kohort.webhooks.running import VISIBILITY_SERVICE
 
 _SYSTEM = "kube-system"
@@ -112,10 +112,10 @@ def running(options: Options) -> list[Json]:
     ]
 
 
-def registrations(options: Options) -> tuple[Registration, ...]:
-    """The webhooks of Kueue's kinds and of the frameworks that are enabled."""
+def registrations(options: Options) -> tuple[AnyRegistration, ...]:
+    """The webhooks of Kueue's kinds and of the frameworks that are enabled, and the one for what is not supported."""
     names = options.configuration.integrations.frameworks
-    return (*KUEUE, *framework_registrations(frameworks_of(names)))
+    return (*KUEUE, *framework_registrations(frameworks_of(names)), *UNSUPPORTED_REGISTRATIONS)
 
 
 def reached(options: Options) -> Manager:

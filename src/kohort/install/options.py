@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from ipaddress import ip_network
 
 from kohort import __version__
 from kohort.api.codec import Json
@@ -22,6 +23,8 @@ FRAMEWORKS = ("batch/job", "pod", "deployment", "statefulset")
 """What is managed unless an administrator says otherwise."""
 
 
+PRIORITY_CLASS = "system-cluster-critical"
+"""While no manager runs, pods and jobs that its webhooks are asked about can't be created."""
 _SECRET = "kueue-webhook-server-cert"  # noqa: S105  a name
 
 
@@ -50,6 +53,16 @@ def parse_issuer(text: str) -> Issuer:
     if found.kind not in ISSUER_KINDS:
         raise OptionsError(f"--issuer {text!r}: no kind {kind}: write {name}/{' or '.join(ISSUER_KINDS)}")
     return found
+
+
+def peers(cidrs: Sequence[str], option: str) -> list[Json]:
+    """NetworkPolicy peers of some ranges of addresses; raises OptionsError."""
+    for each in cidrs:
+        try:
+            ip_network(each)
+        except ValueError as error:
+            raise OptionsError(f"{option} {each!r}: {error}: write a range such as 192.0.2.0/24") from None
+    return [{"ipBlock": {"cidr": each}} for each in cidrs]
 
 
 class Extra(Enum):
@@ -97,6 +110,12 @@ class Options:
     """Whose certificates cert-manager brings; None where it is not used."""
     serve_v1beta1: Choice = True
     """Whether clients may speak the older version."""
+    priority_class: str = PRIORITY_CLASS
+    """PriorityClass of the manager's pods."""
+    api_servers: Json = ()
+    """NetworkPolicy peers that reach webhooks and the visibility API; all where there are none."""
+    scrapers: Json = ()
+    """NetworkPolicy peers that reach metrics; all where there are none."""
 
     @property
     def written(self) -> Json:

@@ -24,15 +24,28 @@ certManager:
 # Whether clients may speak v1beta1 too. API servers keep a copy of all objects for it, and have every change of a
 # Workload converted, whether or not anybody asks for it.
 serveV1beta1: true
+# The manager's PriorityClass: while no manager runs, pods and jobs of its webhooks can't be created.
+priorityClassName: {priority_class}
+# Whether `helm uninstall` leaves the CustomResourceDefinitions, and with them all queues and Workloads, in place.
+crds:
+  keep: true
+# NetworkPolicy peers, such as `ipBlock: {{cidr: 192.0.2.0/24}}`; an empty list means everybody. API servers reach the
+# webhooks and the visibility API, scrapers the metrics.
+networkPolicy:
+  apiServers: []
+  scrapers: []
 # The manager's Configuration; its ports and the names of its certificates stay as they are here.
 managerConfig:
 """
 
 
+_PEERS = {"type": "array", "items": {"type": "object"}}
+
+
 def usual_values() -> str:
     """The values of a new installation."""
     usual = Options()
-    head = _VALUES.format(image=usual.image, replicas=usual.replicas)
+    head = _VALUES.format(image=usual.image, replicas=usual.replicas, priority_class=usual.priority_class)
     return head + indent(to_yaml(usual_document()), "  ")
 
 
@@ -45,6 +58,9 @@ def values_schema() -> str:
         serviceMonitor={"type": "boolean"},
         certManager={**_object(enable={"type": "boolean"}, issuer=issuer), "required": ["enable"]},
         serveV1beta1={"type": "boolean"},
+        priorityClassName={"type": "string"},
+        crds={**_object(keep={"type": "boolean"}), "required": ["keep"]},
+        networkPolicy={**_object(apiServers=_PEERS, scrapers=_PEERS), "required": ["apiServers", "scrapers"]},
         managerConfig=_manager_config(),
     )
     schema["required"] = list(schema["properties"])

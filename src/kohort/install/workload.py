@@ -1,6 +1,6 @@
 """The manager as it runs in a cluster: two replicas that need no rights on their nodes, and how they are reached."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kohort.api.codec import Json
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
@@ -56,6 +56,7 @@ def _pod(options: Options) -> Json:
     apart = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "podAffinityTerm": term}]}
     return {
         "serviceAccountName": ACCOUNT,
+        "priorityClassName": options.priority_class,
         "terminationGracePeriodSeconds": 40,
         "affinity": {"podAntiAffinity": apart},
         "securityContext": {
@@ -154,10 +155,23 @@ def disruption_budget(options: Options) -> Json:
 
 
 def network_policy(options: Options) -> Json:
-    """Nothing but the manager's servers can be reached."""
-    ingress = [{"ports": [{"protocol": "TCP", "port": port} for _, port in ports(options)]}]
+    """Nothing but the manager's servers can be reached, each from where its clients are."""
+    sources = {
+        "webhooks": options.api_servers,
+        "visibility": options.api_servers,
+        "metrics": options.scrapers,
+    }
+    ingress = [{"ports": [{"protocol": "TCP", "port": port}], **_from(name, sources)} for name, port in ports(options)]
     spec = {"podSelector": {"matchLabels": SELECTED}, "policyTypes": ["Ingress"], "ingress": ingress}
     return {**head("networking.k8s.io/v1", "NetworkPolicy", DEPLOYMENT, options), "spec": spec}
+
+
+def _from(name: str, sources: Mapping[str, Json]) -> Json:
+    """Who reaches a server; kubelets, which ask for health, are on every node. An empty list means everybody."""
+    if name not in sources:
+        return {}
+    peers = sources[name]
+    return {"from": peers if isinstance(peers, str) else [dict(each) for each in peers]}
 
 
 def service_monitor(options: Options) -> Json:

@@ -5,13 +5,14 @@ from typing import Any
 
 from kohort.jobs.effects import Object, tell
 from kohort.jobs.errors import RetryError
-from kohort.jobs.objects import controller_owner, metadata, queue_name, uid
+from kohort.jobs.objects import metadata, queue_name, uid
+from kohort.jobs.ownership import claimed_controller, controls
 from kohort.jobs.registry import Registry, group_kind
 
 DEEPEST = 10
 
-Fetch = Callable[[str, str, str, str], Awaitable[Object | None]]
-"""From apiVersion, kind, namespace and name to the object; None where there is none."""
+Fetch = Callable[[str, str, str, str, str], Awaitable[Object | None]]
+"""From apiVersion, kind, namespace, name and UID to the object of that name; None where there is none."""
 
 
 async def managed_ancestor(obj: Object, registry: Registry, fetch: Fetch, *, without_queue_name: bool) -> Object | None:
@@ -28,27 +29,29 @@ async def managed_ancestor(obj: Object, registry: Registry, fetch: Fetch, *, wit
         if _qualifies(owner, registry, without_queue_name=without_queue_name):
             found = owner
         current = owner
-    if _known_reference(current, registry) is None:
+    if known_controller(current, registry) is None:
         return found
     why = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}"
     raise RetryError(why, (tell(obj, "JobNestingTooDeep", why, "Warning"),))
 
 
 async def _owner(obj: Object, registry: Registry, fetch: Fetch) -> Object | None:
-    """The controller of an object, if its kind is known and it is still that life of it."""
-    reference = _known_reference(obj, registry)
+    """The controller of an object: of a known kind, with the UID of the reference, and really its own (DEV-9)."""
+    reference = known_controller(obj, registry)
     if reference is None:
         return None
     namespace = metadata(obj).get("namespace", "")
-    owner = await fetch(reference["apiVersion"], reference["kind"], namespace, reference["name"])
+    owner = await fetch(
+        reference["apiVersion"], reference["kind"], namespace, reference["name"], reference.get("uid", "")
+    )
     if owner is None:
         raise RetryError(f"workload owner not found: {reference['kind']} {namespace}/{reference['name']}")
-    return owner if uid(owner) == reference.get("uid") else None
+    return owner if uid(owner) == reference.get("uid") and controls(owner, obj) else None
 
 
-def _known_reference(obj: Object, registry: Registry) -> Mapping[str, Any] | None:
-    """The reference to an object's controller, if it leads to a kind that may be walked to."""
-    reference = controller_owner(obj)
+def known_controller(obj: Object, registry: Registry) -> Mapping[str, Any] | None:
+    """The reference to an object's controller, if the walk would follow it (JOB-3, DEV-9)."""
+    reference = claimed_controller(obj)
     if reference is None or not registry.is_known(group_kind(reference["apiVersion"], reference["kind"])):
         return None
     return reference
@@ -64,5 +67,5 @@ def _qualifies(owner: Object, registry: Registry, *, without_queue_name: bool) -
 
 def owner_is_managed_kind(obj: Object, registry: Registry) -> bool:
     """Whether the direct owner is of a kind that is queued, whatever its labels (JOB-8)."""
-    reference = controller_owner(obj)
+    reference = claimed_controller(obj)
     return reference is not None and registry.is_managed(group_kind(reference["apiVersion"], reference["kind"]))

@@ -155,6 +155,11 @@ class Framework(ABC):
     planners: ClassVar[tuple["Framework", ...]] = ()
     """Further controllers that work where the framework does (JOB-92); see `kohort.jobs.planners`."""
 
+    @property
+    def suspend_field(self) -> str:
+        """Path of the field that suspends a job, as users write it."""
+        return "spec.suspend"
+
     # Which object
 
     def key(self, obj: Object) -> JobKey | None:

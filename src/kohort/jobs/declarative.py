@@ -124,6 +124,11 @@ class DeclaredFramework(Framework):
     def _places(self, obj: Object) -> list[_Place]:
         return [_Place(each, item) for each in self._declared.podsets for item in _items(obj, each)]
 
+    @property
+    def suspend_field(self) -> str:
+        """The path of the switch."""
+        return self._declared.suspend
+
     def is_suspended(self, obj: Object) -> bool:
         """Whether the switch says so."""
         return at(obj, self._declared.suspend) is True

@@ -23,6 +23,9 @@ MOST_AHEAD: Final = 10_000
 """Own writes that are remembered; the watch shows nearly all within a second."""
 
 
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     """One state of an object."""
@@ -48,6 +51,11 @@ class KeptKind(Kind[Kept]):
     def keep(self, obj: Object) -> Kept:
         """The object as it is kept, with the head that items of lists lack."""
         metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name != "managedFields"}
+        notes = metadata.get("annotations") or {}
+        if _LAST_APPLIED in notes:
+            # A second copy of the whole object. Writes are patches, which leave alone what does not change here; the
+            # name stays, so that none of them removes the annotations as a whole.
+            metadata["annotations"] = {**notes, _LAST_APPLIED: ""}
         head = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
         identity = JsonKind(self.resource).identity(obj)
         return Kept(identity, metadata.get("creationTimestamp") or "", encode({**head, **obj, "metadata": metadata}))

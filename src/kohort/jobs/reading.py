@@ -6,6 +6,7 @@ from datetime import datetime
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import FeatureGates
+from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityClass
 from kohort.api.resource import Resource
 from kohort.controllers.world import World
@@ -17,6 +18,7 @@ from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
 from kohort.kube.kinds import ObjectKey
 from kohort.kube.mapping import ResourceMapping
+from kohort.kube.options import Scope
 
 DEFAULT_CLASS = "default class"
 
@@ -124,11 +126,21 @@ class WorldReads:
         """The PriorityClasses that are meant for pods that name none."""
         return self._pod_classes.cache.find(DEFAULT_CLASS, True)  # noqa: FBT003
 
-    async def fetch(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
-        """An owner: from the cache where its kind is in one, else from the server (JOB-3)."""
+    async def resource_of(self, api_version: str, kind: str) -> Resource:
+        """The resource of a kind, by discovery where it is not a known one."""
+        return await self._mapping.resource(api_version, kind)
+
+    async def live_workloads(self, namespace: str, job_uid: str) -> Sequence[Workload]:
+        """The Workloads of a job as the server has them now, for answers that must not depend on a cache's lag."""
+        listed = await self._world.client.of(Workload).list(Scope(namespace, labels=f"{JOB_UID_LABEL}={job_uid}"))
+        return listed.items
+
+    async def fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> Object | None:
+        """An owner: from the cache where that has the object with this UID, else from the server (JOB-3)."""
         resource = await self._mapping.resource(api_version, kind)
-        if resource in self.known:
-            return self.known[resource].get(ObjectKey(namespace, name))
+        cached = self.known[resource].get(ObjectKey(namespace, name)) if resource in self.known else None
+        if cached is not None and cached["metadata"].get("uid") == uid:
+            return cached
         try:
             return await self._world.client.of(resource).get((namespace if resource.namespaced else "", name))
         except StatusError as error:

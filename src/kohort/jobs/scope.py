@@ -10,8 +10,10 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import LabelSelector
 from kohort.api.selectors import Selector, compile_selector
 from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_finished
+from kohort.jobs.contract import Reads
 from kohort.jobs.effects import Object, PatchObject
-from kohort.jobs.objects import asks_for_slices, queue_name, uid
+from kohort.jobs.keys import SLICE_REPLACEMENT_ANNOTATION
+from kohort.jobs.objects import asks_for_slices, metadata, queue_name, uid
 from kohort.jobs.passes import DONE, End, Pass
 
 
@@ -63,13 +65,25 @@ def _must_wait(this: Pass, workload: Workload | None, ancestor: Object) -> bool:
 
 def _newest(this: Pass, ancestor: Object) -> Workload | None:
     """The ancestor's newest Workload that is not finished."""
-    name = (ancestor.get("metadata") or {}).get("name", "")
-    owned = this.reads.owned_workloads(
-        this.key.namespace, ancestor.get("apiVersion", ""), ancestor.get("kind", ""), name
-    )
-    living = [each for each in owned if _owns(ancestor, each) and not is_finished(each)]
+    living = [each for each in workloads_of(ancestor, this.reads) if not is_finished(each)]
     return living[-1] if living else None
 
 
-def _owns(ancestor: Object, workload: Workload) -> bool:
+def workloads_of(ancestor: Object, reads: Reads) -> list[Workload]:
+    """The Workloads of an ancestor that are cached, oldest first."""
+    head = metadata(ancestor)
+    version, kind = ancestor.get("apiVersion", ""), ancestor.get("kind", "")
+    owned = reads.owned_workloads(head.get("namespace", ""), version, kind, head.get("name", ""))
+    return [each for each in owned if is_owned_by(each, ancestor)]
+
+
+def is_owned_by(workload: Workload, ancestor: Object) -> bool:
+    """Whether the ancestor itself owns the Workload, not an earlier object of its name."""
     return any(owner.uid == uid(ancestor) for owner in workload.metadata.owner_references)
+
+
+def may_run(workload: Workload) -> bool:
+    """Whether pods of the Workload's job may run: it is admitted, or replaces a slice that was (DEV-9, JOB-81)."""
+    if is_finished(workload) or is_evicted(workload):
+        return False
+    return is_admitted(workload) or SLICE_REPLACEMENT_ANNOTATION in workload.metadata.annotations

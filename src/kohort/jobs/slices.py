@@ -5,12 +5,17 @@ Which slices live on is `engine.lifecycle`'s to say; here they are compared with
 
 from collections.abc import Mapping, Sequence
 
+from msgspec import Raw
 from msgspec.structs import replace
 
+from kohort.api.codec import encode
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.engine.lifecycle.slices import settle_slices
 from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
+from kohort.jobs.defaulting.facts import set_annotation
 from kohort.jobs.equivalence import is_controlled_by
+from kohort.jobs.infos import template_of
 from kohort.jobs.keys import (
     ELASTIC_JOB_ANNOTATION,
     SLICE_NAME_ANNOTATION,
@@ -84,14 +89,23 @@ def new_slice(this: Pass) -> Workload:
     own = fresh.metadata
     notes = {**own.annotations, ELASTIC_JOB_ANNOTATION: "true", SLICE_NAME_ANNOTATION: own.name}
     if this.replaced is not None:
-        fresh = _with_templates_of(fresh, this.replaced)
         chain = this.replaced.metadata.annotations.get(SLICE_NAME_ANNOTATION) or this.replaced.metadata.name
+        fresh = _with_templates_of(fresh, this.replaced, chain)
         notes |= {SLICE_NAME_ANNOTATION: chain, SLICE_REPLACEMENT_ANNOTATION: name_of(this.replaced)}
     return replace(fresh, metadata=replace(own, annotations=notes))
 
 
-def _with_templates_of(fresh: Workload, replaced: Workload) -> Workload:
-    """The slice with the templates of the one that it replaces, since those of a running job are changed (Q-10)."""
-    templates = {each.name: each.template for each in replaced.spec.pod_sets}
+def _with_templates_of(fresh: Workload, replaced: Workload, chain: str) -> Workload:
+    """The slice with the templates of the one that it replaces, since those of a running job are changed (Q-10).
+
+    Of what the first start added, only the name of the chain is kept, by which pods are found (JOB-82).
+    """
+    templates = {each.name: _in_chain(each, chain) for each in replaced.spec.pod_sets}
     pod_sets = tuple(replace(each, template=templates[each.name]) for each in fresh.spec.pod_sets)
     return replace(fresh, spec=replace(fresh.spec, pod_sets=pod_sets))
+
+
+def _in_chain(pod_set: PodSet, chain: str) -> Raw:
+    template = template_of(pod_set)
+    set_annotation(template, SLICE_NAME_ANNOTATION, chain)
+    return Raw(encode(template))

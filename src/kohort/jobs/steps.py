@@ -9,9 +9,10 @@ from copy import deepcopy
 from msgspec.structs import replace
 
 from kohort.api.conditions import find
-from kohort.api.gates import Gate
+from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod
+from kohort.api.kueue.validation.workload_update import scaled_down_pod_sets
 from kohort.api.times import parse_duration, to_timedelta
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
@@ -176,7 +177,7 @@ def give_back(this: Pass) -> End | None:
     reported = this.framework.reclaimable(this.obj)
     if reported is None:
         return None
-    given = _capped(workload, reported)
+    given = _capped(workload, reported, this.reads.gates)
     present = {each.name: each.count for each in workload.status.reclaimable_pods}
     if given == present:
         return None
@@ -185,9 +186,11 @@ def give_back(this: Pass) -> End | None:
     return DONE
 
 
-def _capped(workload: Workload, reported: dict[str, int]) -> dict[str, int]:
-    """At most all pods of a set, and never fewer than were given back while quota is held (API-67)."""
-    kept = {each.name: each.count for each in workload.status.reclaimable_pods} if is_reserved(workload) else {}
+def _capped(workload: Workload, reported: dict[str, int], gates: FeatureGates) -> dict[str, int]:
+    """At most all pods of a set, and never fewer than before while quota is held, unless the set shrank (API-67)."""
+    fixed = workload.status.reclaimable_pods if is_reserved(workload) else ()
+    shrunk = scaled_down_pod_sets(workload, gates)
+    kept = {each.name: each.count for each in fixed if each.name not in shrunk}
     given: dict[str, int] = {}
     for each in workload.spec.pod_sets:
         count = max(reported.get(each.name, 0), kept.get(each.name, 0))

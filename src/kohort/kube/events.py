@@ -67,6 +67,11 @@ class Note:
     message: str
     action: str = ""
     """What was done; the reason where it is empty, since an API server wants one."""
+    series: str = ""
+    """Events of one object with the same series are one event with a count, which has the message of the first.
+
+    Where it is empty, only events with the same message are.
+    """
 
 
 About = tuple[str, str, str, str]
@@ -74,8 +79,19 @@ About = tuple[str, str, str, str]
 
 
 class _Sameness(NamedTuple):
+    """What the repetitions of an event have in common."""
+
     regarding: About
-    note: Note
+    type: EventType
+    reason: str
+    action: str
+    series: str
+    message: str
+
+
+def _sameness(about: About, note: Note) -> _Sameness:
+    message = "" if note.series else note.message
+    return _Sameness(about, note.type, note.reason, note.action, note.series, message)
 
 
 @dataclass(slots=True)
@@ -123,7 +139,7 @@ class EventRecorder:
     def record(self, regarding: ObjectReference, note: Note) -> None:
         """Tell about an object; returns at once."""
         about = (regarding.kind, regarding.namespace, regarding.name, regarding.uid)
-        same = _Sameness(about, note)
+        same = _sameness(about, note)
         now, wall = self._clock.now(), self._clock.wall()
         series = self._known(same, now)
         if series is not None:

@@ -5,6 +5,7 @@ A context shows its newest key pair to each new connection; those that are open 
 
 import logging
 import ssl
+from pathlib import Path
 
 from kohort.api.config.common import Tls
 from kohort.kube.config.secrets import KeyPair
@@ -71,3 +72,16 @@ def show(context: ssl.SSLContext, key_pair: KeyPair, origin: str) -> None:
         load_key_pair(context, key_pair)
     except (ssl.SSLError, OSError, ValueError):
         raise ConfigError(f"{origin}: tls.crt and tls.key are no matching PEM pair: replace both") from None
+
+
+def verify_clients(context: ssl.SSLContext, authorities: Path) -> None:
+    """Ask clients for a certificate, and verify what they show by a file of authorities; raises ConfigError.
+
+    A client without a certificate passes the handshake: whether it needs one depends on what it asks for.
+    """
+    try:
+        context.load_verify_locations(cafile=authorities)
+    except OSError as error:
+        why = "no certificates in PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        raise ConfigError(f"{authorities}: {why}: name a file with the authorities of API servers") from None
+    context.verify_mode = ssl.CERT_OPTIONAL

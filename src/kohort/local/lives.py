@@ -76,6 +76,8 @@ class Run(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaul
     """Which start of the machine it ran in; empty where that is not known."""
     keeps: bool = True
     """Whether its objects are there after it."""
+    kubectl_files: tuple[str, ...] = ()
+    """The kubeconfig files of kubectl that may have its context."""
     ended: Ended | None = None
 
 

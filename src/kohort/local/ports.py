@@ -1,7 +1,13 @@
-"""Ports that stay the same from one start to the next, so that kubeconfigs which people copied go on to work."""
+"""Ports that stay the same from one start to the next, so that kubeconfigs which people copied go on to work.
+
+A port is bound once and its socket handed to the server: between a probe and a second bind, anybody could take it.
+"""
 
 import errno
+import os
 import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +17,7 @@ from kohort.api.errors import ApiError
 from kohort.embedded.auth.files import write_private
 
 LOCAL = "127.0.0.1"
+_BACKLOG = 100
 _REMEDIES = {errno.EACCES: "choose a --port above 1023, or leave it out"}
 
 
@@ -29,13 +36,32 @@ class Wanted:
     port: int = 0
 
 
-def choose_ports(wanted: Wanted, file: Path | None) -> Ports:
-    """The port asked for, else the one of the last start, else a free one; raises an ApiError where it is taken."""
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """The sockets of a cluster, which listen already: nobody else can bind their ports."""
+
+    api: socket.socket
+    webhooks: socket.socket
+
+
+@contextmanager
+def listening(wanted: Wanted, file: Path | None) -> Iterator[Listening]:
+    """Sockets on the port asked for, else on those of the last start, else on free ones; closed with the block.
+
+    Raises an ApiError where the port that was asked for is taken.
+    """
     before = _remembered(file) if file is not None else Ports()
-    chosen = Ports(_api(wanted, before.api), _free(LOCAL, before.webhooks))
-    if file is not None and chosen != before:
-        write_private(file, msgspec.json.encode(chosen) + b"\n")
-    return chosen
+    with ExitStack() as stack:
+        api = stack.enter_context(_api(wanted, before.api))
+        webhooks = stack.enter_context(_free(LOCAL, before.webhooks))
+        chosen = Ports(_port(api), _port(webhooks))
+        if file is not None and chosen != before:
+            write_private(file, msgspec.json.encode(chosen) + b"\n")
+        yield Listening(api, webhooks)
+
+
+def _port(bound: socket.socket) -> int:
+    return int(bound.getsockname()[1])
 
 
 def _remembered(file: Path) -> Ports:
@@ -45,43 +71,39 @@ def _remembered(file: Path) -> Ports:
         return Ports()
 
 
-def _api(wanted: Wanted, before: int) -> int:
+def _api(wanted: Wanted, before: int) -> socket.socket:
     if not wanted.port:
         return _free(wanted.host, before)
-    problem = _problem(wanted.host, wanted.port)
-    if problem is None:
-        return wanted.port
-    if problem.errno == errno.EADDRINUSE:
-        raise ApiError(f"port {wanted.port} of {wanted.host} is taken: choose another --port, or leave it out")
-    remedy = _REMEDIES.get(problem.errno or 0, "give --host an address of this machine")
-    raise ApiError(f"can't listen on {wanted.host} port {wanted.port} ({problem.strerror}): {remedy}")
-
-
-def _free(host: str, before: int) -> int:
-    """The port of before if nobody has it now; else one that is free."""
-    if before and _problem(host, before) is None:
-        return before
-    with _socket(host) as probe:
-        try:
-            probe.bind((host, 0))
-        except OSError as error:
+    try:
+        return _bound(wanted.host, wanted.port)
+    except OSError as problem:
+        if problem.errno == errno.EADDRINUSE:
             raise ApiError(
-                f"can't listen on {host} ({error.strerror}): give --host an address of this machine"
+                f"port {wanted.port} of {wanted.host} is taken: choose another --port, or leave it out"
             ) from None
-        return int(probe.getsockname()[1])
+        remedy = _REMEDIES.get(problem.errno or 0, "give --host an address of this machine")
+        raise ApiError(f"can't listen on {wanted.host} port {wanted.port} ({_why(problem)}): {remedy}") from None
 
 
-def _problem(host: str, port: int) -> OSError | None:
-    with _socket(host) as probe:
-        # As the server will: connections of before that are still closing are in nobody's way.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def _free(host: str, before: int) -> socket.socket:
+    """On the port of before if nobody has it now; else on one that is free."""
+    if before:
         try:
-            probe.bind((host, port))
-            probe.listen(1)
-        except OSError as error:
-            return error
-    return None
+            return _bound(host, before)
+        except OSError:
+            pass
+    try:
+        return _bound(host, 0)
+    except OSError as error:
+        raise ApiError(f"can't listen on {host} ({_why(error)}): give --host an address of this machine") from None
 
 
-def _socket(host: str) -> socket.socket:
-    return socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that listens. One that is only bound would not keep others from listening on its port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+
+
+def _why(error: OSError) -> str:
+    known = error.errno is not None and error.errno > 0
+    return os.strerror(error.errno or 0) if known else str(error.strerror or error)

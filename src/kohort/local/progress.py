@@ -107,7 +107,13 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
     again: str = ""
     """The command that starts it again."""
     shared: str = ""
-    """The kubeconfig of many contexts that has it too."""
+    """The kubeconfig of kubectl that has it too."""
+    is_current: bool = False
+    """Whether its context is the current one there."""
+    needs_context: bool = False
+    """Whether a command that names no context would go to another cluster."""
+    previous: str = ""
+    """The context that was current before."""
     warnings: tuple[str, ...] = ()
     log: str = ""
     """Where everything else is told; empty where it is not kept."""

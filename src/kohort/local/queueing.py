@@ -3,6 +3,7 @@
 It is a client like any other. The API server calls its webhooks over TLS on this machine, as it would anywhere.
 """
 
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from kohort.kube.kinds import ObjectKey
 from kohort.local.furnishing import place
 from kohort.local.ports import LOCAL
 from kohort.manager.definitions import NAMESPACES, WhenMissing
-from kohort.manager.frameworks import all_frameworks, known_frameworks
+from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_names
 from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing
 from kohort.manager.state import Manager
@@ -53,7 +54,13 @@ class Queues:
     """How the manager of a cluster is to run."""
 
     loaded: Loaded
-    webhook_port: int
+    webhooks: socket.socket
+    """Where the manager listens for reviews."""
+
+    @property
+    def webhook_port(self) -> int:
+        """The port of that."""
+        return int(self.webhooks.getsockname()[1])
 
     @property
     def settings(self) -> ManagerSettings:
@@ -65,17 +72,20 @@ class Queues:
     def options(self) -> ManagerOptions:
         """How it is reached."""
         url = f"https://{LOCAL}:{self.webhook_port}"
-        return ManagerOptions(webhook_url=url, when_missing=WhenMissing.INSTALL, identity=USER)
+        return ManagerOptions(
+            webhook_url=url, webhook_socket=self.webhooks, when_missing=WhenMissing.INSTALL, identity=USER
+        )
 
 
 def load(file: Path | None) -> Loaded:
     """Kueue's Configuration from a file, or what `kohort install` would have; raises an ApiError with every problem."""
-    surroundings = Surroundings(frameworks=known_frameworks(all_frameworks()))
+    ours = all_frameworks()
+    surroundings = Surroundings(frameworks=known_frameworks(ours), managed=managed_names(ours))
     if file is not None:
         return load_configuration(file, surroundings)
     usual = parse_configuration(usual_document(), surroundings)
     assert usual.config is not None  # noqa: S101 - the usual one is a valid one
-    return Loaded(usual.config, usual.gates, usual.warnings)
+    return Loaded(usual.config, usual.gates, usual.all_warnings)
 
 
 def local_configuration(given: Configuration, webhook_port: int) -> Configuration:

@@ -26,12 +26,14 @@ from kohort.embedded.store import StoreError
 from kohort.kube.errors import KubeError
 from kohort.local.aftermath import NOTHING, Aftermath, look_back
 from kohort.local.furnishing import furnish
-from kohort.local.kubeconfigs import Published, usual_kubeconfig
+from kohort.local.kubeconfig_files import kubectl_files
+from kohort.local.kubeconfigs import Merge, Owner, Published, release_crashed
 from kohort.local.lives import Claim, Ended, Pods, Run, boot, now
 from kohort.local.places import Place
-from kohort.local.ports import Ports, Wanted, choose_ports
+from kohort.local.ports import Listening, Wanted, listening
 from kohort.local.progress import Progress, step
 from kohort.local.queueing import USER, Queues, has_webhooks, keep_configuration, load, queueing
+from kohort.local.second_manager import BuiltInManager
 from kohort.local.signals import stop_asked
 from kohort.local.starter import place_starter
 from kohort.manager.state import Manager
@@ -67,11 +69,18 @@ class Wish:
     """None leaves them to a manager elsewhere."""
     kubeconfig: Path | None = None
     """Where to write it, if not to the cluster's own place."""
-    shared: Path | None = None
-    """A kubeconfig of many contexts that is to have it too."""
+    merge: Merge | None = None
+    """The kubeconfig files of kubectl, if they are to have it too."""
     context: str = "kohort"
     passing: Path | None = None
     """Where one that keeps nothing has its things meanwhile, if others are to find it."""
+
+    @property
+    def kubectl_files(self) -> tuple[Path, ...]:
+        """The kubeconfig files of kubectl that may have its context."""
+        if self.merge is not None:
+            return self.merge.files
+        return kubectl_files() if self.place is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +94,8 @@ class Cluster:
     starter: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
     aftermath: Aftermath = NOTHING
+    previous_context: str = ""
+    """The context of kubectl that was current before."""
 
     @property
     def url(self) -> str:
@@ -108,21 +119,23 @@ async def living(wish: Wish, progress: Progress) -> AsyncIterator[Cluster]:
     began = now()
     with one_line_errors(), _folder(wish) as folder:
         loaded = load(wish.queues.config) if wish.queues else None
-        ports = choose_ports(wish.wanted, folder / "ports.json" if wish.place else None)
         published = _published(wish, folder)
         async with AsyncExitStack() as stack:
+            bound = stack.enter_context(listening(wish.wanted, folder / "ports.json" if wish.place else None))
             with step(progress, "control plane"):
                 crew = await wish.crew(folder / "runtime")
-                plane = await stack.enter_async_context(control_plane(_settings(wish, ports, published), crew))
-                await asyncio.to_thread(published.write)
+                plane = await stack.enter_async_context(control_plane(_settings(wish, bound, published), crew))
+                stack.push_async_callback(asyncio.to_thread, published.withdraw)
+                previous = await asyncio.to_thread(published.write)
             stack.callback(asyncio.create_task(published.follow()).cancel)
             aftermath = await _aftermath(wish, plane, began)
-            cluster = Cluster(plane, crew.registration.nodes, published, aftermath=aftermath)
+            nodes = crew.registration.nodes
+            cluster = Cluster(plane, nodes, published, aftermath=aftermath, previous_context=previous)
             if loaded is None or wish.queues is None:
                 warnings = await _left_alone(plane, published)
                 yield replace(cluster, warnings=warnings)
                 return
-            queues = Queues(loaded, ports.webhooks)
+            queues = Queues(loaded, bound.webhooks)
             with step(progress, "queues"):
                 client = plane.client(USER)
                 await furnish(client, queues.settings.namespace, folder if wish.place else None)
@@ -199,13 +212,14 @@ def _folder(wish: Wish) -> Iterator[Path]:
 def _published(wish: Wish, folder: Path) -> Published:
     own = wish.kubeconfig or folder / "kubeconfig"
     source = folder / "keys" / "admin.kubeconfig"
-    perhaps = usual_kubeconfig() if wish.place is not None else None
-    return Published(source, wish.context, own, wish.shared, perhaps)
+    owner = Owner(wish.context, folder, keeps=wish.place is not None)
+    return Published(source, owner, own, wish.merge, wish.kubectl_files)
 
 
-def _settings(wish: Wish, ports: Ports, published: Published) -> Settings:
+def _settings(wish: Wish, bound: Listening, published: Published) -> Settings:
     data = wish.place.folder if wish.place else None
-    return Settings(data=data, host=wish.wanted.host, port=ports.api, kubeconfig=published.source)
+    plugins = (BuiltInManager(USER),) if wish.queues else ()
+    return Settings(data=data, host=wish.wanted.host, bound=bound.api, kubeconfig=published.source, plugins=plugins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +254,9 @@ class Service:
         """Run it until its front returns; `ready` is set once it answers, and the record is true in any case."""
         wish, running = self.wish, 0
         run = _run(wish)
+        if self.claim is not None:
+            await asyncio.to_thread(self._clean_up, self.claim)
+        self._write(run)
         try:
             async with living(wish, self.progress) as cluster:
                 ready.set()
@@ -254,6 +271,15 @@ class Service:
         finally:
             self._write(msgspec.structs.replace(run, ended=Ended(now(), running)))
         return running
+
+    def _clean_up(self, claim: Claim) -> None:
+        """Remove the context of a run that kept nothing and was killed."""
+        if claim.before is None or claim.before.keeps:
+            return
+        try:
+            release_crashed(claim.place, claim.before)
+        except ApiError as error:
+            log.warning("the context of the last run was not removed: %s", error)
 
     def _write(self, run: Run) -> None:
         if self.claim is not None:
@@ -270,6 +296,7 @@ def _run(wish: Wish) -> Run:
         pods=wish.pods,
         boot=boot(),
         keeps=wish.place is not None,
+        kubectl_files=tuple(str(each.absolute()) for each in wish.kubectl_files),
     )
 
 

@@ -95,7 +95,8 @@ def _between(old: Workload | None, new: Workload | None) -> Iterator[Happening]:
             queue = new.status.admission.cluster_queue if new.status.admission else ""
             yield Happening(_at(condition), "admitted", Role.GOOD, job_of(new), f"by ClusterQueue {queue}")
         elif condition.type == "Evicted":
-            yield Happening(_at(condition), "evicted", Role.WARN, job_of(new), condition.message or condition.reason)
+            why = short_reason(condition.message) or condition.reason
+            yield Happening(_at(condition), "evicted", Role.WARN, job_of(new), why)
         elif condition.type == "Finished":
             failed = condition.reason == "Failed"
             what, role = ("failed", Role.BAD) if failed else ("finished", Role.GOOD)

@@ -37,6 +37,8 @@ def greeting(ready: Ready, stop: str) -> Iterator[str]:
     yield f"{ready.context} is ready at {ready.url}"
     shared = f", and in {ready.shared}" if ready.shared else ""
     yield f"  context {ready.context} in {ready.kubeconfig}{shared}"
+    if ready.is_current:
+        yield f"  {_current(ready)}"
     yield f"  {ready.nodes}"
     for line in ready.before:
         yield f"  {line}"
@@ -50,12 +52,19 @@ def greeting(ready: Ready, stop: str) -> Iterator[str]:
     yield "Next:"
     if not ready.shared:
         yield f"  export KUBECONFIG={quote(ready.kubeconfig)}"
-    yield "  kubectl get nodes"
+    named = f" --context {ready.context}" if ready.needs_context else ""
+    yield f"  kubectl{named} get nodes"
     if ready.starter is not None:
-        yield "  kohort submit --cpu 1 --follow -- echo hello"
+        yield f"  kohort submit{named} --cpu 1 --follow -- echo hello"
     elif not ready.has_queues:
         yield f"  {ready.again} --starter   # once it is stopped: there is no queue yet, and this makes one"
     yield f"{stop}; {ready.farewell}"
+
+
+def _current(ready: Ready) -> str:
+    if ready.previous in ("", ready.context):
+        return f"{ready.context} is the current context of kubectl"
+    return f"{ready.context} is the current context of kubectl now; stopping it restores {ready.previous}"
 
 
 def last_run_in_words(run: Run | None, found: Aftermath) -> Iterator[str]:

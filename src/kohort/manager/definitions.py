@@ -42,6 +42,9 @@ async def missing_definitions(client: Client) -> list[str]:
 
 async def have_definitions(client: Client, namespace: str, service: str, when_missing: WhenMissing) -> None:
     """Return when all definitions are served; raises StartError where they are missing and nobody said to wait."""
+    if when_missing is WhenMissing.INSTALL:
+        # Also where the definitions are there: they may be left over from an installation in another namespace.
+        await _create_namespace(client, namespace)
     missing = await missing_definitions(client)
     if not missing:
         return
@@ -55,8 +58,17 @@ async def have_definitions(client: Client, namespace: str, service: str, when_mi
     await _wait(client)
 
 
+async def _create_namespace(client: Client, name: str) -> None:
+    """Create it where it is missing; without the right to, it must be there, which the next step finds out."""
+    try:
+        await _create(client, NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    except StatusError as error:
+        if error.code != 403:
+            raise
+        log.warning("can't create the namespace: %s", error)
+
+
 async def _install(client: Client, namespace: str, service: str) -> None:
-    await _create(client, NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     for each in definitions(WebhookService(namespace, service)):
         await _create(client, DEFINITIONS, each)
 

@@ -1,6 +1,5 @@
 """The job frameworks of this process: Kohort's own and those of installed packages, as a Configuration enables them."""
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -12,8 +11,6 @@ from kohort.api.resource import Resource
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Framework
 from kohort.jobs.registry import Registry, plugins, registry_of
-
-log = logging.getLogger(__name__)
 
 
 def all_frameworks() -> list[Framework]:
@@ -27,13 +24,16 @@ def known_frameworks(frameworks: Iterable[Framework]) -> Mapping[str, Known]:
     return {**ours, **BUILT_IN_FRAMEWORKS}
 
 
+def managed_names(frameworks: Iterable[Framework]) -> frozenset[str]:
+    """Names of the frameworks of this process, whatever Kohort itself supports."""
+    return frozenset(each.name for each in frameworks)
+
+
 def enabled_frameworks(configuration: Configuration, frameworks: Sequence[Framework]) -> Registry:
-    """The frameworks at work; Kueue's that Kohort does not have are told of and left out, so that its file serves."""
+    """The enabled frameworks, without those of Kueue that Kohort does not have: loading the file warned about them."""
     names = {each.name for each in frameworks}
     wanted = configuration.integrations.frameworks
     missing = [name for name in wanted if name in BUILT_IN_FRAMEWORKS and name not in names]
-    if missing:
-        log.warning("integrations.frameworks: not supported yet, and left alone: %s", ", ".join(missing))
     kept = tuple(name for name in wanted if name not in missing)
     integrations = msgspec.structs.replace(configuration.integrations, frameworks=kept)
     return registry_of(msgspec.structs.replace(configuration, integrations=integrations), frameworks)

@@ -3,6 +3,7 @@
 import socket
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from uuid import uuid4
 
 from kohort.manager.definitions import WhenMissing
@@ -31,3 +32,7 @@ class ManagerOptions:
     metrics: Exposure = Exposure.GUARDED
     when_missing: WhenMissing = WhenMissing.FAIL
     identity: str = field(default_factory=own_identity)
+    webhook_client_ca: Path | None = None
+    """Authorities that sign the client certificates of API servers; None where these show none."""
+    webhook_socket: socket.socket | None = None
+    """A listening socket for webhooks, in place of the address that the Configuration has."""

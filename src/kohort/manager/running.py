@@ -35,8 +35,9 @@ from kohort.webhooks.configurations import Manager as Reached
 from kohort.webhooks.injecting import Wiring
 from kohort.webhooks.jobs import framework_registrations, job_judges
 from kohort.webhooks.kueue import kueue_judges
-from kohort.webhooks.registrations import KUEUE
+from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration
 from kohort.webhooks.running import VISIBILITY_SERVICE, answering, certified, own_name
+from kohort.webhooks.unsupported import unsupported_judges
 
 log = logging.getLogger(__name__)
 
@@ -93,12 +94,18 @@ class _Start:
         """With a certificate that API servers are told to trust."""
         aggregated = InCluster(self._settings.namespace, VISIBILITY_SERVICE)
         reached = Reached(self._place(), self._settings.namespace, await own_name(self._client))
-        registrations = (*KUEUE, *framework_registrations(self._frameworks.at_work()))
+        jobs = framework_registrations(self._frameworks.at_work())
+        registrations: tuple[AnyRegistration, ...] = (*KUEUE, *jobs, *UNSUPPORTED_REGISTRATIONS)
         wiring = Wiring(reached, registrations, aggregated)
         self._certificates = await self._stack.enter_async_context(certified(self._client, self._configuration, wiring))
         self.manager.certificates = self._certificates
         judges = kueue_judges(self._settings.gates) | job_judges(self._frameworks, lambda: self._gatherer)
-        server = await self._stack.enter_async_context(answering(self._configuration, self._certificates, judges))
+        judges |= unsupported_judges(self._frameworks)
+        options = self._options
+        answers = answering(
+            self._configuration, self._certificates, judges, options.webhook_client_ca, options.webhook_socket
+        )
+        server = await self._stack.enter_async_context(answers)
         self._note("webhooks", Address(self._configuration.webhook.host, server.port))
 
     async def serve_others(self) -> None:

@@ -9,6 +9,7 @@ from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.gates import FeatureGates, Gate
 from kohort.engine.engine import Engine
 from kohort.kube.client import Client
+from kohort.kube.reviews import Reviews
 from kohort.manager.options import Exposure
 from kohort.manager.proxy_trust import following_front_proxy
 from kohort.metrics.registry import Registry
@@ -17,7 +18,6 @@ from kohort.web.gate import everybody
 from kohort.web.health import Check, health_app
 from kohort.web.listening import Address, listening
 from kohort.web.metrics_page import metrics_app
-from kohort.web.users import Reviews
 from kohort.web.visibility.server import visibility_app
 from kohort.webhooks.running import Certified
 

@@ -20,7 +20,7 @@ from multidict import CIMultiDictProxy
 
 from kohort.api.errors import ApiError
 from kohort.kube.kinds import ObjectKey
-from kohort.web.users import User
+from kohort.kube.reviews import User
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from kohort.kube.errors import StatusError
+from kohort.kube.reviews import Act, Reviews, User
 from kohort.web.front_proxy import NO_PROXY, FrontProxy
-from kohort.web.users import Act, Reviews, User
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from aiohttp import web
 
+from kohort.kube.reviews import Act
 from kohort.metrics.registry import CONTENT_TYPE, Registry
 from kohort.web.gate import Admit, errors_as_status
-from kohort.web.users import Act
 
 PATH: Final = "/metrics"
 PIECE: Final = 2**18

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from json import dumps
 
 from kohort.api.codec import Json
+from kohort.api.kueue.group import GROUP
+from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload import JUDGED_ANNOTATIONS, PODS_RESOURCE
 from kohort.api.kueue.webhooks import DROPPED_MEMBER, JUDGED_STATUS
-from kohort.webhooks.registrations import CREATE, Act, Registration
+from kohort.webhooks.registrations import CREATE, Act, AnyRegistration, UnsupportedRegistration
 
 _OF_STATUS = 'has(request.subResource) && request.subResource == "status"'
 _CREATION = f"request.operation == {dumps(CREATE)}"
@@ -18,11 +20,13 @@ _MANY = 16
 """Containers, or amounts of one, that are looked at here; expressions must not cost more than an API server allows."""
 
 
-def match_conditions(registration: Registration, user: str) -> list[Json]:
+def match_conditions(registration: AnyRegistration, user: str) -> list[Json]:
     """What must hold for a write to be shown; `user` is the manager's name to the server, empty if nobody knows.
 
     One condition for all: an API server evaluates every one of them, and within one it stops at the first answer.
     """
+    if isinstance(registration, UnsupportedRegistration):
+        return [{"name": "is-queueing", "expression": _is_queueing()}]
     if registration.resource.kind != Workload.info.resource.kind:
         return []
     if registration.act is Act.MUTATE:
@@ -30,6 +34,15 @@ def match_conditions(registration: Registration, user: str) -> list[Json]:
     own = [_not_its_own(user)] if user else []
     parts = [*own, _changes_what_is_judged(), _creates_what_is_judged()]
     return [{"name": "has-what-is-judged", "expression": " && ".join(f"({part})" for part in parts)}]
+
+
+def _is_queueing() -> str:
+    """Keep back jobs that name no queue: what is not supported matters to them least of all."""
+    named = (
+        f"(has(object.metadata.{table}) && {dumps(QUEUE_NAME_LABEL)} in object.metadata.{table})"
+        for table in ("labels", "annotations")
+    )
+    return " || ".join((f"request.resource.group == {dumps(GROUP)}", *named))
 
 
 def _has_what_is_dropped() -> str:

@@ -14,7 +14,7 @@ from kohort.api.crds import CONVERSION_PATH
 from kohort.api.resource import Resource
 from kohort.kube.errors import ConfigError
 from kohort.webhooks.conditions import match_conditions
-from kohort.webhooks.registrations import Act, Registration, acting
+from kohort.webhooks.registrations import Act, AnyRegistration, acting
 
 _GROUP = "admissionregistration.k8s.io"
 CONFIGURATIONS = {
@@ -100,7 +100,7 @@ def trusting(client_config: Json, bundle: bytes) -> Json:
     return {**client_config, "caBundle": b64encode(bundle).decode()} if bundle else client_config
 
 
-def configuration(act: Act, registrations: Iterable[Registration], manager: Manager, bundle: bytes = b"") -> Json:
+def configuration(act: Act, registrations: Iterable[AnyRegistration], manager: Manager, bundle: bytes = b"") -> Json:
     """One of the two webhook configurations (API-95, API-96)."""
     resource = CONFIGURATIONS[act]
     return {
@@ -111,26 +111,19 @@ def configuration(act: Act, registrations: Iterable[Registration], manager: Mana
     }
 
 
-def webhooks(registrations: Sequence[Registration], manager: Manager, bundle: bytes = b"") -> list[dict[str, Json]]:
+def webhooks(registrations: Sequence[AnyRegistration], manager: Manager, bundle: bytes = b"") -> list[dict[str, Json]]:
     """The entries of a configuration; every default that a server would fill in is said, but those of selectors."""
     return [_webhook(each, manager, bundle) for each in registrations]
 
 
-def _webhook(registration: Registration, manager: Manager, bundle: bytes) -> dict[str, Json]:
-    resource, conditions = registration.resource, match_conditions(registration, manager.user)
-    rule = {
-        "apiGroups": [resource.group],
-        "apiVersions": [resource.version],
-        "operations": list(registration.operations),
-        "resources": registration.resources,
-        "scope": "*",
-    }
+def _webhook(registration: AnyRegistration, manager: Manager, bundle: bytes) -> dict[str, Json]:
+    conditions = match_conditions(registration, manager.user)
     return {
         "name": registration.name,
         "clientConfig": trusting(manager.place.client_config(registration.path), bundle),
-        "rules": [rule],
+        "rules": registration.rules,
         "admissionReviewVersions": ["v1"],
-        "failurePolicy": "Fail",
+        "failurePolicy": registration.failure_policy,
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "timeoutSeconds": 10,

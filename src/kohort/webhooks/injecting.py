@@ -15,7 +15,7 @@ from kohort.kube.limits import TokenBucket
 from kohort.kube.options import WriteOptions
 from kohort.kube.patches import MergePatch
 from kohort.webhooks.configurations import CONFIGURATIONS, InCluster, Manager
-from kohort.webhooks.registrations import Act, Registration
+from kohort.webhooks.registrations import Act, AnyRegistration
 from kohort.webhooks.targets import (
     API_SERVICES,
     DEFINITIONS,
@@ -43,7 +43,7 @@ class Wiring:
     """Where our servers are, and what is registered."""
 
     manager: Manager
-    registrations: Sequence[Registration]
+    registrations: Sequence[AnyRegistration]
     aggregated: InCluster | None = None
     """The Service of the aggregated API."""
 

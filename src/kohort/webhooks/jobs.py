@@ -1,31 +1,39 @@
 """The webhooks of job frameworks: the rules of `jobs`, with the facts of the moment round each job (API-96)."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Protocol
 
-from kohort.api.codec import decode_json
-from kohort.api.errors import DecodeError
+import msgspec
+
+from kohort.api.codec import decode_json, without_nulls
+from kohort.api.core.reviews import UserInfo
+from kohort.api.errors import ApiError, DecodeError
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.facts import JobFacts
 from kohort.jobs.effects import Object
+from kohort.jobs.objects import controller_owner
 from kohort.jobs.registry import Registry
 from kohort.jobs.validation import validate_job
+from kohort.kube.errors import KubeError
 from kohort.webhooks.patching import json_patch
 from kohort.webhooks.registrations import ON_CREATE, ON_WRITE, Act, Registration, job_registrations
 from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Allowed, Answer, Denied, Judge, judged
+from kohort.webhooks.shapes import check_shape
 
 
 class Gatherer(Protocol):
     """What knows the surroundings of a job."""
 
-    async def gather(self, obj: Object, *, is_new: bool) -> JobFacts:
+    async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobFacts:
         """The facts of one request; raises ApiError or KubeError."""
 
 
 Gatherers = Callable[[], Gatherer | None]
 """The one of the moment; None while the caches are not filled."""
 
+_UNSET_TIME = b'"creationTimestamp":null'
+"""What API servers write into every new object and its templates; no rule looks at it."""
 STARTING = Denied("the manager is starting and can't judge jobs yet: try again in a moment", code=503)
 
 
@@ -58,28 +66,47 @@ def _judge(framework: Framework, act: Act, gatherers: Gatherers) -> Judge:
 
     async def judge(request: AdmissionRequest) -> Answer:
         gatherer = gatherers()
-        return STARTING if gatherer is None else await decide(framework, request, gatherer)
+        if gatherer is None:
+            return STARTING
+        try:
+            return await decide(framework, request, gatherer)
+        except (ApiError, KubeError):
+            raise
+        except Exception:
+            check_shape(request, framework.resource)
+            raise
 
     return judge
 
 
 async def _defaulted(framework: Framework, request: AdmissionRequest, gatherer: Gatherer) -> Answer:
     job = _object(request.object, request)
-    facts = await gatherer.gather(job, is_new=request.old is None)
+    old = None if request.old is None else _object(request.old, request)
+    facts = await gatherer.gather(job, is_new=old is None, author=_author(job, old, request))
     defaulted, warnings = default_job(framework, job, facts)
     return Allowed(json_patch(job, defaulted), warnings)
 
 
 async def _validated(framework: Framework, request: AdmissionRequest, gatherer: Gatherer) -> Answer:
-    job, old = _object(request.object, request), request.old
-    facts = await gatherer.gather(job, is_new=old is None)
-    former = None if old is None else _object(old, request)
-    return judged(*validate_job(framework, job, former, facts))
+    job = _object(request.object, request)
+    old = None if request.old is None else _object(request.old, request)
+    facts = await gatherer.gather(job, is_new=old is None, author=_author(job, old, request))
+    return judged(*validate_job(framework, job, old, facts))
 
 
-def _object(data: Any, request: AdmissionRequest) -> Object:
-    """The job, which knows its namespace even where it was not written down."""
+def _author(job: Object, old: Object | None, request: AdmissionRequest) -> UserInfo | None:
+    """The user who sets the controller of the job; None where the request leaves it as it was."""
+    controller = controller_owner(job)
+    if controller is None or (old is not None and controller_owner(old) == controller):
+        return None
+    return request.user_info
+
+
+def _object(data: msgspec.Raw, request: AdmissionRequest) -> Object:
+    """The job, which knows its namespace even where it was not written down; a null counts as absent."""
     found = decode_json(data)
+    if bytes(data).count(b"null") > bytes(data).count(_UNSET_TIME):
+        found = without_nulls(found)
     metadata = found.get("metadata") if isinstance(found, dict) else None
     if not isinstance(metadata, dict):
         raise DecodeError("expected an object with metadata")

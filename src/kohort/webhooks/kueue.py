@@ -16,6 +16,7 @@ from kohort.api.structural import validate
 from kohort.webhooks.patching import json_patch
 from kohort.webhooks.registrations import KUEUE, Act, Registration
 from kohort.webhooks.reviews import AdmissionRequest, Allowed, Answer, Denied, Judge, in_one_line, judged
+from kohort.webhooks.unsupported import new_warnings
 
 _WITHOUT_AMOUNTS = frozenset({"Workload"})
 """Kinds without amounts among the fields that their struct knows: what it can read has the right form throughout."""
@@ -65,11 +66,14 @@ def _kind(registration: Registration) -> type[CustomObject]:
 
 def _validating(registration: Registration, gates: FeatureGates) -> Judge:
     struct, check = VALIDATING[registration.resource.kind]
+    # There are too many writes of Workloads to decode them once more, and what they request is fixed.
+    is_fixed = registration.resource.kind == "Workload"
 
     def judge(request: AdmissionRequest) -> Answer:
         old = request.old
         former: Any = None if old is None else decode(old, struct)
-        return judged(check(decode(request.object, struct), former, gates))
+        errors = check(decode(request.object, struct), former, gates)
+        return judged(errors, new_warnings(request) if old is None or not is_fixed else ())
 
     return judge
 

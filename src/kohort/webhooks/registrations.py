@@ -1,15 +1,19 @@
 """Which writes an API server shows to which webhook, as data (docs/spec/api.md, section 5).
 
-Names and paths are Kueue's, so that whatever refers to them goes on to work.
+Names and paths are Kueue's, so that whatever refers to them goes on to work. One more webhook only warns of what this
+version does not support: no write fails because it can't be called.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
+from kohort.api.codec import Json
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.conversion import V1BETA2
+from kohort.api.kueue.group import GROUP
 from kohort.api.resource import Resource
+from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS, UNSUPPORTED_QUEUE_KINDS
 
 CREATE, UPDATE = "CREATE", "UPDATE"
 ON_CREATE = (CREATE,)
@@ -51,6 +55,54 @@ class Registration:
         """The resource and its subresources, as rules name them."""
         return [self.resource.plural, *(f"{self.resource.plural}/{each}" for each in self.subresources)]
 
+    @property
+    def rules(self) -> list[Json]:
+        """Which writes are shown."""
+        return [_rule(self.resource.group, self.resource.version, self.resources, self.operations)]
+
+    @property
+    def failure_policy(self) -> str:
+        """What becomes of a write when the webhook can't be called."""
+        return "Fail"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsupportedRegistration:
+    """The webhook that warns of kinds which nothing here manages yet; it refuses nothing, and may be out of reach."""
+
+    act: Act = Act.VALIDATE
+    framework: str = ""
+    name: str = "vunsupported.kb.io"
+    path: str = "/validate-unsupported"
+    failure_policy: str = "Ignore"
+
+    @property
+    def rules(self) -> list[Json]:
+        """Kinds of Kueue without a webhook of their own, and jobs of unsupported frameworks, in any version."""
+        checked = {each.resource.kind for each in KUEUE if each.act is Act.VALIDATE}
+        kinds = (kind_of(V1BETA2, kind) for kind in UNSUPPORTED_QUEUE_KINDS - checked)
+        queues = sorted(kind.info.resource.plural for kind in kinds if kind is not None)
+        jobs: dict[str, list[str]] = {}
+        for resource in UNSUPPORTED_FRAMEWORKS.values():
+            jobs.setdefault(resource.group, []).append(resource.plural)
+        return [
+            *([_rule(GROUP, "*", queues, ON_WRITE)] if queues else []),
+            *(_rule(group, "*", sorted(plurals), ON_CREATE) for group, plurals in sorted(jobs.items())),
+        ]
+
+
+AnyRegistration = Registration | UnsupportedRegistration
+
+
+def _rule(group: str, version: str, resources: list[str], operations: tuple[str, ...]) -> Json:
+    return {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": resources,
+        "scope": "*",
+    }
+
 
 def _kueue(act: Act, kind: str, operations: tuple[str, ...], *subresources: str) -> Registration:
     found = kind_of(V1BETA2, kind)
@@ -79,6 +131,12 @@ def job_registrations(framework: str, resource: Resource, mutated: tuple[str, ..
     )
 
 
-def acting(registrations: Iterable[Registration], act: Act) -> list[Registration]:
+UNSUPPORTED_REGISTRATIONS: tuple[UnsupportedRegistration, ...] = (
+    (UnsupportedRegistration(),) if UnsupportedRegistration().rules else ()
+)
+"""Empty once everything is supported: a webhook without rules would be refused."""
+
+
+def acting(registrations: Iterable[AnyRegistration], act: Act) -> list[AnyRegistration]:
     """Those that do one thing, by name."""
     return sorted((each for each in registrations if each.act is act), key=lambda each: each.name)

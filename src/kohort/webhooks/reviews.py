@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from kohort.api.codec import Json, decode, encode
+from kohort.api.core.reviews import UserInfo
 from kohort.api.errors import DecodeError
 from kohort.api.fields import FieldError
 from kohort.api.struct import View
@@ -28,6 +29,7 @@ class AdmissionRequest(View):
     name: str = ""
     sub_resource: str = ""
     dry_run: bool = False
+    user_info: UserInfo = UserInfo()
     object: msgspec.Raw = msgspec.Raw()
     old_object: msgspec.Raw = msgspec.Raw()
 

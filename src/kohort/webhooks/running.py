@@ -3,6 +3,7 @@
 The manager starts `certified` first, since its other servers show the same certificate, then `answering`.
 """
 
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -18,7 +19,7 @@ from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informers
 from kohort.kube.kinds import ObjectKey, typed
 from kohort.kube.options import Scope
-from kohort.kube.serving import server_context, show
+from kohort.kube.serving import server_context, show, verify_clients
 from kohort.kube.workqueue import WorkQueue
 from kohort.webhooks.configurations import AtUrl, InCluster
 from kohort.webhooks.injecting import Injector, Wiring
@@ -128,10 +129,19 @@ def _hosts(wiring: Wiring) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def answering(
-    configuration: Configuration, certificates: Certified, judges: Mapping[str, Judge]
+    configuration: Configuration,
+    certificates: Certified,
+    judges: Mapping[str, Judge],
+    client_authorities: Path | None = None,
+    bound: socket.socket | None = None,
 ) -> AsyncIterator[WebhookServer]:
-    """The webhook server, for as long as the block lasts."""
+    """The webhook server, for as long as the block lasts, on a bound socket if there is one; raises ConfigError.
+
+    Where authorities of clients are given, admission reviews need a certificate that one of them signed.
+    """
     place = configuration.webhook
     context = certificates.context(configuration.tls)
-    async with WebhookServer(judges).listening(place.host, place.port, context) as server:
+    if client_authorities is not None:
+        verify_clients(context, client_authorities)
+    async with WebhookServer(judges).listening(place.host, place.port, context, bound) as server:
         yield server

@@ -4,12 +4,15 @@ Whatever is sent, the asker gets an answer in one line; what a request may cost 
 """
 
 import asyncio
+import inspect
 import logging
 import os
+import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Awaitable, Mapping
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
+from typing import Any
 
 from aiohttp import web
 
@@ -24,19 +27,15 @@ from kohort.kube.errors import (
     method_not_allowed,
     not_found,
 )
-from kohort.kube.hosting import read_body, stop
+from kohort.kube.hosting import stop
+from kohort.webhooks.bodies import BodyBuffers
+from kohort.webhooks.connections import BoundedServer
 from kohort.webhooks.conversion import converted
-from kohort.webhooks.reviews import Denied, Judge, answered, read_review, undecodable
+from kohort.webhooks.limits import LARGE, USUAL_LIMITS, WebhookLimits
+from kohort.webhooks.reviews import AdmissionRequest, Answer, Denied, Judge, answered, read_review, undecodable
 
 log = logging.getLogger(__name__)
 
-MAX_ADMISSION = 8 * 2**20
-"""Bytes of an AdmissionReview: an API server takes objects of 3 MiB and shows the old and the new one."""
-MAX_CONVERSION = 64 * 2**20
-"""Bytes of a ConversionReview, which may hold a page of a list."""
-_LARGE = 2**19
-_LARGE_AT_ONCE = 4
-_READ_SECONDS = 15.0
 _STOP_SECONDS = 5.0
 _IDLE_SECONDS = 120.0
 """Longer than API servers keep a connection that they don't use: who sends on one finds it open."""
@@ -47,20 +46,53 @@ _TLS_READS = 16 * 1024
 class WebhookServer:
     """Answers reviews at the paths of a table."""
 
-    def __init__(self, judges: Mapping[str, Judge]) -> None:
+    def __init__(self, judges: Mapping[str, Judge], limits: WebhookLimits = USUAL_LIMITS) -> None:
         self._judges = judges
-        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._limits = limits
+        self._buffers = BodyBuffers(limits)
+        self._large = asyncio.Semaphore(limits.large_at_once)
+        self._small = asyncio.Semaphore(limits.small_at_once)
+        self._http = BoundedServer(
+            self._serve,
+            limits.connections,
+            handler_cancellation=True,
+            keepalive_timeout=_IDLE_SECONDS,
+            access_log=None,
+        )
+        self._asks_for_certificate = False
         self.port = 0
         """Where it listens, once it does."""
 
+    @property
+    def buffered(self) -> int:
+        """Bytes of reviews held in memory now."""
+        return self._buffers.size
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._http.connections)
+
     @asynccontextmanager
-    async def listening(self, host: str, port: int, context: ssl.SSLContext) -> AsyncIterator["WebhookServer"]:
-        """Serve for as long as the block lasts, on any port when 0 is asked for; raises ConfigError."""
-        http = web.Server(self._serve, handler_cancellation=True, keepalive_timeout=_IDLE_SECONDS, access_log=None)
+    async def listening(
+        self, host: str, port: int, context: ssl.SSLContext, bound: socket.socket | None = None
+    ) -> AsyncIterator["WebhookServer"]:
+        """Serve for as long as the block lasts, on a bound socket or an address; port 0 is any. Raises ConfigError.
+
+        With a context that verifies clients, admission reviews are answered only to clients with a certificate.
+        Conversions are answered to all: API servers have no setting for a certificate there.
+        """
         loop = asyncio.get_running_loop()
         SSLProtocol.max_size = _TLS_READS
+        self._asks_for_certificate = context.verify_mode is not ssl.CERT_NONE
+        address: dict[str, Any] = {"host": host or None, "port": port, "reuse_address": True}
         try:
-            server = await loop.create_server(http, host or None, port, ssl=context, reuse_address=True)
+            server = await loop.create_server(
+                self._http,
+                **({"sock": bound} if bound is not None else address),
+                ssl=context,
+                ssl_handshake_timeout=self._limits.handshake_seconds,
+            )
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else str(error)
             raise ConfigError(f"webhooks: can't listen on {host}:{port}: {why}: choose another webhook.port") from None
@@ -68,9 +100,11 @@ class WebhookServer:
         try:
             yield self
         finally:
-            await stop(server, http, _STOP_SECONDS)
+            await stop(server, self._http, _STOP_SECONDS)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        self._http.waits(connection)
         try:
             return _json(200, await self._answer(request))
         except StatusError as error:
@@ -78,6 +112,9 @@ class WebhookServer:
             # What is left of the body would be taken for the next request.
             response.force_close()
             return response
+        finally:
+            if connection.transport is not None:
+                self._http.waits(connection)
 
     async def _answer(self, request: web.BaseRequest) -> bytes:
         path = request.rel_url.raw_path
@@ -86,10 +123,18 @@ class WebhookServer:
             raise not_found(Named("webhooks", name=path))
         if request.method != "POST":
             raise method_not_allowed(Named("webhooks", name=path), request.method)
-        limit = MAX_CONVERSION if judge is None else MAX_ADMISSION
-        async with self._large if _is_large(request) else nullcontext():
-            body = await read_body(request, limit, _READ_SECONDS)
-            return await converted(body) if judge is None else await admitted(path, judge, body)
+        if judge is not None and self._asks_for_certificate and not _has_certificate(request):
+            raise StatusError(401, "Unauthorized", "admission reviews need the API server's client certificate")
+        with self._buffers.body() as incoming:
+            body = await incoming.read(request)
+            self._http.works(request.protocol)
+            async with self._large if len(body) > LARGE else self._small:
+                return await converted(body) if judge is None else await admitted(path, judge, body)
+
+
+def _has_certificate(request: web.BaseRequest) -> bool:
+    """Whether the client showed a certificate; the handshake has verified it."""
+    return request.transport is not None and bool(request.transport.get_extra_info("peercert"))
 
 
 async def admitted(path: str, judge: Judge, body: bytes) -> bytes:
@@ -98,8 +143,7 @@ async def admitted(path: str, judge: Judge, body: bytes) -> bytes:
     try:
         request = read_review(body)
         uid = request.uid
-        found = judge(request)
-        return answered(uid, await found if isinstance(found, Awaitable) else found)
+        return answered(uid, await _judged(judge, request, len(body)))
     except DecodeError as error:
         return answered(uid, undecodable(error))
     except ApiError as error:
@@ -112,9 +156,13 @@ async def admitted(path: str, judge: Judge, body: bytes) -> bytes:
         return answered(uid, Denied("the webhook failed: the manager's log has the reason", code=500))
 
 
-def _is_large(request: web.BaseRequest) -> bool:
-    length = request.content_length
-    return length is None or length > _LARGE
+async def _judged(judge: Judge, request: AdmissionRequest, size: int) -> Answer:
+    """The answer of a judge; a large object goes through rules that wait for nothing in a thread."""
+    if size > LARGE and not inspect.iscoroutinefunction(judge):
+        found = await asyncio.to_thread(judge, request)
+    else:
+        found = judge(request)
+    return await found if isinstance(found, Awaitable) else found
 
 
 def _json(status: int, body: bytes) -> web.Response:

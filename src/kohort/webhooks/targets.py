@@ -23,7 +23,7 @@ from kohort.webhooks.configurations import (
     trusting,
     webhooks,
 )
-from kohort.webhooks.registrations import Act, Registration, acting
+from kohort.webhooks.registrations import Act, AnyRegistration, acting
 
 Object = dict[str, Any]
 Patch = dict[str, Json]
@@ -39,7 +39,7 @@ class Trust:
     """Where our webhooks are, which there are, and by what they are verified."""
 
     manager: Manager
-    registrations: Sequence[Registration]
+    registrations: Sequence[AnyRegistration]
     bundle: bytes
 
 

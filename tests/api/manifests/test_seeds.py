@@ -21,8 +21,10 @@ SHARED_GPU = SEEDS / "shared-gpu-queues.yaml"
 FLEET_WARNINGS = [
     (1, "W302", "ResourceFlavor default-flavor", "apiVersion"),
     (8, "W302", "ClusterQueue cluster-queue", "apiVersion"),
+    (34, "W402", "ClusterResourcePlacement sample-kueue", "kind"),
     (76, "W302", "LocalQueue training/lq-training", "apiVersion"),
     (90, "W101", "Job training/mock-training", "metadata.annotations[kueue.x-k8s.io/queue-name]"),
+    (125, "W402", "ResourcePlacement training/training-placement", "kind"),
 ]
 SHARED_GPU_WARNINGS = [
     (1, "W302", "ResourceFlavor gpu-a100", "apiVersion"),

@@ -140,6 +140,10 @@ POD = "spec.containers[0]"
         (of_pod(volumes=[{"name": "v"}, {"name": "v"}]), ['spec.volumes[1].name: Duplicate value: "v"']),
         (of_pod(schedulingGates=[{"name": "a"}, {"name": "a"}]), ['spec.schedulingGates[1]: Duplicate value: "a"']),
         (
+            of_pod(schedulingGates=[{"name": "a"}], nodeName="n1"),
+            ["spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"],
+        ),
+        (
             of_pod(tolerations=[{"key": "a", "tolerationSeconds": 1}]),
             [
                 "spec.tolerations[0].effect: Invalid value: \"\": effect must be 'NoExecute' when `tolerationSeconds` is set"
@@ -337,7 +341,8 @@ GATED: Object = {"schedulingGates": [{"name": "x"}], "nodeSelector": {"a": "b"}}
         (pod(**GATED), lambda obj: obj["spec"].pop("schedulingGates"), ""),
         (pod(**GATED), spec(nodeSelector={"a": "b", "c": "d"}), ""),
         (pod(**GATED), spec(nodeSelector={"c": "d"}), 'spec.nodeSelector: Invalid value: {"c":"d"}: only additions'),
-        (pod(), spec(nodeName="n1"), ""),
+        (pod(), spec(nodeName="n1"), "spec: Forbidden: pod updates may not change fields other than"),
+        (pod(**GATED), spec(nodeName="n1"), "spec: Forbidden: pod updates may not change fields other than"),
     ],
 )
 def test_little_of_a_pod_may_change(obj: Object, change: Any, said: str) -> None:

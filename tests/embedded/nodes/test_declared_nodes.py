@@ -170,7 +170,7 @@ async def test_gpus_are_those_that_nvidia_smi_lists(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", ["exit 9", "sleep 60", "kill -9 $$"])
 async def test_a_broken_or_hanging_nvidia_smi_means_no_gpus(tmp_path: Path, body: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await find_gpus(program(tmp_path, f"exec {body}" if body.startswith("sleep") else body), 0.3) == ()
 
 

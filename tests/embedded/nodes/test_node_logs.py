@@ -31,7 +31,7 @@ from kohort.kube.options import LogOptions as Asked
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
 NOBODY = User("nobody", (AUTHENTICATED,))
 FIRST = "kohort: pod default/a on node one, run 1 is simulated: no process runs, and the image is not used"
-PATIENCE = 20
+PATIENCE = 60.0
 
 
 async def text(world: World, name: str = "a", container: str = "main", **options: object) -> str:

@@ -93,7 +93,7 @@ async def test_containers_of_pods_that_the_api_no_longer_has_are_removed(podman:
         async with running(cluster, tmp_path / "data") as world:
             await world.run(pod(container(command=["sleep", "1000"]))).started()
             world.runs.clear()
-        async with running(cluster, tmp_path / "data"), asyncio.timeout(20):
+        async with running(cluster, tmp_path / "data"), asyncio.timeout(60):
             while not calls(podman, "rm"):
                 await asyncio.sleep(0.02)
 

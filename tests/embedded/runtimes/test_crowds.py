@@ -186,7 +186,7 @@ def living_below(top: int) -> int:
 
 
 def wait_for(check: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not check():
         assert time.monotonic() < deadline
         time.sleep(0.005)

@@ -213,7 +213,7 @@ async def test_the_containers_of_pods_that_the_api_no_longer_has_are_removed(tmp
         async with running(cluster, tmp_path / "data") as world:
             await world.run(pod(container(script=DEAF))).logged("ready")
             world.runs.clear()
-        async with running(cluster, tmp_path / "data"), asyncio.timeout(20):
+        async with running(cluster, tmp_path / "data"), asyncio.timeout(60):
             mine = ("ps", "--all", "--quiet", "--filter", f"label=kohort.dev/data={tmp_path / 'data'}")
             while (await asyncio.to_thread(podman, *mine)).stdout:
                 await asyncio.sleep(0.05)

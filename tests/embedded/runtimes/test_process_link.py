@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kohort.embedded.runtimes.process.link import SOCKET, Link
 
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 async def test_who_is_cancelled_before_the_greeting_hangs_up(tmp_path: Path) -> None:

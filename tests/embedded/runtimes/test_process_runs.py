@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from embedded.runtimes.worlds import World, container, is_alive, pod, work_file
-from kohort.embedded.nodes.runtime import Running, Waiting
+from kohort.embedded.nodes.runtime import Running, Terminated, Waiting
 from kohort.kube.errors import StatusError
 
 
@@ -169,14 +169,26 @@ async def test_asking_for_logs_too_early_says_why(world: World) -> None:
         await run.log(previous=True)
 
 
-async def test_a_container_without_a_command_is_simulated(world: World) -> None:
-    found = pod(container("main"), container("real", script="echo real"))
-    found["metadata"]["annotations"] = {"kohort.dev/run-seconds": "0.1", "kohort.dev/start-seconds": "0"}
-    run = world.run(found)
-    state = await run.over()
-    assert [type(each.state).__name__ for each in state.containers] == ["Terminated", "Terminated"]
-    assert [text.partition(",")[0] for text in run.told.messages("Simulated")] == ["Container main names no command"]
+async def test_a_container_without_a_command_fails_and_names_the_remedy(world: World) -> None:
+    run = world.run(pod(container("main", args=["--fast"]), container("real", script="echo real")))
+    end = await run.end()
+    text = (
+        'container main has no command, and this node does not use its image "busybox:1": set "command", '
+        "or run the node with --runtime podman (or docker)"
+    )
+    assert (end.exit_code, end.reason, end.message) == (128, "StartError", text)
+    assert run.told.messages("Failed") == [f"Error: {text}"]
     assert await run.log("real") == "real\n"
+    assert await run.log() == ""
+
+
+async def test_an_init_container_without_a_command_fails_its_pod(world: World) -> None:
+    run = world.run(pod(container(script="true"), init=(container("first"),)))
+    await run.over()
+    state = run.status("first").state
+    assert isinstance(state, Terminated)
+    assert state.reason == "StartError"
+    assert isinstance(run.status().state, Waiting)
 
 
 async def test_each_image_is_said_once_not_to_be_used(world: World) -> None:

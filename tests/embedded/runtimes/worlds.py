@@ -15,7 +15,6 @@ import pytest
 
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
 from kohort.embedded.nodes.runtime import ContainerStatus, Note, PodState, Running, RunningPod, Runtime, Terminated
-from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.runtimes.process.runtime import ProcessRuntime
 from kohort.embedded.runtimes.settings import ProcessSettings
 from kohort.embedded.server.logs import LogOptions
@@ -23,7 +22,7 @@ from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 
 Object = dict[str, Any]
-WAIT = 20.0
+WAIT = 60.0
 _numbers = count(1)
 
 
@@ -161,7 +160,7 @@ async def close(runs: list[Run]) -> None:
 
 def process_runtime(cluster: Cluster, data: Path, settings: Mapping[str, Any]) -> ProcessRuntime:
     client = Client(cluster.core.transport(ADMIN), SystemClock())
-    return ProcessRuntime(client, ProcessSettings(data, **settings), SimulatedRuntime(SystemClock()))
+    return ProcessRuntime(client, ProcessSettings(data, **settings))
 
 
 @asynccontextmanager

@@ -219,6 +219,7 @@ async def test_a_pod_of_higher_priority_pushes_another_out(world: World) -> None
         "PreemptionByScheduler",
         "default-scheduler: preempting to accommodate a higher priority pod",
     )
+    assert (shown["status"], shown["observedGeneration"]) == ("True", 1)
     assert (await world.pod("low"))["metadata"]["deletionTimestamp"]
     assert await world.events("Preempted") == [f"Preempted by pod {high['metadata']['uid']} on node n"]
     await world.create(pod("sly", cpu="1"))

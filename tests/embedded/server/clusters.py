@@ -18,7 +18,7 @@ from kohort.kube.transport import Request
 
 Object = dict[str, Any]
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
-WAIT = 10.0
+WAIT = 60.0
 
 
 @dataclass(frozen=True)

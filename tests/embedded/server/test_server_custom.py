@@ -6,7 +6,8 @@ from embedded.server.clusters import Cluster, Object, Watching, version, widget,
 from kohort.kube.clock import settle
 
 WIDGETS = "/apis/example.com/v1/namespaces/default/widgets"
-CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+CRD = f"{CRDS}/widgets.example.com"
 
 
 async def test_a_definition_is_served_at_once(cluster: Cluster) -> None:
@@ -131,9 +132,11 @@ async def test_a_version_that_is_no_longer_served_is_gone(cluster: Cluster) -> N
 async def test_a_definition_goes_with_its_objects(cluster: Cluster) -> None:
     await cluster.create(widget_definition())
     await cluster.create(widget("w"))
-    watching = Watching(await cluster.open("GET", CRD, watch="true"))
+    watching = Watching(
+        await cluster.open("GET", CRDS, watch="true", fieldSelector="metadata.name=widgets.example.com")
+    )
     await cluster.ask("DELETE", CRD)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while (await watching.next())[0] != "DELETED":
             pass
     await settle()
@@ -146,9 +149,11 @@ async def test_a_definition_waits_for_an_object_that_is_held(cluster: Cluster) -
     held = widget("w")
     held["metadata"]["finalizers"] = ["x.example/held"]
     await cluster.create(held)
-    watching = Watching(await cluster.open("GET", CRD, watch="true"))
+    watching = Watching(
+        await cluster.open("GET", CRDS, watch="true", fieldSelector="metadata.name=widgets.example.com")
+    )
     await cluster.ask("DELETE", CRD)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not (await cluster.get(f"{WIDGETS}/w"))["metadata"].get("deletionTimestamp"):
             await asyncio.sleep(0)
         assert (await cluster.ask("GET", CRD)).status == 200

@@ -7,7 +7,6 @@ Two kills by default, as each costs a start; `KOHORT_KILLS=200` asks for more. T
 import asyncio
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -20,6 +19,7 @@ from kohort.kube.config import Choice, find_access
 from kohort.kube.errors import TransportError
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
+from reserved_ports import reserved_port
 
 KILLS = int(os.environ.get("KOHORT_KILLS", "2"))
 WRITERS = 8
@@ -93,7 +93,7 @@ class Ledger:
 
 
 async def test_nothing_acknowledged_is_lost_and_watches_resume(tmp_path: Path) -> None:
-    server, ledger = Server(tmp_path, _free_port()), Ledger()
+    server, ledger = Server(tmp_path, reserved_port()), Ledger()
     transport = await server.start()
     try:
         since = await _revision(transport)
@@ -217,10 +217,3 @@ def _check(ledger: Ledger, items: list[Any]) -> None:
     heard = {(name, number) for _, name, number in ledger.heard}
     assert {(name, number) for name, (_, number) in ledger.acknowledged.items()} <= heard
     assert len(ledger.heard) >= ledger.answers, "a change that was acknowledged was not told"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

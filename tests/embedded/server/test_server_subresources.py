@@ -101,6 +101,26 @@ async def test_an_eviction_respects_the_budget(cluster: Cluster) -> None:
     assert refused.headers["Retry-After"]
 
 
+async def test_an_evicted_pod_has_the_condition_of_a_disruption(cluster: Cluster) -> None:
+    await running_pod(cluster, "a")
+    eviction = {"metadata": {"name": "a"}}
+    assert (
+        await cluster.ask("POST", f"{PODS}/a/eviction", {**eviction, "deleteOptions": {"dryRun": ["All"]}})
+    ).status == 201
+    assert "conditions" not in (await cluster.get(f"{PODS}/a"))["status"]
+    wrong = {"preconditions": {"uid": "another"}}
+    assert (await cluster.ask("POST", f"{PODS}/a/eviction", {**eviction, "deleteOptions": wrong})).status == 409
+    assert "conditions" not in (await cluster.get(f"{PODS}/a"))["status"]
+    version = (await cluster.get(f"{PODS}/a"))["metadata"]["resourceVersion"]
+    exact = {"preconditions": {"resourceVersion": version}}
+    assert (await cluster.ask("POST", f"{PODS}/a/eviction", {**eviction, "deleteOptions": exact})).status == 201
+    found = await cluster.get(f"{PODS}/a")
+    assert found["metadata"]["deletionTimestamp"]
+    (condition,) = found["status"]["conditions"]
+    assert (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
+    assert (condition["reason"], condition["message"]) == ("EvictionByEvictionAPI", "Eviction API: evicting")
+
+
 async def test_a_token_stands_for_its_account(cluster: Cluster) -> None:
     path = "/api/v1/namespaces/default/serviceaccounts/default/token"
     answer = await cluster.ask("POST", path, {"spec": {"expirationSeconds": 3600}})

@@ -20,7 +20,7 @@ def client_of(cluster: Cluster) -> Client:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():
             await asyncio.sleep(0)
 

@@ -55,7 +55,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.store = self.open()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.loop.run_until_complete(asyncio.wait_for(work, 20))
+        return self.loop.run_until_complete(asyncio.wait_for(work, 60))
 
     def open(self) -> Store:
         return self.run(Store.open(self.file, keeping(), Clock()))

@@ -48,8 +48,18 @@ class TestClusterQueue:
         assert verdict(cq, flavors={"here": PLAIN}, checks=known) == (
             "False",
             "Stopped",
-            f"{BLOCKED}is stopped, references missing ResourceFlavor(s): a,z, "
+            f"{BLOCKED}is stopped, references missing ResourceFlavor(s): z,a, "
             "references missing AdmissionCheck(s): gone, references inactive AdmissionCheck(s): mute,off.",
+        )
+
+    @pytest.mark.parametrize(
+        ("controller", "name"), [(MULTIKUEUE, "MultiKueue"), (PROVISIONING, "ProvisioningRequest")]
+    )
+    def test_names_what_an_inactive_check_would_need(self, controller: str, name: str) -> None:
+        known = {"c": answering(controller, status="False"), "other": answering("example.com/x", status="False")}
+        assert verdict(queue(checks=(rule("c"), rule("other"))), checks=known)[2] == (
+            f"{BLOCKED}references inactive AdmissionCheck(s): c,other"
+            f" ({name} is not supported by this version of Kohort yet)."
         )
 
     def test_gives_the_first_cause_as_the_reason(self) -> None:
@@ -84,11 +94,14 @@ class TestClusterQueue:
     @pytest.mark.parametrize(
         ("checks", "parts"),
         [
-            ((rule("n"), rule("m")), "references multiple MultiKueue AdmissionChecks: m,n"),
-            ((rule("m", "a"),), "applies MultiKueue AdmissionCheck(s) to some flavors only: m"),
+            (
+                (rule("n"), rule("m")),
+                "Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: m,n",
+            ),
+            ((rule("m", "a"),), "Cannot specify MultiKueue AdmissionCheck per flavor, found: m"),
             (
                 (rule("p"), rule("m")),
-                "references MultiKueue AdmissionCheck(s) m together with ProvisioningRequest one(s) p",
+                "Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: m, p",
             ),
         ],
     )

@@ -17,14 +17,23 @@ from engine.lifecycle.sample_workloads import (
     workload,
 )
 from kohort.api.conditions import MAX_MESSAGE_BYTES, MAX_NOTE_BYTES
-from kohort.api.gates import DEFAULT_GATES
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2.workload import PodSetRequest, TopologyAssignment
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.admission import Refusal, Reservation, admit, drop_reservation, refuse, reserve
+from kohort.engine.lifecycle.admission import (
+    Refusal,
+    Reservation,
+    admit,
+    drop_reservation,
+    refuse,
+    reserve,
+    sync_admitted,
+)
 from kohort.engine.lifecycle.events import Event, normal
 from kohort.engine.lifecycle.eviction import Eviction, evict, release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
+from kohort.engine.lifecycle.states import mark, true
 
 NOW = at(90)
 RESERVATION = Reservation(admission(), frozenset())
@@ -187,8 +196,9 @@ class TestBecomingAdmitted:
         """SCH-902, API-83"""
         waiting = drop_reservation(workload(), "Pending", "", LEGACY, NOW)
         start = reserved(workload(), checks=("c",)) if has_quota else waiting
-        listed = with_status(start, admission_checks=(check("c", state),))
-        assert judged(admit(listed, LEGACY, NOW).workload, "Admitted") == ("False", expected)
+        running = mark(start, "Admitted", true("Admitted", ""), NOW)
+        listed = with_status(running, admission_checks=(check("c", state),))
+        assert judged(sync_admitted(listed, LEGACY, NOW), "Admitted") == ("False", expected)
 
 
 class TestLosingTheReservation:
@@ -273,3 +283,12 @@ def test_the_scheduler_s_own_reasons_are_those_that_the_controller_keeps() -> No
         "WaitingForPodsReady",
         "PendingEvaluation",
     } == reasons.SET_BY_SCHEDULER
+
+
+def test_without_the_observability_gate_only_an_end_of_the_admission_is_written() -> None:
+    """API-84, SCH-902: a workload that never was admitted gets QuotaReserved alone."""
+    gates = FeatureGates(DEFAULT_GATES.on - {Gate.UnadmittedWorkloadsObservability})
+    waiting = drop_reservation(workload(), "Inadmissible", "LocalQueue l doesn't exist", gates, at(10))
+    assert [each.type for each in waiting.status.conditions] == ["QuotaReserved"]
+    evicted = drop_reservation(admitted(), "Pending", "why", gates, at(10))
+    assert judged(evicted, "Admitted") == ("False", "NoReservation")

@@ -17,7 +17,9 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState
 from kohort.engine.lifecycle.eviction import Eviction, evict, release
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
+from kohort.engine.lifecycle.reconciliation import reconcile
 from kohort.engine.lifecycle.requeueing import delay_return, end_backoff, keep_out, let_return
+from kohort.engine.lifecycle.states import false, mark
 
 NOW = at(100)
 
@@ -108,6 +110,18 @@ class TestTheMomentOfReturn:
         assert end_backoff(early, NOW) is early
         holding = with_status(admitted(), requeue_state=RequeueState(requeue_at=NOW))
         assert end_backoff(holding, NOW) is holding
+
+    @pytest.mark.parametrize("reason", ["PodsReadyTimeout", "AdmissionCheck"])
+    def test_is_cleared_though_quota_is_held_where_the_backoff_keeps_the_workload_out(self, reason: str) -> None:
+        """API-125: an evicted workload whose quota is not released yet."""
+        leaving = evict(admitted(), Eviction(reason, "why"), at(10)).workload
+        leaving = mark(leaving, "Requeued", false(reason, "why"), at(20))
+        leaving = with_status(leaving, requeue_state=RequeueState(count=1, requeue_at=NOW))
+        assert end_backoff(leaving, at(99)) is leaving
+        after = reconcile(leaving, facts(), NOW).workload
+        assert after.status.requeue_state == RequeueState(count=1)
+        assert judged(after, "Requeued") == ("True", "BackoffFinished")
+        assert after.status.admission is not None
 
     def test_only_moves_later(self) -> None:
         """SCH-910"""

@@ -69,4 +69,4 @@ def _with_place(error: FieldError, document: Document) -> str:
 def _usable(result: Result, problems: list[str]) -> Loaded:
     if problems or result.config is None:
         raise ConfigError(problems)
-    return Loaded(result.config, result.gates, result.warnings)
+    return Loaded(result.config, result.gates, result.all_warnings)

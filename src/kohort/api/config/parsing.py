@@ -20,6 +20,7 @@ from kohort.api.fields import ROOT, ErrorKind, FieldError, Path, forbidden, inva
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate, Settled, from_settings, parse_flag
 from kohort.api.schema import schema_of
 from kohort.api.structural import default, plainly, prune, validate
+from kohort.api.unsupported import Notice, configuration_notices, gate_notices
 
 FEATURE_GATES_FLAG = Path("--feature-gates")
 _UNREADABLE = (ErrorKind.TYPE_INVALID, ErrorKind.REQUIRED)
@@ -36,6 +37,10 @@ class Surroundings:
     """The job frameworks that the program has."""
     gate_flag: str = ""
     """The text of the --feature-gates flag."""
+    managed: frozenset[str] = frozenset()
+    """Names of frameworks that installed packages provide although Kohort itself does not support them."""
+    compat: str = ""
+    """The Kueue release whose gate defaults apply, one of `gates.COMPAT`; empty for this version's."""
 
 
 USUAL_SURROUNDINGS = Surroundings()
@@ -49,6 +54,13 @@ class Result:
     gates: FeatureGates
     errors: list[FieldError]
     warnings: list[str]
+    unsupported: list[Notice] = field(default_factory=list)
+    """Settings of what this version of Kohort does not support."""
+
+    @property
+    def all_warnings(self) -> list[str]:
+        """Warnings and unsupported settings, one line each."""
+        return [*self.warnings, *map(str, self.unsupported)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +103,7 @@ def parse_configuration(value: Json, surroundings: Surroundings = USUAL_SURROUND
         *settled.errors,
     ]
     warnings = [*ignored_settings(value), *settled.warnings, *_idle_settings(typed, settled.gates)]
-    return Result(typed, settled.gates, errors, warnings)
+    return Result(typed, settled.gates, errors, warnings, _unsupported(value, surroundings))
 
 
 def effective(config: Configuration) -> Json:
@@ -145,13 +157,18 @@ def _schema_errors(shown: Json) -> list[FieldError]:
 def _settle(config: Configuration, surroundings: Surroundings) -> Settled:
     """The gates of the flag or of the file; both at once are an error (API-138)."""
     if not surroundings.gate_flag:
-        return from_settings(config.feature_gates, ROOT / "featureGates")
+        return from_settings(config.feature_gates, ROOT / "featureGates", surroundings.compat)
     settings, errors = parse_flag(surroundings.gate_flag, FEATURE_GATES_FLAG)
-    settled = from_settings(settings, FEATURE_GATES_FLAG)
+    settled = from_settings(settings, FEATURE_GATES_FLAG, surroundings.compat)
     if config.feature_gates:
         detail = "the --feature-gates flag is given too; set gates in one place"
         errors.append(invalid(ROOT / "featureGates", ", ".join(config.feature_gates), detail, "API-138"))
     return Settled(settled.gates, [*errors, *settled.errors], settled.warnings)
+
+
+def _unsupported(value: Json, surroundings: Surroundings) -> list[Notice]:
+    flag, _ = parse_flag(surroundings.gate_flag, FEATURE_GATES_FLAG)
+    return [*configuration_notices(value, surroundings.managed), *gate_notices(flag, FEATURE_GATES_FLAG)]
 
 
 def _idle_settings(config: Configuration, gates: FeatureGates) -> list[str]:

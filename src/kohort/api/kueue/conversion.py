@@ -29,6 +29,8 @@ Section = dict[str, Any]
 def convert(value: Json, api_version: str) -> Json:
     """The object in another version of the group."""
     source, kind = value.get("apiVersion"), value.get("kind")
+    if not (isinstance(source, str) and isinstance(kind, str)):
+        raise ConversionError("apiVersion and kind of an object are no texts")
     target = kind_of(api_version, kind)
     if kind_of(source, kind) is None or target is None:
         raise ConversionError(f"no conversion of {kind} from {source} to {api_version}")

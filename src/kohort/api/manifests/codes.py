@@ -1,6 +1,7 @@
 """The codes of all warnings. A code never changes its meaning, so that scripts can rely on it.
 
-1xx is about jobs, 2xx about queues, 3xx about the set of manifests; docs/how-to/validate.md explains each.
+1xx is about jobs, 2xx about queues, 3xx about the set of manifests, 4xx about what Kohort does not support or know;
+docs/how-to/validate.md explains each.
 """
 
 from enum import StrEnum, unique
@@ -29,3 +30,6 @@ class Code(StrEnum):
     GIVEN_TWICE = "W301"
     OLD_VERSION = "W302"
     IDLE_SETTING = "W303"
+
+    NOT_SUPPORTED = "W401"
+    UNKNOWN_KIND = "W402"

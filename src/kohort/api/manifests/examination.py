@@ -1,5 +1,6 @@
 """One document on its own: which rules its kind has, what breaks them, and what to keep of it for later checks."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kohort.api.codec import Json, from_json
@@ -14,12 +15,14 @@ from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.manifests.codes import Code
 from kohort.api.manifests.facts import Facts, kueue_facts, namespace_facts
 from kohort.api.manifests.job_labels import job_label_errors
+from kohort.api.manifests.known_kinds import is_known_kind
 from kohort.api.manifests.kubernetes_objects import kubernetes_errors
 from kohort.api.manifests.kueue_objects import judge, renamed_fields
 from kohort.api.manifests.origins import Origin
 from kohort.api.manifests.submissions import JOB_KINDS, submission_of
 from kohort.api.meta import ObjectMeta
 from kohort.api.objects import head_errors
+from kohort.api.unsupported import Notice, notices, queue_field
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +58,12 @@ def examine(document: Document, origin: Origin, gates: FeatureGates) -> Examined
 
 def _kueue_object(document: Document, origin: Origin, gates: FeatureGates) -> Examined:
     judged = judge(document.value, gates)
-    remarks = [_old_version(document.value, origin)] if judged.hub and origin.api_version != V1BETA2 else []
-    facts = _kept_facts(document, origin, judged.hub) if judged.hub else None
-    return Examined(judged.errors, remarks, facts)
+    if not judged.hub:
+        return Examined(judged.errors)
+    remarks = [_old_version(document.value, origin)] if origin.api_version != V1BETA2 else []
+    return Examined(
+        judged.errors, [*remarks, *_unsupported(notices(document.value))], _kept_facts(document, origin, judged.hub)
+    )
 
 
 def _kept_facts(document: Document, origin: Origin, hub: Json) -> Facts | None:
@@ -79,7 +85,13 @@ def _configuration(value: Json) -> Examined:
     """A manager's configuration; what it sets without effect is W303."""
     result = parse_configuration(value)
     remarks = [Remark(ROOT, Code.IDLE_SETTING, text) for text in result.warnings]
+    remarks += _unsupported(result.unsupported)
     return Examined(result.errors, remarks, None if result.errors else result.config)
+
+
+def _unsupported(found: Iterable[Notice]) -> list[Remark]:
+    """W401: what this version of Kohort accepts and does not support."""
+    return [Remark(notice.path, Code.NOT_SUPPORTED, notice.message) for notice in found]
 
 
 def _kubernetes_object(document: Document, origin: Origin) -> Examined:
@@ -91,4 +103,17 @@ def _kubernetes_object(document: Document, origin: Origin) -> Examined:
     if (origin.api_version, origin.kind) == ("v1", "Namespace"):
         return Examined([], facts=namespace_facts(origin, metadata.labels))
     errors = job_label_errors(metadata) if (origin.group, origin.kind) in JOB_KINDS else []
-    return Examined(errors, facts=submission_of(document, origin))
+    remarks = _unsupported(notices(value))
+    if not is_known_kind(origin.group, origin.kind) and (origin.group, origin.kind) not in JOB_KINDS:
+        remarks.append(_unknown_kind(value, origin))
+    return Examined(errors, remarks, submission_of(document, origin))
+
+
+def _unknown_kind(value: Json, origin: Origin) -> Remark:
+    """W402: nothing but the metadata of such an object is checked."""
+    message = f"{origin.kind} of {origin.api_version} is no kind that Kohort knows, so only its metadata was checked"
+    path = queue_field(value)
+    if path is None:
+        return Remark(ROOT / "kind", Code.UNKNOWN_KIND, message)
+    unqueued = "no Workload is created for it unless integrations.externalFrameworks or an installed framework has it"
+    return Remark(path, Code.UNKNOWN_KIND, f"{message}; {unqueued}")

@@ -12,6 +12,7 @@ from kohort.api.codec import Json, from_json
 from kohort.api.config import BUILT_IN_FRAMEWORKS
 from kohort.api.core.batch import JobSpec
 from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.templates import pod_templates
 from kohort.api.documents import Document
 from kohort.api.errors import ApiError
 from kohort.api.fields import ROOT, Path
@@ -97,7 +98,7 @@ def submission_of(document: Document, origin: Origin) -> Submission | None:
     queue, annotated = job.labelled(document, QUEUE_NAME_LABEL), job.annotated(document, QUEUE_NAME_LABEL)
     if kind not in JOB_KINDS and not queue and not annotated:
         return None
-    templates = list(_pod_templates(document.value))
+    templates = [_Part(*found) for found in pod_templates(document.value)]
     return Submission(
         origin,
         mention_of(document, job.path / "metadata" / "labels"),
@@ -129,20 +130,6 @@ def _misplaced(document: Document, parts: list[_Part]) -> Mention | None:
 
 
 # Pods
-
-
-def _pod_templates(value: Json) -> Iterator[_Part]:
-    """Every template with containers, at any depth; for a Pod, the object itself."""
-    waiting = [_Part(value, ROOT)]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part.value, list):
-            waiting += [_Part(item, part.path[index]) for index, item in enumerate(part.value)]
-        elif isinstance(part.value, dict):
-            if isinstance(member(part.value.get("spec"), "containers"), list):
-                yield part
-            else:
-                waiting += [_Part(below, part.path / name) for name, below in part.value.items()]
 
 
 def _pod_sets(document: Document, templates: list[_Part], count: int | None) -> Iterator[PodSetFacts]:

@@ -132,8 +132,11 @@ class ClusterQueues(Keeper[ClusterQueue]):
         active = with_cluster_queue_activity(found, self._surroundings(found), self.world.now())
         reported = replace(active, status=replace(self._figures(found), conditions=active.status.conditions))
         self._gauges.show(reported)
-        self._surveys.book(key(found.metadata.name))
-        return with_finalizers(reported, in_use=bool(self._record(found).holders))
+        holders = self._record(found).holders
+        self._surveys.book(
+            key(found.metadata.name), len(holders) + sum(self.world.engine.pending[found.metadata.name].counts)
+        )
+        return with_finalizers(reported, in_use=bool(holders))
 
     def _record(self, found: ClusterQueue) -> Queue:
         return self.world.engine.queues[found.metadata.name]

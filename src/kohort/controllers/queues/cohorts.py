@@ -18,17 +18,27 @@ class Cohorts(Keeper[Cohort]):
     def __init__(self, world: World) -> None:
         super().__init__(world, world.cohorts)
         self._gauges = CohortGauges(world)
+        self._deleted: set[ObjectKey] = set()
+        """Cohorts whose series are still to be dropped because the object was deleted."""
 
     def subscribe(self) -> None:
         """API-118."""
+        self.informer.subscribe(self._note_deletion)
         self.informer.subscribe(self.wake_itself)
         self.informer.subscribe(self._cohort_changed)
         self.world.cluster_queues.subscribe(self._queue_changed)
 
+    def _note_deletion(self, old: Cohort | None, new: Cohort | None) -> None:
+        if new is not None:
+            self._deleted.discard(key(new.metadata.name))
+        elif old is not None:
+            self._deleted.add(key(old.metadata.name))
+
     def _cohort_changed(self, old: Cohort | None, new: Cohort | None) -> None:
         """Its quota and its place matter to all in the tree, before and after: rare, so all are looked at."""
         if old is None or new is None or old.spec != new.spec:
-            self.wake_soon(self.informer.cache.all_keys())
+            named = {each.spec.parent_name for each in (old, new) if each is not None and each.spec.parent_name}
+            self.wake_soon({*self.informer.cache.all_keys(), *map(key, named)})
 
     def _queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
         """Whatever a queue reports is reported of those above it as well."""
@@ -52,9 +62,13 @@ class Cohorts(Keeper[Cohort]):
         return reported
 
     def forget(self, gone: ObjectKey) -> None:
-        """There is no such object, but queues may name the Cohort all the same (API-118, API-144)."""
+        """Drop all series of a deleted Cohort; one that others name has sums again when a queue below it changes.
+
+        The same holds for one that never was an object and that nobody names any more (API-118, API-144).
+        """
         node = self.world.engine.forest.cohorts.get(gone.name)
-        if node is None or node.is_cyclic:
+        if gone in self._deleted or node is None or node.is_cyclic:
+            self._deleted.discard(gone)
             self._gauges.forget(gone.name)
         else:
             self.world.engine.forest.refresh()

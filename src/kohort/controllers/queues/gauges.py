@@ -24,7 +24,7 @@ from kohort.engine.forest import CohortNode, Node
 from kohort.engine.lifecycle.states import ACTIVE
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Key
-from kohort.engine.shares import INFINITE_SHARE
+from kohort.engine.shares import share_of
 from kohort.kube.kinds import ObjectKey
 from kohort.metrics.families import Gauge
 from kohort.metrics.series import WorkloadSeries
@@ -53,7 +53,7 @@ class ClusterQueueGauges:
         if not self._metrics.has_workload_labels:
             counts = self._world.engine.pending[name].counts
             places = {PENDING: counts.active + counts.in_flight, PARKED: counts.inadmissible}
-            _show_counts(self._metrics.pending_workloads, places, labels)
+            _show_counts(self._metrics.pending_workloads, self._admissible(name, places), labels)
         self._show_standings(name, labels)
         self._show_place(name, labels)
         self._show_quota(queue, labels)
@@ -76,15 +76,23 @@ class ClusterQueueGauges:
             place = _place(each)
             mine = waiting_among(engine.local_queues[Key(*place)].workloads.values(), queue)
             if not metrics.has_workload_labels:
-                _show_counts(metrics.local_queue.pending_workloads, mine.counts, _labels_of(place))
+                counts = self._admissible(name, mine.counts)
+                _show_counts(metrics.local_queue.pending_workloads, counts, _labels_of(place))
             waiting.join(mine)
         if metrics.has_workload_labels:
             show_by_labels(self._world, name, [_place(each) for each in self._local_queues(name)])
         for status in STATUSES:
             metrics.pending_scheduling_hashes.set(len(waiting.kinds[status]), status=status, **labels)
         metrics.cluster_queue_resource_pending.forget(name)
-        for resource, amount in waiting.amounts.items():
+        amounts = {**dict.fromkeys(engine.queues[name].group_of, 0), **waiting.amounts}
+        for resource, amount in amounts.items():
             metrics.cluster_queue_resource_pending.set(in_units(resource, amount), resource=resource, **labels)
+
+    def _admissible(self, name: str, places: Mapping[str, int]) -> Mapping[str, int]:
+        """Counts by status; all are inadmissible in a ClusterQueue that is not active (API-143)."""
+        if self._world.engine.queues[name].is_active:
+            return places
+        return {PARKED: sum(places.values())}
 
     def _show_standings(self, name: str, labels: Labels) -> None:
         places = [_place(each) for each in self._local_queues(name)]
@@ -122,7 +130,7 @@ class ClusterQueueGauges:
                 family.set(_limit(fr, amount), flavor=fr.flavor, resource=fr.resource, **labels)
         metrics.cluster_queue_weighted_share.forget(name)
         if queue.status.fair_sharing is not None:
-            metrics.cluster_queue_weighted_share.set(_share(queue.status.fair_sharing.weighted_share), **labels)
+            metrics.cluster_queue_weighted_share.set(_share(node), **labels)
 
 
 class LocalQueueGauges:
@@ -185,8 +193,7 @@ class CohortGauges:
         self._metrics.learn_cohort(node.name, cohort.metadata.labels, cohort.metadata.annotations)
         self.show_tree(node)
         if cohort.status.fair_sharing is not None:
-            share = _share(cohort.status.fair_sharing.weighted_share)
-            self._metrics.cohort.weighted_share.set(share, cohort=node.name)
+            self._metrics.cohort.weighted_share.set(_share(node), cohort=node.name)
 
     def show_tree(self, node: CohortNode) -> None:
         """The same of one that only others name, and that has no object."""
@@ -262,8 +269,10 @@ def _limit(fr: FlavorResource, amount: int | None) -> float:
     return inf if amount is None else in_units(fr.resource, amount)
 
 
-def _share(weighted: int) -> float:
-    return nan if weighted == INFINITE_SHARE else float(weighted)
+def _share(node: Node) -> float:
+    """The share by weight as a float, where the status has it rounded up (SCH-706)."""
+    share = share_of(node)
+    return nan if share.is_infinite else share.value
 
 
 def _tree_labels(node: Node) -> Labels:

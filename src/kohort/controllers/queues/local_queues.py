@@ -10,7 +10,7 @@ from kohort.api.kueue.v1beta2.queues import LocalQueueStatus
 from kohort.api.times import SECOND
 from kohort.controllers.queues import naming
 from kohort.controllers.queues.gauges import LocalQueueGauges
-from kohort.controllers.queues.holders import has_unseen, listable, used_by
+from kohort.controllers.queues.holders import has_unseen, listable
 from kohort.controllers.queues.keeping import Keeper, key
 from kohort.controllers.queues.pacing import INTERVAL
 from kohort.controllers.queues.tallies import Tallies
@@ -81,20 +81,24 @@ class LocalQueues(Keeper[LocalQueue]):
         return replace(figures, pending_workloads=waiting)
 
     def _sample(self, found: LocalQueue, now: datetime) -> None:
-        """Bring past usage up to date where nobody waits for a turn, in which the engine does so itself (API-115)."""
+        """Bring past usage up to date, unless the engine does so itself because somebody waits for a turn (API-115)."""
         engine, place = self.world.engine, _place(found)
-        if engine.history is not None and self._orders_by_usage(found):
-            is_idle = not engine.pending[found.spec.cluster_queue or ""].counts.active
-            if is_idle and engine.history.due_at(place) is not None:
-                engine.history.sample(place, used_by(self._record(found).workloads.values()), now)
+        if engine.history is not None and self._is_sampled(found) and not self._is_sampled_by_engine(found):
+            engine.history.sample(place, engine.admitted_by(place), now)
 
-    def _orders_by_usage(self, found: LocalQueue) -> bool:
+    def _is_sampled(self, found: LocalQueue) -> bool:
+        """Whatever the ClusterQueue's admissionScope is, usage is sampled while both queues are active."""
         queue = self.world.engine.queues.get(found.spec.cluster_queue or "")
-        return queue is not None and queue.orders_by_usage and queue.is_active and found.spec.stop_policy == "None"
+        return queue is not None and queue.is_active and found.spec.stop_policy == "None"
+
+    def _is_sampled_by_engine(self, found: LocalQueue) -> bool:
+        name, engine = found.spec.cluster_queue or "", self.world.engine
+        is_opened = engine.history is not None and engine.history.due_at(_place(found)) is not None
+        return is_opened and engine.queues[name].orders_by_usage and bool(engine.pending[name].counts.active)
 
     def _next_sample(self, found: LocalQueue) -> Requeue | None:
         history = self.world.engine.history
-        if history is None or not self._orders_by_usage(found):
+        if history is None or not self._is_sampled(found):
             return None
         return Requeue(max(INTERVAL, history.rules.interval / SECOND))
 

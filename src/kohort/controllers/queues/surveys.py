@@ -1,4 +1,4 @@
-"""Walks over whole queues for gauges that nobody keeps: seldom, since Prometheus asks seldom.
+"""Walks over whole queues for gauges that nobody keeps: the more seldom, the more workloads a queue has.
 
 Between two walks such a gauge is a little old; after the last change it is walked for once more.
 """
@@ -6,7 +6,7 @@ Between two walks such a gauge is a little old; after the last change it is walk
 from collections.abc import Callable
 from typing import Final
 
-from kohort.controllers.queues.pacing import Pace
+from kohort.controllers.queues.pacing import INTERVAL, Pace
 from kohort.controllers.strain import Strain
 from kohort.controllers.world import World
 from kohort.kube.controller import Controller, Requeue
@@ -14,7 +14,14 @@ from kohort.kube.kinds import ObjectKey
 from kohort.kube.workqueue import WorkQueue
 
 EVERY: Final = 15.0
-"""Seconds between two walks over the same queue; Prometheus asks every 15 to 60."""
+"""Most seconds between two walks over the same queue; Prometheus asks every 15 to 60."""
+PER_SECOND: Final = 100
+"""Workloads of one queue that are walked over in a second, on average."""
+
+
+def interval_of(workloads: int) -> float:
+    """Seconds between two walks over a queue with so many workloads."""
+    return min(max(INTERVAL, workloads / PER_SECOND), EVERY)
 
 
 class Surveys:
@@ -34,9 +41,9 @@ class Surveys:
         """Begin no other walk."""
         await self._controller.stop()
 
-    def book(self, place: ObjectKey) -> None:
-        """Something changed in a queue."""
-        self._pace.book(place, EVERY)
+    def book(self, place: ObjectKey, workloads: int) -> None:
+        """Something changed in a queue, which has so many workloads."""
+        self._pace.book(place, interval_of(workloads))
 
     def forget(self, place: ObjectKey) -> None:
         """The queue is gone."""

@@ -27,6 +27,8 @@ class Intent:
     decision: ToWrite
     seen: Workload
     """The Workload as it was decided upon."""
+    preemptor_version: str = ""
+    """The resource version of the preemptor at that time, which all victims of one decision have in common."""
     outdated: str = ""
     """The version of the Workload that a write was refused for, because somebody had written another since."""
     refusal: StatusError | None = None

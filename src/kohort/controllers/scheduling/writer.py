@@ -82,7 +82,7 @@ class Writer:
         record = self._world.engine.workloads.get(decision.workload)
         if record is None or record.object is None:
             return
-        intent = Intent(decision, record.object)
+        intent = Intent(decision, record.object, self._preemptor_version(decision))
         self._intents.add(intent)
         if not isinstance(decision, Wait):
             self._queue.add(decision.workload, priority=1)
@@ -90,6 +90,10 @@ class Writer:
             self._intents.drop(intent)
         else:
             self._queue.add_after(decision.workload, self._patience(decision, record.object))
+
+    def _preemptor_version(self, decision: ToWrite) -> str:
+        preemptor = self._world.known.get(decision.preemptor) if isinstance(decision, Evict) else None
+        return preemptor.metadata.resource_version if preemptor is not None else ""
 
     def _patience(self, decision: Wait, workload: Workload) -> float:
         """Words are for people, who do not read ten a second; admissions go first."""
@@ -145,18 +149,17 @@ class Writer:
             queue = before.status.admission.cluster_queue
             self._world.metrics.replaced_workload_slices_total.inc(cluster_queue=queue)
         elif isinstance(decision, Evict) and change.events:
-            self._tell_preemptor(decision, before)
+            self._tell_preemptor(decision, before, intent.preemptor_version)
 
-    def _tell_preemptor(self, decision: Evict, victim: Workload) -> None:
-        """SCH-652, and whose preemption it was."""
+    def _tell_preemptor(self, decision: Evict, victim: Workload, series: str) -> None:
+        """SCH-652, and whose preemption it was; one event with a series for the victims of one decision."""
         preemptor = self._world.known.get(decision.preemptor)
         queue = decision.preemptor_path.rpartition("/")[2]
         self._world.metrics.preempted_workloads_total.inc(preempting_cluster_queue=queue, reason=decision.reason)
         if preemptor is not None and victim.status.admission is not None:
             preemption = self._scribe.preemption(decision, victim)
-            tell(
-                self._recorder, preemptor, [preemptor_event(victim, preemption, victim.status.admission.cluster_queue)]
-            )
+            event = preemptor_event(victim, preemption, victim.status.admission.cluster_queue)
+            tell(self._recorder, preemptor, [event], series)
 
     def _let_go(self, intent: Intent, workload: Workload | None) -> None:
         """The decision is no longer to be written, be it that it was, or that the Workload is another by now."""

@@ -10,6 +10,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import EvictionCount
 from kohort.controllers.world import World
 from kohort.engine.lifecycle.admission import queued_since
+from kohort.engine.lifecycle.reasons import WORKLOAD_SLICE_REPLACED
 from kohort.engine.lifecycle.states import (
     ADMITTED,
     EVICTED,
@@ -21,6 +22,7 @@ from kohort.engine.lifecycle.states import (
     is_evicted,
     is_reserved,
 )
+from kohort.engine.records import Key
 from kohort.metrics.series import WorkloadSeries
 
 Labels = dict[str, str]
@@ -110,12 +112,22 @@ class Counting:
 
     def _series(self, workload: Workload) -> Iterator[tuple[WorkloadSeries, Labels]]:
         """Both groups of series that speak of the Workload, with the labels that say whose they are."""
-        by = _by(workload)
-        admission, namespace = workload.status.admission, workload.metadata.namespace
-        if admission is not None:
-            yield self._metrics, {"cluster_queue": admission.cluster_queue, **by}
+        by, namespace, cluster_queue = _by(workload), workload.metadata.namespace, self._cluster_queue_of(workload)
+        if cluster_queue:
+            yield self._metrics, {"cluster_queue": cluster_queue, **by}
         if workload.spec.queue_name:
             yield self._metrics.local_queue, {"name": workload.spec.queue_name, "namespace": namespace, **by}
+
+    def _cluster_queue_of(self, workload: Workload) -> str:
+        """The ClusterQueue that admitted the Workload; of a replaced slice also after its eviction took that away."""
+        if workload.status.admission is not None:
+            return workload.status.admission.cluster_queue
+        finished = condition(workload, FINISHED)
+        if finished is None or finished.reason != WORKLOAD_SLICE_REPLACED or not is_evicted(workload):
+            return ""
+        place = Key(workload.metadata.namespace, workload.spec.queue_name or "")
+        local_queue = self._world.engine.local_queues.get(place)
+        return local_queue.cluster_queue if local_queue is not None else ""
 
     def _cohorts_of(self, workload: Workload) -> Iterator[str]:
         admission = workload.status.admission

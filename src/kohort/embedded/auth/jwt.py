@@ -68,5 +68,5 @@ class Signer:
             return msgspec.json.decode(_read(claims), type=dict[str, Json])
         except InvalidSignature:
             raise TokenError("the token is signed by somebody else") from None
-        except (ValueError, Base64Error, msgspec.DecodeError, UnicodeError):
+        except (ValueError, Base64Error, msgspec.DecodeError, UnicodeError, RecursionError):
             raise TokenError("not a token") from None

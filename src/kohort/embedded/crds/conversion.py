@@ -4,15 +4,18 @@ The webhook is called through a function, so that this module knows nothing of n
 only as far as a webhook may change things: an object keeps its identity.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from kohort.api.codec import Json
+from kohort.api.codec import Json, encode
 from kohort.api.fields import ROOT
 from kohort.api.names import annotation_errors, label_errors
 
 REVIEW_GROUP = "apiextensions.k8s.io"
 REVIEW_VERSIONS = ("v1", "v1beta1")
+_BATCH_BYTES = 2 * 2**20
+_BATCH_OBJECTS = 500
+"""Per review: a page of a list as client-go reads it, of objects of some 4 KiB each."""
 
 Object = Mapping[str, Any]
 Call = Callable[[dict[str, Json]], Awaitable[Json]]
@@ -33,12 +36,28 @@ async def convert(
         return list(objects)
     if conversion.get("strategy") != "Webhook":
         return [{**each, "apiVersion": api_version} for each in objects]
-    review = conversion_review(conversion.get("webhook") or {}, foreign, api_version, uid)
-    try:
-        converted = iter(_converted(review, await call(review), foreign))
-    except ConversionError as error:
-        raise ConversionError(f"conversion webhook for {_kind(foreign[0])} failed: {error}") from None
+    answered: list[Object] = []
+    for batch in _batches(foreign):
+        review = conversion_review(conversion.get("webhook") or {}, batch, api_version, uid)
+        try:
+            answered += _converted(review, await call(review), batch)
+        except ConversionError as error:
+            raise ConversionError(f"conversion webhook for {_kind(batch[0])} failed: {error}") from None
+    converted = iter(answered)
     return [each if each["apiVersion"] == api_version else next(converted) for each in objects]
+
+
+def _batches(objects: Sequence[Object]) -> Iterator[list[Object]]:
+    """Objects in order, as many at a time as a webhook can be expected to take in one review."""
+    batch: list[Object] = []
+    size = 0
+    for each in objects:
+        size += len(encode(each))
+        if batch and (size > _BATCH_BYTES or len(batch) == _BATCH_OBJECTS):
+            yield batch
+            batch, size = [], len(encode(each))
+        batch.append(each)
+    yield batch
 
 
 def conversion_review(webhook: Object, objects: Sequence[Object], api_version: str, uid: str) -> dict[str, Json]:

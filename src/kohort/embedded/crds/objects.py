@@ -4,6 +4,7 @@ The order of the checks, and which of them keep others from being made, are the 
 """
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, ErrorKind, FieldError, Path
 from kohort.embedded.crds.checks import Check, Finding, Findings, check_of
+from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import embedded_problems, has_embedded, with_heads
 from kohort.embedded.crds.lists import uniqueness_of
 from kohort.embedded.crds.places import START, Trail, field_path, schema_path
@@ -191,7 +193,16 @@ def _kind(resource: Resource) -> CustomKind:
     return _compiled(_Same(resource))
 
 
+_KINDS: ContentCache[CustomKind] = ContentCache(512)
+
+
 @lru_cache(maxsize=512)
 def _compiled(key: _Same) -> CustomKind:
     declared = (key.resource.definition.get("schema") or {}).get("openAPIV3Schema")
-    return compile_kind(declared or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    schema = declared or {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return _KINDS.get(schema, _compiled_copy)
+
+
+def _compiled_copy(schema: Mapping[str, Any]) -> CustomKind:
+    """The treatment compiled from a copy: other definitions with the same schema share it with this one."""
+    return compile_kind(deepcopy(schema))

@@ -4,10 +4,12 @@ Defaults are those of the version in which somebody wrote, and of the stored one
 """
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from functools import lru_cache
 from typing import Any
 
 from kohort.api.codec import Json
+from kohort.embedded.crds.content_cache import ContentCache
 from kohort.embedded.crds.embedded import with_heads
 from kohort.embedded.crds.places import START
 from kohort.embedded.crds.shaping import Shape, kept, shape_of
@@ -49,21 +51,30 @@ class _Entry:
         return isinstance(other, _Entry) and other.version is self.version
 
 
+_PRUNING: ContentCache[Shape] = ContentCache(512)
+_SHAPING: ContentCache[Shape] = ContentCache(512)
+
+
 @lru_cache(maxsize=512)
 def _pruning(entry: _Entry) -> Shape:
-    schema = _schema(entry)
-    return shape_of(_without_defaults(schema)) if schema else kept
+    return _PRUNING.get(_schema(entry), _pruning_shape)
 
 
 @lru_cache(maxsize=512)
 def _shaping(entry: _Entry) -> Shape:
-    schema = _schema(entry)
-    return shape_of(schema) if schema else kept
+    return _SHAPING.get(_schema(entry), _defaulting_shape)
 
 
 def _schema(entry: _Entry) -> Object:
-    schema = (entry.version.get("schema") or {}).get("openAPIV3Schema")
-    return with_heads(schema) if schema else {}
+    return (entry.version.get("schema") or {}).get("openAPIV3Schema") or {}
+
+
+def _pruning_shape(schema: Object) -> Shape:
+    return shape_of(_without_defaults(with_heads(deepcopy(schema)))) if schema else kept
+
+
+def _defaulting_shape(schema: Object) -> Shape:
+    return shape_of(with_heads(deepcopy(schema))) if schema else kept
 
 
 def _without_defaults(schema: Object) -> dict[str, Any]:

@@ -150,6 +150,9 @@ class NodeAgent:
             return None  # looked at before in this state; whatever comes of that shows as another one
         if seen.has_ended:
             return self._remember(seen)
+        if seen.is_gated and seen.phase != "Running":
+            seen.let_go()
+            return None
         body, pod = seen.whole()
         requests = self._ledger.shared(requests_of(body))
         why = None if seen.phase == "Running" else self._refusal(seen, pod, requests)

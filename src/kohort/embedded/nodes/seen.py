@@ -30,12 +30,17 @@ class _Gate(View):
     condition_type: str = ""
 
 
+class _SchedulingGate(View):
+    name: str = ""
+
+
 class _Spec(View):
     node_name: str = ""
     containers: tuple[_Container, ...] = ()
     init_containers: tuple[_Container, ...] = ()
     restart_policy: str = ""
     readiness_gates: tuple[_Gate, ...] = ()
+    scheduling_gates: tuple[_SchedulingGate, ...] = ()
     host_network: bool = False
     active_deadline_seconds: int | None = None
     termination_grace_period_seconds: int | None = None
@@ -82,6 +87,8 @@ class SeenPod(msgspec.Struct, gc=False):
     """The status of its condition Ready."""
     open_gates: tuple[str, ...] = ()
     """The readiness gates whose condition is true."""
+    is_gated: bool = False
+    """Whether it has scheduling gates, and so must not start yet, though it names a node."""
     started: datetime | None = None
     generation: int = 0
     leaving: int | None = None
@@ -140,6 +147,7 @@ class SeenPods(Kind[SeenPod]):
         seen.shape = shape = self.shapes.shared(_shape(pod.spec))
         seen.phase, seen.started, seen.generation = status.phase, status.start_time, metadata.generation
         seen.ready = next((each.status for each in status.conditions if each.type == "Ready"), "")
+        seen.is_gated = bool(pod.spec.scheduling_gates)
         seen.open_gates = tuple(gate for gate in shape.gates if gate in true)
         if metadata.deletion_timestamp:
             seen.leaving = metadata.deletion_grace_period_seconds or 0

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from kohort.embedded.nodes.runtime import Terminated
+from kohort.embedded.runtimes.job_files import read_regular
 from kohort.embedded.runtimes.logs import last_words
 from kohort.embedded.runtimes.pods import Container
 
@@ -47,8 +48,7 @@ def termination_message(container: Container, file: Path, log: Path, code: int) 
 def written_message(file: Path) -> str:
     """What a container wrote into the file for its termination message."""
     try:
-        with file.open("rb") as stream:
-            return stream.read(MESSAGE_BYTES).decode(errors="replace")
+        return read_regular(file, MESSAGE_BYTES).decode(errors="replace")
     except OSError:
         return ""
 

@@ -7,17 +7,23 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Lock
 
+from kohort.embedded.runtimes.job_files import open_regular
 from kohort.embedded.server.logs import LogOptions
 from kohort.kube.clock import Clock
 
 PIECE = 256 * 1024
 POLL = 0.1
 """Seconds between two looks at a log that is followed."""
+LONGEST_LINE = 1 << 20
+"""Bytes without a line's end after which a file is no log of a shim, whose lines are much shorter."""
+TAIL_BYTES = 64 << 20
+"""Bytes at the end of a file that are searched for its last lines."""
+LAST_WORDS_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,7 @@ class Wanted:
     since: bytes = b""
     tail: int | None = None
     limit: int | None = None
+    tail_bytes: int = TAIL_BYTES
     stamps: bytes = b""
     """What stands between stamp and text, or nothing where stamps are not wanted."""
 
@@ -37,7 +44,7 @@ class Wanted:
         if options.since_seconds is not None:
             moment = now - timedelta(seconds=min(options.since_seconds, 10**9))
         since = moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f").encode() if moment else b""
-        return cls(since, options.tail_lines, options.limit_bytes, b" " if options.timestamps else b"")
+        return cls(since, options.tail_lines, options.limit_bytes, stamps=b" " if options.timestamps else b"")
 
 
 class Reader:
@@ -58,6 +65,8 @@ class Reader:
             older = None
         self._old = older
         self._began = wanted.tail is None
+        if not self._began:
+            self._skip_all_but_the_end()
 
     def piece(self) -> bytes:
         """The next part of what is asked for; empty when there is nothing more at present."""
@@ -76,11 +85,12 @@ class Reader:
     def close(self) -> None:
         """Done; waits for a piece that is just being read in a thread whose reader has gone."""
         with self._lock:
-            for fd in (self._old, self._current):
-                if fd is not None:
-                    os.close(fd)
-            self._old = self._current = None
-            self._closed = True
+            self._give_up()
+
+    def _skip_all_but_the_end(self) -> None:
+        for fd in (self._old, self._current):
+            if fd is not None:
+                os.lseek(fd, max(0, os.fstat(fd).st_size - self._wanted.tail_bytes), os.SEEK_SET)
 
     def _rest_or_tail(self) -> bytes:
         if not self._began:
@@ -112,7 +122,18 @@ class Reader:
         if not data:
             return None
         *lines, self._pending = (self._pending + data).split(b"\n")
+        if len(self._pending) > LONGEST_LINE:
+            self._give_up()
+            return None
         return [line for line in lines if line >= self._wanted.since]
+
+    def _give_up(self) -> None:
+        """Read nothing more: the file was not written by a shim."""
+        for fd in (self._old, self._current):
+            if fd is not None:
+                os.close(fd)
+        self._old = self._current = None
+        self._closed, self._pending = True, b""
 
     def _read(self) -> bytes:
         if self._old is not None:
@@ -171,7 +192,7 @@ async def read_log(path: Path, options: LogOptions, clock: Clock, alive: Callabl
 
 def last_words(path: Path, lines: int, size: int) -> str:
     """The end of a log, for the message of a container that failed."""
-    reader = Reader(path, replace(Wanted(), tail=lines))
+    reader = Reader(path, Wanted(tail=lines, tail_bytes=LAST_WORDS_BYTES))
     try:
         return reader.piece()[-size:].decode(errors="replace")
     finally:
@@ -183,9 +204,10 @@ def _is_whole(entry: bytes) -> bool:
 
 
 def _open(path: Path) -> int | None:
+    """A file of the log; None where there is none, or something else in its place."""
     try:
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        return open_regular(path)
+    except OSError:
         return None
 
 

@@ -121,6 +121,7 @@ class Meta(View):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    generation: int = 0
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Protocol
 
-from kohort.embedded.nodes.runtime import ContainerStatus, Failure, Note, Reports, Waiting
+from kohort.embedded.nodes.runtime import ContainerStatus, Failure, Note, Reports, Running, Waiting
 from kohort.embedded.runtimes.crew import Crew, Past
 from kohort.embedded.runtimes.orders import Event, Kill, Order, PreStop, Refused, Start, Term
 from kohort.embedded.runtimes.probes.asking import Ran
@@ -112,6 +112,12 @@ class Supervised:
     def settled(self) -> bool:
         """Whether nothing will run again."""
         return self._machine.settled
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a container runs."""
+        state = self._machine.state
+        return any(isinstance(each.state, Running) for each in (*state.init, *state.containers))
 
     async def end(self, grace: float) -> None:
         """End all containers and wait until they have, but not for ever."""

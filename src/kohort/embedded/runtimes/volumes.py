@@ -3,8 +3,9 @@
 A volume is a plain directory: sizes and media of emptyDir are not enforced, and files do not follow later changes.
 """
 
+import contextlib
 import os
-import shutil
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +13,12 @@ from typing import Any
 
 from kohort.embedded.runtimes.downward import Facts, field_value, resource_value
 from kohort.embedded.runtimes.environment import expand
+from kohort.embedded.runtimes.job_files import create, make_below, open_path, remove_tree
 from kohort.embedded.runtimes.pods import Container, Mount, RunPod
 from kohort.embedded.runtimes.sources import TOKEN_SECONDS, NotThereError, Sources
 
 DEFAULT_MODE = 0o644
-_IS_TYPE: dict[str, Callable[[Path], bool]] = {"Directory": Path.is_dir, "File": Path.is_file, "Socket": Path.is_socket}
+_IS_TYPE: dict[str, Callable[[int], bool]] = {"Directory": stat.S_ISDIR, "File": stat.S_ISREG, "Socket": stat.S_ISSOCK}
 
 
 class UnsupportedError(Exception):
@@ -57,12 +59,12 @@ class Shelf:
         kind = _kind(volume)
         if kind == "hostPath":
             return self._host_path(volume)
-        directory = self.directory / str(volume["name"])
+        directory = Path(os.path.realpath(self.directory)) / str(volume["name"])
         if directory.exists():
             return directory
         files = await self._files(kind, volume[kind] or {}, sources)
         fresh = directory.with_name(f".{directory.name}.new")
-        shutil.rmtree(fresh, ignore_errors=True)
+        remove_tree(fresh)
         fresh.mkdir(parents=True)
         fresh.chmod(0o777 if kind == "emptyDir" else 0o755)
         for file in files:
@@ -122,19 +124,15 @@ class Shelf:
         if source is None:
             return Path()
         path = os.path.realpath(str(source["path"]))
-        if not any(_is_below(path, prefix) for prefix in self.host_paths):
+        top = next((os.path.realpath(prefix) for prefix in self.host_paths if _is_below(path, prefix)), None)
+        if top is None:
             name, asked = volume["name"], source["path"]
             raise UnsupportedError(f'volume "{name}": hostPath {asked} is not among the paths that this node allows')
-        return self._checked(Path(path), str(source.get("type") or ""))
-
-    def _checked(self, path: Path, kind: str) -> Path:
-        if kind == "DirectoryOrCreate":
-            path.mkdir(parents=True, exist_ok=True)
-        elif kind == "FileOrCreate":
-            path.touch()
-        elif kind in _IS_TYPE and not _IS_TYPE[kind](path):
-            raise UnsupportedError(f"hostPath type check failed: {path} is not a {kind.lower()}")
-        return path
+        try:
+            _check_type(top, path, str(source.get("type") or ""))
+        except OSError as error:
+            raise UnsupportedError(f"hostPath type check failed: {path}: {error.strerror}") from None
+        return Path(path)
 
 
 def mounted(mount: Mount, container: Container, volume: Path, values: Mapping[str, str]) -> Path:
@@ -142,13 +140,30 @@ def mounted(mount: Mount, container: Container, volume: Path, values: Mapping[st
     part = mount.sub_path or expand(mount.sub_path_expr, values)
     if not part:
         return volume
-    target = Path(os.path.realpath(volume / part))
-    if not _is_below(str(target), str(volume)):
-        raise NotThereError(f'failed to prepare subPath for volumeMount "{mount.name}" of container "{container.name}"')
-    if not target.exists():
-        target.mkdir(parents=True)
-        target.chmod(0o777)
-    return target
+    problem = f'failed to prepare subPath for volumeMount "{mount.name}" of container "{container.name}"'
+    top = os.path.realpath(volume)
+    target = os.path.realpath(volume / part)
+    if not _is_below(target, top):
+        raise NotThereError(problem)
+    try:
+        make_below(top, os.path.relpath(target, top), 0o777)
+    except OSError as error:
+        raise NotThereError(f"{problem}: {error.strerror}") from None
+    return Path(target)
+
+
+def _check_type(top: str, path: str, kind: str) -> None:
+    """Make what a hostPath may make, or look whether it is what it should be; `path` has no symbolic links."""
+    if kind == "DirectoryOrCreate":
+        make_below(top, os.path.relpath(path, top), 0o755)
+    elif kind == "FileOrCreate":
+        parent, name = os.path.split(path)
+        with open_path(parent) as directory, contextlib.suppress(FileExistsError):
+            os.close(create(name, 0o644, dir_fd=directory))
+    elif kind in _IS_TYPE:
+        with open_path(path) as found:
+            if not _IS_TYPE[kind](os.fstat(found).st_mode):
+                raise UnsupportedError(f"hostPath type check failed: {path} is not a {kind.lower()}")
 
 
 def _is_below(path: str, top: str) -> bool:
@@ -176,7 +191,6 @@ def write_file(directory: Path, file: File) -> None:
         raise NotThereError(f"invalid path {file.path!r} in a volume: it must stay inside")
     path = directory.joinpath(*parts)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, file.mode)
-    with os.fdopen(fd, "wb") as stream:
+    path.unlink(missing_ok=True)
+    with os.fdopen(create(path, file.mode), "wb") as stream:
         stream.write(file.content)
-    path.chmod(file.mode)

@@ -69,7 +69,7 @@ class Writes:
         """End a pod that makes room for another."""
 
         async def errand() -> None:
-            patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [self._disrupted()]}}
+            patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [self._disrupted(victim.key)]}}
             try:
                 await self._pods.patch(victim.key, StrategicPatch(patch), subresource="status")
                 await self._pods.delete(victim.key, Deletion(uid=victim.uid))
@@ -110,14 +110,18 @@ class Writes:
             status["nominatedNodeName"] = nominated or None
         return {"metadata": {"uid": uid, "resourceVersion": pod.metadata.resource_version}, "status": status}
 
-    def _disrupted(self) -> dict[str, Json]:
-        return {
+    def _disrupted(self, key: ObjectKey) -> dict[str, Json]:
+        seen = self._seen.get(key)
+        condition: dict[str, Json] = {
             "type": "DisruptionTarget",
             "status": "True",
             "reason": "PreemptionByScheduler",
             "message": PREEMPTING,
             "lastTransitionTime": format_time(self._clock.wall()),
         }
+        if seen is not None and seen.metadata.generation:
+            condition["observedGeneration"] = seen.metadata.generation
+        return condition
 
 
 def reference(pod: PodRecord) -> ObjectReference:

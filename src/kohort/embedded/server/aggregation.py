@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import aiohttp
 from multidict import CIMultiDict
+from yarl import URL
 
 from kohort.api.codec import Json, decode_json
 from kohort.api.errors import DecodeError
@@ -20,6 +21,7 @@ from kohort.embedded.auth.users import User
 from kohort.embedded.server.answers import Answer
 from kohort.embedded.server.endpoints import Endpoints
 from kohort.embedded.server.front_proxy import EXTRA_PREFIX, GROUP_HEADER, UID_HEADER, USER_HEADER, FrontProxy
+from kohort.embedded.server.paths import encoded_path
 from kohort.embedded.server.requests import Inbound, Target
 from kohort.embedded.store import Store
 from kohort.kube.errors import StatusError
@@ -70,7 +72,7 @@ class Aggregator:
     async def proxy(self, request: Inbound, target: Target, user: User) -> Answer:
         """The other server's answer."""
         spec = self.services[target.group, target.version]
-        url = self._url(spec, request)
+        url = self._url(spec, request, target)
         headers = _forwarded(request, user)
         try:
             response = await self._open().request(
@@ -103,13 +105,14 @@ class Aggregator:
             raise _unavailable(f"{request.path} answered {answer.status}")
         return found
 
-    def _url(self, spec: Mapping[str, Any], request: Inbound) -> str:
+    def _url(self, spec: Mapping[str, Any], request: Inbound, target: Target) -> URL:
+        """The address, spelled by us and sent as it is: the other server gets the path that was authorized."""
         service = spec["service"]
         place = self._endpoints.resolve(service["namespace"], service["name"], int(service.get("port") or 443))
         if place is None:
             raise _unavailable(f'service "{service["namespace"]}/{service["name"]}" has no endpoints')
         query = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in request.query)
-        return f"https://{place}{request.path}" + (f"?{query}" if query else "")
+        return URL(f"https://{place}{encoded_path(target.parts)}" + (f"?{query}" if query else ""), encoded=True)
 
     def _context(self, spec: Mapping[str, Any]) -> ssl.SSLContext:
         """One per trust that is asked for, so that connections to a server are used again."""

@@ -32,7 +32,7 @@ class Applier:
                 why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
                 raise conflict(operation.about, why)
             try:
-                return await self._writer.create(operation, self._merged(operation, None, wanted))
+                return await self._writer.create_missing(operation, self._merged(operation, None, wanted))
             except StatusError as error:
                 if not error.is_already_exists:
                     raise
@@ -60,11 +60,13 @@ class Applier:
 
 
 def _checked(operation: Operation, config: Mapping[str, Any]) -> Object:
-    metadata = config.get("metadata") or {}
-    if isinstance(metadata, dict) and metadata.get("managedFields"):
+    metadata = config.get("metadata")
+    if metadata is not None and not isinstance(metadata, dict):
+        raise bad_request("metadata must be an object")
+    if metadata and metadata.get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")
     if not config.get("apiVersion") or not config.get("kind"):
         raise bad_request("apiVersion and kind must be set in an apply patch")
-    named = dict(metadata) if isinstance(metadata, dict) else {}
+    named = dict(metadata or {})
     named.setdefault("name", operation.name)
     return {**config, "metadata": named}

@@ -92,7 +92,7 @@ class Core:
         self.semantics = Semantics()
         self.quota = QuotaAdmission(store, self.commits, self._counted)
         self.admission = Chain(self._plugins(parts))
-        self.writer = Writer(store, self.commits, self.versions, self.semantics, self.admission)
+        self.writer = Writer(store, self.commits, self.versions, self.semantics, self.admission, self.authorizer)
         self.deleter = Deleter(store, self.commits, self.versions, self.admission)
         self.definitions = Definitions(store, self.catalogue, self.commits, self.deleter, clock)
         self.furniture = Furniture(store, self.catalogue, self.writer, clock, parts.authority)

@@ -44,7 +44,8 @@ def check_head(request: Inbound, resource: Resource, found: Object) -> None:
                 f"Object '{word}' is missing in '{text}'"
             )
     if found["kind"] != resource.kind:
-        name = str((found.get("metadata") or {}).get("name") or "")
+        metadata = found.get("metadata")
+        name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
         problem = field_invalid(ROOT / "kind", found["kind"], f"must be {resource.kind}")
         raise invalid(Named("", resource.group, name, str(found["kind"])), [problem])
 
@@ -114,5 +115,8 @@ def duplicate_fields(request: Inbound) -> list[str]:
             seen[name] = value
         return seen
 
-    json.loads(request.body, object_pairs_hook=members)
+    try:
+        json.loads(request.body, object_pairs_hook=members)
+    except (ValueError, RecursionError):
+        return []  # reading the object fails too, with an error for the client
     return found

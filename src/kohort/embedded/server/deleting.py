@@ -51,7 +51,7 @@ class Deleter:
             entry = self._store.get(operation.key())
             if entry is None:
                 raise not_found(operation.about)
-            _check_preconditions(operation, options, entry.object)
+            check_preconditions(operation, options, entry.object)
             await self._admission.validate(await self._attributes(operation, options, entry))
             try:
                 return await self._step(operation, options, entry)
@@ -164,7 +164,8 @@ def _grace_period(operation: Operation, options: DeleteOptions, found: Object) -
     return 30 if given is None else max(int(given), 0)
 
 
-def _check_preconditions(operation: Operation, options: DeleteOptions, found: Object) -> None:
+def check_preconditions(operation: Operation, options: DeleteOptions, found: Object) -> None:
+    """Raise a conflict unless the object has the identity and the state that the client insists on."""
     metadata, resource = found["metadata"], operation.resource
     about = Named(resource.kind, resource.group, operation.name)
     if options.uid and options.uid != metadata["uid"]:

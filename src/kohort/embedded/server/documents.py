@@ -14,8 +14,8 @@ from kohort.embedded.openapi import documents as openapi
 from kohort.embedded.server.answers import Answer, encode, json_answer, text_answer
 from kohort.embedded.server.catalogue import Catalogue
 from kohort.embedded.server.negotiation import accept_clauses
+from kohort.embedded.server.paths import unknown_path
 from kohort.embedded.server.requests import Inbound, Target
-from kohort.kube.errors import StatusError
 
 VERSION: Final[dict[str, Json]] = {
     "major": "1",
@@ -36,11 +36,6 @@ HEALTH_PATHS = ("healthz", "livez", "readyz")
 _AGGREGATED: tuple[AggregatedVersion, ...] = ("v2", "v2beta1")
 Check = Callable[[], str]
 """Empty when all is well, else what is the matter."""
-
-
-def unknown_path() -> StatusError:
-    """Nothing is served there."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
 class Documents:

@@ -5,21 +5,25 @@ Whatever a client does (huge bodies, slow reading, hanging up), it costs the ser
 
 import asyncio
 import contextlib
+import logging
+import socket
 import ssl
+import weakref
 import zlib
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from multidict import CIMultiDict
 
 from kohort.embedded.auth.certificates import certificate_user
 from kohort.embedded.auth.users import User
-from kohort.embedded.server.answers import Answer, status_answer
+from kohort.embedded.server.answers import Answer
 from kohort.embedded.server.requests import Inbound
-from kohort.kube.errors import StatusError
-from kohort.kube.hosting import read_body, stop
+from kohort.kube.hosting import read_body, stop, transports
 
 MAX_BODY = 3 * 1024 * 1024
 _MAX_LINE = 64 * 1024
@@ -34,6 +38,14 @@ _QUICKLY = 1
 """The level of compression: the next ones save little more and take twice as long."""
 _GZIP = 16 + zlib.MAX_WBITS
 _IN_GZIP = (("Content-Encoding", "gzip"), ("Vary", "Accept-Encoding"))
+
+_MAX_CONNECTIONS = 8192
+_HANDSHAKE_SECONDS = 10.0
+_LINGER_SECONDS = 2.0
+"""For the rest of a body that nobody reads, so that the client gets to see the answer."""
+_REFUSED = (400, 401)
+_MAX_REASON = 200
+_log = logging.getLogger(__name__)
 
 Handle = Callable[[Inbound], Awaitable[Answer]]
 
@@ -50,6 +62,26 @@ class Patience:
     """To take the next piece of an answer."""
     stop: float = 5.0
     """To finish what is under way when the server stops."""
+    connections: int = _MAX_CONNECTIONS
+    """How many may be open. Beyond, one that never sent an authenticated request gives way to the next."""
+
+
+class _ParserLog(logging.LoggerAdapter[logging.Logger]):
+    """aiohttp's log with one line, without a traceback, for a request that can't be parsed."""
+
+    def exception(self, msg: object, *args: object, exc_info: object = True, **more: Any) -> None:
+        if isinstance(exc_info, HttpProcessingError):
+            why = " ".join(str(exc_info.message).split())[:_MAX_REASON]
+            self.logger.warning("refused a request that can't be parsed: %s", why)
+        else:
+            self.logger.exception(msg, *args, exc_info=exc_info, **more)  # type: ignore[arg-type]
+
+
+class _Refusing(asyncio.Protocol):
+    """Ends a connection beyond the limit."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        transport.close()
 
 
 class Listener:
@@ -63,9 +95,10 @@ class Listener:
         self._http: web.Server | None = None
         self._server: asyncio.Server | None = None
         self._stopping = False
+        self._authenticated: weakref.WeakSet[asyncio.Transport] = weakref.WeakSet()
 
-    async def start(self, host: str, port: int) -> int:
-        """Listen; gives the port, which the system chooses when 0 is asked for."""
+    async def start(self, host: str, port: int, bound: socket.socket | None = None) -> int:
+        """Listen on a socket that is bound already, or on an address; returns the port, which may be asked for as 0."""
         loop = asyncio.get_running_loop()
         SSLProtocol.max_size = _TLS_READS
         self._http = web.Server(
@@ -75,8 +108,16 @@ class Listener:
             access_log=None,
             max_line_size=_MAX_LINE,
             max_field_size=_MAX_LINE,
+            lingering_time=_LINGER_SECONDS,
+            logger=_ParserLog(_log, {}),
         )
-        self._server = await loop.create_server(self._http, host, port, ssl=self._context, reuse_address=True)
+        address: dict[str, Any] = {"host": host, "port": port, "reuse_address": True}
+        self._server = await loop.create_server(
+            self._protocol,
+            **({"sock": bound} if bound is not None else address),
+            ssl=self._context,
+            ssl_handshake_timeout=_HANDSHAKE_SECONDS,
+        )
         return int(self._server.sockets[0].getsockname()[1])
 
     @property
@@ -98,12 +139,21 @@ class Listener:
             task.cancel()
         await stop(self._server, self._http, self._patience.stop)
 
+    def _protocol(self) -> asyncio.BaseProtocol:
+        """What serves the next connection; where there are too many, one that proved nothing is closed for it."""
+        assert self._http is not None  # noqa: S101 - connections come after the start
+        if self.connections < self._patience.connections:
+            return self._http()
+        stranger = next((each for each in transports(self._http) if each not in self._authenticated), None)
+        if stranger is None:
+            return _Refusing()
+        stranger.abort()
+        return self._http()
+
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
-        try:
-            inbound = await self._inbound(request)
-        except StatusError as error:
-            return _response(status_answer(error), close=True)
-        answer = await self._handle(inbound)
+        answer = await self._handle(self._inbound(request))
+        if answer.status not in _REFUSED and request.transport is not None:
+            self._authenticated.add(request.transport)
         body = answer.body
         if not isinstance(body, bytes):
             return await self._stream(request, answer, body)
@@ -112,12 +162,17 @@ class Listener:
             answer = replace(answer, body=body).with_headers(_IN_GZIP)
         if len(body) > _PIECE and request.method != "HEAD":
             return await self._send_in_pieces(request, answer, body)
-        return _response(answer, close=self._stopping)
+        return _response(answer, close=self._stopping or not request.content.is_eof())
 
-    async def _inbound(self, request: web.BaseRequest) -> Inbound:
-        body = await read_body(request, MAX_BODY, self._patience.read) if request.body_exists else b""
-        query = tuple(request.rel_url.query.items())
-        return Inbound(request.method, request.rel_url.raw_path, query, request.headers, body, _peer(request))
+    def _inbound(self, request: web.BaseRequest) -> Inbound:
+        """The request with its head alone: whoever handles it reads the body once it is clear who sends it."""
+
+        async def receive() -> bytes:
+            return await read_body(request, MAX_BODY, self._patience.read)
+
+        query, url = tuple(request.rel_url.query.items()), request.rel_url
+        pending = receive if request.body_exists else None
+        return Inbound(request.method, url.raw_path, query, request.headers, b"", _peer(request), pending)
 
     async def _stream(self, request: web.BaseRequest, answer: Answer, body: AsyncIterator[bytes]) -> web.StreamResponse:
         response = web.StreamResponse(status=answer.status, headers=_headers(answer))

@@ -1,13 +1,13 @@
 """What the server itself writes into an object's metadata: names, ids, times; and what nobody may change."""
 
 import secrets
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
 from kohort.api.fields import ROOT, FieldError, forbidden
 from kohort.api.times import format_time
 from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.uids import UIDS
 from kohort.embedded.server.versions import Object
 from kohort.kube.errors import bad_request
 
@@ -34,7 +34,7 @@ def stamp_new(operation: Operation, found: Object) -> Object:
         metadata["name"] = generated_name(str(metadata["generateName"]))
     if operation.resource.namespaced:
         metadata["namespace"] = operation.namespace
-    metadata["uid"] = str(uuid.uuid4())
+    metadata["uid"] = UIDS.new()
     metadata["creationTimestamp"] = format_time(operation.now)
     return {**found, "metadata": _without_empties(metadata)}
 
@@ -47,6 +47,12 @@ def check_place(operation: Operation, found: Mapping[str, Any]) -> None:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     if operation.name and name and name != operation.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({operation.name})")
+
+
+def check_named(name: str, found: Mapping[str, Any]) -> None:
+    """An object that replaces another one must carry its name."""
+    if not (found.get("metadata") or {}).get("name"):
+        raise bad_request(f"the name of the object ({name} based on URL) was undeterminable: name must be provided")
 
 
 def update_problems(new: Object, old: Object) -> list[FieldError]:

@@ -11,7 +11,7 @@ from kohort.embedded.server.calls import Call
 from kohort.embedded.server.decoding import as_object, check_head, duplicate_fields, read_body, read_value
 from kohort.embedded.server.deleting import Deleted, Deleter
 from kohort.embedded.server.operations import Operation
-from kohort.embedded.server.options import DeleteOptions, WriteOptions, delete_options, list_options, named
+from kohort.embedded.server.options import DeleteOptions, WriteOptions, delete_options, list_options
 from kohort.embedded.server.reading import Reader
 from kohort.embedded.server.semantics import Semantics
 from kohort.embedded.server.versions import Object
@@ -54,8 +54,7 @@ class Objects:
 
     async def watch(self, call: Call) -> Answer:
         """Changes as they happen."""
-        options = named(list_options(call.request), call.target.name)
-        return self._watcher.watch(call.resource, call.namespace, options, call.shape)
+        return self._watcher.watch(call.resource, call.namespace, list_options(call.request), call.shape)
 
     async def create(self, call: Call) -> Answer:
         """A new object."""

@@ -1,5 +1,6 @@
 """Query parameters of reads, writes and deletes, read and checked once, with the errors people know."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -7,7 +8,7 @@ from typing import Literal
 from kohort.api.codec import Json
 from kohort.api.fields import ROOT, ErrorKind, FieldError, forbidden, not_supported, required
 from kohort.api.fields import invalid as field_invalid
-from kohort.api.selector_text import FieldRequirement, FieldSelector, parse_field_selector, parse_label_selector
+from kohort.api.selector_text import FieldSelector, parse_field_selector, parse_label_selector
 from kohort.api.selectors import EVERYTHING, Selector, SelectorError
 from kohort.embedded.ownership import manager_of, validate_manager
 from kohort.embedded.server.requests import Inbound
@@ -19,6 +20,10 @@ _PROPAGATIONS = ("Foreground", "Background", "Orphan")
 _MATCHES = ("Exact", "NotOlderThan")
 ALL_FIELDS = FieldSelector(())
 _GROUP_VERSION = "meta.k8s.io/v1"
+_INTEGER = re.compile("[+-]?[0-9]+")
+_INT64 = 2**63
+_MAX_DIGITS = 1024
+"""Leading zeros are allowed, but not without end."""
 
 
 class _Shown:
@@ -84,14 +89,6 @@ def _fields(text: str) -> FieldSelector:
         raise bad_request(f"invalid selector: '{text[:256]}'; can't understand '{text[:256]}'") from None
 
 
-def named(options: ListOptions, name: str) -> ListOptions:
-    """The same options for the one object of that name; all objects when it is empty."""
-    if not name:
-        return options
-    demand = FieldRequirement("metadata.name", "=", name)
-    return replace(options, fields=FieldSelector((*options.fields.requirements, demand)))
-
-
 def _list_problems(options: ListOptions, request: Inbound) -> list[FieldError]:
     match, watching = ROOT / "resourceVersionMatch", request.flag("watch")
     if options.initial_events is not None and not watching:
@@ -120,8 +117,10 @@ def _number(request: Inbound, name: str) -> int | None:
     text = request.parameter(name)
     if not text:
         return None
-    if not text.lstrip("+-").isascii() or not text.lstrip("+-").isdigit() or len(text) > 19:
+    if not _INTEGER.fullmatch(text):
         raise bad_request(f'strconv.ParseInt: parsing "{text[:64]}": invalid syntax')
+    if len(text) > _MAX_DIGITS or not -_INT64 <= int(text) < _INT64:
+        raise bad_request(f'strconv.ParseInt: parsing "{text[:64]}": value out of range')
     return int(text)
 
 

@@ -1,6 +1,7 @@
 """What can be asked of pods besides themselves: to be bound to a node, and to be evicted without breaking a budget."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from kohort.api.codec import Json
 from kohort.api.selectors import SelectorError
@@ -8,12 +9,15 @@ from kohort.api.times import format_time
 from kohort.embedded.matching import read_selector
 from kohort.embedded.server.calls import Call
 from kohort.embedded.server.commits import Commits
+from kohort.embedded.server.deleting import check_preconditions
 from kohort.embedded.server.operations import Operation
+from kohort.embedded.server.options import DeleteOptions
 from kohort.embedded.server.versions import Object
 from kohort.embedded.server.writing import MAX_ATTEMPTS, Transform
 from kohort.embedded.store import Changed, Entry, Store
-from kohort.kube.errors import Named, StatusError, bad_request, conflict
+from kohort.kube.errors import MODIFIED, Named, StatusError, bad_request, conflict, not_found
 
+DISRUPTION_TARGET = "DisruptionTarget"
 BUDGETS = "poddisruptionbudgets.policy"
 _DONE = ("Succeeded", "Failed")
 
@@ -56,6 +60,23 @@ def _check_unbound(operation: Operation, pod: Object) -> None:
         raise conflict(about, f"pod {operation.name} has non-empty .spec.schedulingGates")
 
 
+def _disrupted(pod: Object, now: str) -> Object:
+    status = pod.get("status") or {}
+    conditions = status.get("conditions") or []
+    present: Object = next((each for each in conditions if each["type"] == DISRUPTION_TARGET), {})
+    since = present.get("lastTransitionTime", now) if present.get("status") == "True" else now
+    told = {
+        "type": DISRUPTION_TARGET,
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+        "lastProbeTime": None,
+        "lastTransitionTime": since,
+    }
+    others = [each for each in conditions if each["type"] != DISRUPTION_TARGET]
+    return {**pod, "status": {**status, "conditions": [*others, told]}}
+
+
 def _scheduled(status: Object, now: str) -> Object:
     condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now}
     others = [each for each in status.get("conditions") or () if each["type"] != "PodScheduled"]
@@ -95,6 +116,22 @@ class Evictions:
                 continue
             return
         raise _too_many("the disruption budget is changing too fast")
+
+    async def mark(self, operation: Operation, options: DeleteOptions) -> DeleteOptions:
+        """Give the pod the condition by which its Job knows a disruption; returns the options of the delete."""
+        for _ in range(MAX_ATTEMPTS):
+            entry = self._store.get(operation.key())
+            if entry is None:
+                raise not_found(operation.about)
+            check_preconditions(operation, options, entry.object)
+            try:
+                stored = await self._commits.update(entry, _disrupted(entry.object, format_time(operation.now)))
+            except Changed:
+                continue
+            if not options.resource_version:
+                return options
+            return replace(options, resource_version=stored.object["metadata"]["resourceVersion"])
+        raise conflict(operation.about, MODIFIED)
 
     def _budgets(self, pod: Object) -> Iterator[Entry]:
         labels = pod["metadata"].get("labels") or {}

@@ -3,14 +3,16 @@
 Paths are read as Kubernetes reads them: the same path names the same thing for authorization and for serving.
 """
 
-from dataclasses import dataclass, field
-from urllib.parse import unquote
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from kohort.api.selector_text import parse_field_selector
 from kohort.api.selectors import SelectorError
 from kohort.embedded.auth.users import User
+from kohort.embedded.server.paths import decoded_path, path_segments
+from kohort.kube.errors import bad_request
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _COLLECTION_VERBS = {"get": "list", "delete": "deletecollection"}
@@ -30,7 +32,7 @@ def parse_bool(text: str) -> bool | None:
 
 @dataclass(frozen=True, slots=True)
 class Inbound:
-    """A request with its whole body."""
+    """A request; its body is read when it is needed."""
 
     method: str
     path: str
@@ -39,6 +41,18 @@ class Inbound:
     body: bytes = b""
     peer: User | None = None
     """Whom the connection itself proves: by client certificate, or because it never left the process."""
+    receive: Callable[[], Awaitable[bytes]] | None = None
+    """Reads a body that is still on its way."""
+
+    async def received(self) -> "Inbound":
+        """The request with its whole body."""
+        return self if self.receive is None else replace(self, body=await self.receive(), receive=None)
+
+    def check_text(self) -> None:
+        """Raise 400 unless path, query and headers are UTF-8; nothing else can be compared, stored or answered."""
+        texts = (self.path, *(text for pair in self.query for text in pair), *self.headers.values())
+        if not all(text.isascii() or _is_unicode(text) for text in texts):
+            raise bad_request("the request's path, query or headers are not valid UTF-8")
 
     def parameter(self, name: str) -> str:
         """The first value of a query parameter; empty when there is none."""
@@ -61,6 +75,11 @@ class Inbound:
         return self.headers.get("Content-Type", "").partition(";")[0].strip().lower()
 
 
+def _is_unicode(text: str) -> bool:
+    """Whether the text can be written as UTF-8: bytes that are none are surrogates in it."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """What a request is about."""
@@ -77,6 +96,9 @@ class Target:
     subresource: str = ""
     rest: tuple[str, ...] = field(default=())
     """What follows the subresource in the path."""
+    is_in_namespace: bool = False
+    """Whether the path leads through a namespace: `/namespaces/NAME/RESOURCE…`. The path of a namespace itself does
+    not; its `namespace` is set all the same, since authorization looks at the rights there."""
 
     @property
     def api_version(self) -> str:
@@ -86,31 +108,46 @@ class Target:
 
 def read_target(request: Inbound) -> Target:
     """The verb and the object of a request."""
-    path = request.path
-    parts = tuple([unquote(part) if "%" in part else part for part in path.split("/") if part])
+    path = decoded_path(request.path)
+    parts = path_segments(path)
     prefix = _group_prefix(parts)
     if prefix is None:
         return Target(request.method.lower(), path, parts)
     group, version, rest = prefix
     if not rest:
         return Target(request.method.lower(), path, parts, group=group, version=version)
-    namespace = ""
+    namespace, is_in_namespace = "", False
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
-        if len(rest) > 2 and rest[2] not in _OF_NAMESPACE_ITSELF:
-            rest = rest[2:]
+        is_in_namespace = len(rest) > 2 and rest[2] not in _OF_NAMESPACE_ITSELF
+        rest = rest[2:] if is_in_namespace else rest
     resource, name, subresource = (*rest[:3], "", "")[:3]
-    verb = _verb(request, name, subresource)
+    verb = _verb(request, name)
     name = name or _selected_name(request, verb)
-    return Target(verb, path, parts, True, group, version, namespace, resource, name, subresource, rest[3:])  # noqa: FBT003
+    return Target(
+        verb,
+        path,
+        parts,
+        is_resource=True,
+        group=group,
+        version=version,
+        namespace=namespace,
+        resource=resource,
+        name=name,
+        subresource=subresource,
+        rest=rest[3:],
+        is_in_namespace=is_in_namespace,
+    )
 
 
-def _verb(request: Inbound, name: str, subresource: str) -> str:
+def _verb(request: Inbound, name: str) -> str:
     """What is to be done: to one object where it is named, else to the collection."""
     verb = _VERBS.get(request.method, request.method.lower())
-    if verb == "get" and not subresource and request.flag("watch"):
+    if name:
+        return verb
+    if verb == "get" and request.flag("watch"):
         return "watch"
-    return verb if name else _COLLECTION_VERBS.get(verb, verb)
+    return _COLLECTION_VERBS.get(verb, verb)
 
 
 def _group_prefix(parts: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]] | None:
@@ -123,11 +160,12 @@ def _group_prefix(parts: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]] | 
 
 def _selected_name(request: Inbound, verb: str) -> str:
     """The one object that a collection request asks for by field selector; who may see it may ask so."""
-    if verb not in ("list", "watch", "deletecollection"):
+    if verb not in ("list", "watch"):
         return ""
     try:
         selector = parse_field_selector(request.parameter("fieldSelector"))
     except SelectorError:
         return ""
     named = (each.value for each in selector.requirements if each.field == "metadata.name" and each.operator == "=")
-    return next(named, "")
+    name = next(named, "")
+    return "" if "/" in name or "%" in name or name in (".", "..") else name

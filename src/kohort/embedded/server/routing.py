@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime
 
 from kohort.embedded.auth.attributes import Attributes, refusal
@@ -11,13 +11,15 @@ from kohort.embedded.auth.authentication import Authenticator, impersonated
 from kohort.embedded.auth.rbac import Authorizer
 from kohort.embedded.auth.reviews import Reviews
 from kohort.embedded.auth.users import ANONYMOUS, User
+from kohort.embedded.resources import Resource
 from kohort.embedded.server.aggregation import Aggregator
 from kohort.embedded.server.answers import Answer, status_answer, text_answer
 from kohort.embedded.server.calls import Call
 from kohort.embedded.server.catalogue import Catalogue
-from kohort.embedded.server.documents import HEALTH_PATHS, Documents, unknown_path
+from kohort.embedded.server.documents import HEALTH_PATHS, Documents
 from kohort.embedded.server.metrics import Metrics
 from kohort.embedded.server.objects import Objects
+from kohort.embedded.server.paths import unknown_path
 from kohort.embedded.server.requests import Inbound, Target, read_target
 from kohort.embedded.server.sidekicks import read_sidekick
 from kohort.embedded.server.subresources import Handler, Subresources
@@ -26,8 +28,8 @@ from kohort.kube.errors import StatusError, internal, unauthorized
 _log = logging.getLogger(__name__)
 _ROOTS = ("", ".well-known", "api", "openapi", "openid", *HEALTH_PATHS, "version")
 _PUBLIC = (*HEALTH_PATHS, "version")
-_CREATED_WITHOUT_NAME = ("create", "list", "watch", "deletecollection")
-_ACROSS_NAMESPACES = ("list", "watch", "deletecollection")
+_COLLECTION_VERBS = frozenset(("create", "list", "watch", "deletecollection"))
+_ACROSS_NAMESPACES = frozenset(("list", "watch"))
 
 
 class Router:
@@ -69,6 +71,7 @@ class Router:
     async def handle(self, request: Inbound) -> Answer:
         """Answer anything; nothing that goes wrong inside shows more than a number to find it by in the log."""
         try:
+            request.check_text()
             target = read_target(request)
             answer = await self._answer(request, target)
         except StatusError as error:
@@ -88,6 +91,7 @@ class Router:
             raise unauthorized()
         user = impersonated(user, request.headers, self._authorizer)
         self._authorize(user, target)
+        request = await request.received()
         if self._aggregator.serves(target):
             return await self._aggregator.proxy(request, target, user)
         if not target.is_resource:
@@ -122,29 +126,18 @@ class Router:
         resource = self._catalogue.find(target.group, target.version, target.resource)
         if resource is None and not self._is_known(target):
             return text_answer("404 page not found\n", 404)
-        if resource is None or target.rest:
+        if resource is None:
             raise unknown_path()
-        if request.method == "HEAD":
+        if target.verb not in _served_verbs(resource, target) or request.method == "HEAD":
             raise _not_allowed()
         call = Call(request, target, resource, user, self._clock)
         if target.subresource:
-            return await self._subresource_handler(call)(call)
-        _check_scope(call)
+            return await self._subresources.handler(target.subresource, target.verb)(call)
         if self._reviews.answers(resource.kind) and not resource.is_served_by_store:
             return self._review(call)
         if resource.key == "bindings":
             return await self._bind(call)
         return await self._verbs[target.verb](call)
-
-    def _subresource_handler(self, call: Call) -> Handler:
-        sub = call.resource.subresource(call.target.subresource)
-        if sub is None or not call.target.name:
-            raise unknown_path()
-        if call.target.verb not in sub.verbs:
-            raise _not_allowed()
-        if call.resource.namespaced and not call.target.namespace:
-            raise unknown_path()
-        return self._subresources.handler(sub.name, call.target.verb)
 
     def _review(self, call: Call) -> Answer:
         resource = call.resource
@@ -169,17 +162,33 @@ def _not_allowed() -> StatusError:
     return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
 
 
-def _check_scope(call: Call) -> None:
-    """The path must fit the resource: a namespace where objects live in one, a name where one object is meant."""
-    target, resource = call.target, call.resource
-    if not resource.namespaced and target.namespace and resource.key != "namespaces":
+def _served_verbs(resource: Resource, target: Target) -> Collection[str]:
+    """The verbs served at a path; raises 404 where the path does not fit the scope of the resource."""
+    if target.rest or target.is_in_namespace is not resource.namespaced:
+        return _served_across_namespaces(resource, target)
+    if target.is_in_namespace and not target.namespace:
         raise unknown_path()
-    is_homeless = resource.namespaced and not target.namespace and target.verb not in _ACROSS_NAMESPACES
-    if is_homeless and target.name:
+    if target.subresource:
+        return _subresource_verbs(resource, target)
+    if not target.name or target.verb in ("list", "watch"):
+        return _COLLECTION_VERBS.intersection(resource.verbs)
+    verbs = set(resource.verbs) - _COLLECTION_VERBS
+    if not verbs:
         raise unknown_path()
-    if is_homeless or target.verb not in resource.verbs:
-        raise _not_allowed()
-    if target.verb == "create" and target.name and not target.subresource:
-        raise _not_allowed()
-    if not target.name and target.verb not in _CREATED_WITHOUT_NAME:
-        raise _not_allowed()
+    return verbs
+
+
+def _served_across_namespaces(resource: Resource, target: Target) -> Collection[str]:
+    """Objects of all namespaces can be listed and watched at `/RESOURCE`; nothing else is served outside of scope."""
+    is_collection = not target.subresource and (not target.name or target.verb in _ACROSS_NAMESPACES)
+    verbs = _ACROSS_NAMESPACES.intersection(resource.verbs)
+    if target.rest or target.is_in_namespace or not is_collection or not verbs:
+        raise unknown_path()
+    return verbs
+
+
+def _subresource_verbs(resource: Resource, target: Target) -> Collection[str]:
+    found = resource.subresource(target.subresource)
+    if found is None or not target.name:
+        raise unknown_path()
+    return found.verbs

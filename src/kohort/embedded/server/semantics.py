@@ -86,8 +86,15 @@ class Semantics:
         if operation.resource.is_custom:
             return custom_problems(operation, new, old)
         further = self._checks.get(operation.resource.key)
+        if old is not None and operation.subresource == "binding":
+            old = _with_node_of(old, new)
         found = validate(operation.resource, new, old)
         return [*found, *further(new, old)] if further else found
+
+
+def _with_node_of(pod: Object, bound: Object) -> Object:
+    """The former state of a pod with the node that a binding gives it: the only change of a node that is allowed."""
+    return {**pod, "spec": {**pod["spec"], "nodeName": bound["spec"]["nodeName"]}}
 
 
 def _policy_problems(new: Object, _: Object | None) -> list[FieldError]:

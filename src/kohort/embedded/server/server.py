@@ -49,7 +49,7 @@ async def running(settings: Settings, clock: Clock | None = None) -> AsyncIterat
         await core.start()
         context = server_context(str(keyring.certificate), str(keyring.key), keyring.authority.pem)
         listener = Listener(core.router.handle, context, settings.patience)
-        port = await listener.start(settings.host, settings.port)
+        port = await listener.start(settings.host, settings.port, settings.bound)
         stack.push_async_callback(listener.stop)
         core.metrics.offer("apiserver_open_connections", "Clients connected.", lambda: listener.connections)
         core.metrics.offer("apiserver_open_streams", "Watches and logs being read.", lambda: listener.streams)

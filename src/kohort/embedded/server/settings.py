@@ -1,5 +1,6 @@
 """How a server is to run."""
 
+import socket
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,8 @@ class Settings:
     """Folder of the store and the keys; None keeps objects in memory and keys in a folder that goes with the server."""
     host: str = "127.0.0.1"
     port: int = 0
+    bound: socket.socket | None = None
+    """A listening socket to use in place of host and port; the host is still what clients are told."""
     kubeconfig: Path | None = None
     """Where to write the kubeconfig; None puts it into the data folder."""
     names: tuple[str, ...] = ()

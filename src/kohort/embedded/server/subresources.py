@@ -14,6 +14,7 @@ from kohort.embedded.server.answers import TEXT, Answer
 from kohort.embedded.server.calls import Call
 from kohort.embedded.server.decoding import read_value
 from kohort.embedded.server.logs import LogSource, begun, log_options
+from kohort.embedded.server.metadata import check_named
 from kohort.embedded.server.objects import Objects, success, write_defaults
 from kohort.embedded.server.options import delete_options
 from kohort.embedded.server.pods import Evictions, bound
@@ -76,6 +77,7 @@ class Subresources:
 
     async def _update_scale(self, call: Call) -> Answer:
         scale = read_sidekick(call.request, *_SCALE)
+        check_named(call.target.name, scale)
 
         async def wanted(_: Object) -> Object:
             return scale
@@ -121,7 +123,10 @@ class Subresources:
         options = delete_options(call.request, eviction.get("deleteOptions") or {})
         pod = await self._current(call)
         await self._evictions.admit(call, pod, dry_run=options.dry_run)
-        await self._objects.deleter.delete(call.operation_with("update", write_defaults(options)), options)
+        operation = call.operation_with("update", write_defaults(options))
+        if not options.dry_run:
+            options = await self._evictions.mark(operation, options)
+        await self._objects.deleter.delete(operation, options)
         return call.plain({**success({}), "code": 201}, 201)
 
     async def _log(self, call: Call) -> Answer:

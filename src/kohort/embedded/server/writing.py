@@ -10,6 +10,9 @@ from typing import NamedTuple
 from kohort.api.fields import ROOT, invalid
 from kohort.embedded.admission.attributes import Attributes, Verb
 from kohort.embedded.admission.chain import Chain
+from kohort.embedded.auth.attributes import Attributes as AuthorizationAttributes
+from kohort.embedded.auth.attributes import refusal
+from kohort.embedded.auth.rbac import Authorizer
 from kohort.embedded.kinds.strategies import prepare_create, prepare_update
 from kohort.embedded.kinds.validation.words import IMMUTABLE
 from kohort.embedded.ownership import reset_fields, track_update
@@ -69,13 +72,20 @@ class Writer:
     """Carries writes to the store."""
 
     def __init__(
-        self, store: Store, commits: Commits, versions: Versions, semantics: Semantics, admission: Chain
+        self,
+        store: Store,
+        commits: Commits,
+        versions: Versions,
+        semantics: Semantics,
+        admission: Chain,
+        authorizer: Authorizer,
     ) -> None:
         self._store = store
         self._commits = commits
         self._versions = versions
         self._semantics = semantics
         self._admission = admission
+        self._authorizer = authorizer
 
     # Create
 
@@ -94,6 +104,18 @@ class Writer:
             finally:
                 self._admission.settle(attributes)
         raise already_exists(about(operation.resource, taken))
+
+    async def create_missing(self, operation: Operation, body: Object) -> Written:
+        """An object that an update or an apply did not find: its author needs the right to create it, too."""
+        resource = operation.resource
+        namespace = operation.name if resource.key == "namespaces" else operation.namespace
+        asked = AuthorizationAttributes(
+            "create", resource.group, resource.plural, operation.subresource, namespace, operation.name
+        )
+        decision = self._authorizer.decide(operation.user, asked)
+        if not decision.allowed:
+            raise refusal(asked, operation.user, decision.reason)
+        return await self.create(operation, body)
 
     async def _prepared_new(self, operation: Operation, body: Object) -> Object:
         resource = operation.resource
@@ -120,9 +142,10 @@ class Writer:
 
     async def replace(self, operation: Operation, body: Object) -> Written:
         """A state that the client wrote as a whole."""
+        metadata.check_named(operation.name, body)
         metadata.check_place(operation, body)
         if self._store.get(operation.key()) is None and operation.resource.key in _CREATED_BY_UPDATE:
-            return await self.create(operation, body)
+            return await self.create_missing(operation, body)
 
         async def wanted(_: Object) -> Object:
             return body

@@ -15,7 +15,7 @@ from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, is_on_hold
 from kohort.engine.pending import Place
 from kohort.engine.records import Key, Queue, Workload
-from kohort.engine.requests.problems import resource_problem
+from kohort.engine.requests.problems import workload_problem
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -95,7 +95,7 @@ def obstacle_of(engine: "Engine", workload: Workload, queue: Queue) -> tuple[str
     """What keeps the workload from being nominated (SCH-311); without a namespace, only what its pods say counts."""
     if workload.key.namespace or workload.object is None or workload.environment is None:
         return engine.obstacle(workload, queue)
-    problem = resource_problem(workload.object, workload.environment)
+    problem = workload_problem(workload.object, workload.environment, engine.settings.gates)
     return (MISCONFIGURED, problem, Requeue.GENERIC) if problem else None
 
 

@@ -15,6 +15,7 @@ from kohort.api.conditions import is_true, set_condition
 from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, LocalQueue, ResourceFlavor
 from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
 from kohort.api.kueue.v1beta2.queues import AdmissionCheckRule
+from kohort.api.unsupported import check_message
 from kohort.engine.lifecycle.states import ACTIVE, State, false, stated, true
 
 
@@ -71,9 +72,10 @@ def inactivity_causes(queue: ClusterQueue, surroundings: Surroundings) -> tuple[
 
 
 def _flavor_causes(queue: ClusterQueue, surroundings: Surroundings) -> Iterator[Cause]:
-    missing = _flavors(queue) - surroundings.flavors.keys()
+    names = (flavor.name for group in queue.spec.resource_groups for flavor in group.flavors)
+    missing = list(dict.fromkeys(name for name in names if name not in surroundings.flavors))
     if missing:
-        yield Cause("FlavorNotFound", f"references missing ResourceFlavor(s): {_listed(missing)}")
+        yield Cause("FlavorNotFound", f"references missing ResourceFlavor(s): {','.join(missing)}")
 
 
 def _check_causes(queue: ClusterQueue, surroundings: Surroundings) -> Iterator[Cause]:
@@ -83,7 +85,14 @@ def _check_causes(queue: ClusterQueue, surroundings: Surroundings) -> Iterator[C
         yield Cause("AdmissionCheckNotFound", f"references missing AdmissionCheck(s): {_listed(missing)}")
     inactive = {name for name in names - missing if not _is_active(surroundings.checks[name])}
     if inactive:
-        yield Cause("AdmissionCheckInactive", f"references inactive AdmissionCheck(s): {_listed(inactive)}")
+        text = f"references inactive AdmissionCheck(s): {_listed(inactive)}"
+        yield Cause("AdmissionCheckInactive", text + _unsupported(surroundings.checks[name] for name in inactive))
+
+
+def _unsupported(checks: Iterable[AdmissionCheck]) -> str:
+    """Which of these checks no controller of this version answers."""
+    messages = {check_message(_controller(check)) for check in checks} - {""}
+    return f" ({', '.join(sorted(messages))})" if messages else ""
 
 
 def _multikueue_causes(queue: ClusterQueue, surroundings: Surroundings) -> Iterator[Cause]:
@@ -91,16 +100,17 @@ def _multikueue_causes(queue: ClusterQueue, surroundings: Surroundings) -> Itera
     rules = _checks_of(MULTIKUEUE_CONTROLLER, queue, surroundings)
     names = _listed(rule.name for rule in rules)
     if len(rules) > 1:
-        yield Cause("MultipleMultiKueueAdmissionChecks", f"references multiple MultiKueue AdmissionChecks: {names}")
+        text = f"Cannot use multiple MultiKueue AdmissionChecks on the same ClusterQueue, found: {names}"
+        yield Cause("MultipleMultiKueueAdmissionChecks", text)
     everywhere = _flavors(queue)
     partial = [rule.name for rule in rules if rule.on_flavors and not everywhere <= set(rule.on_flavors)]
     if partial:
-        text = f"applies MultiKueue AdmissionCheck(s) to some flavors only: {_listed(partial)}"
+        text = f"Cannot specify MultiKueue AdmissionCheck per flavor, found: {_listed(partial)}"
         yield Cause("MultiKueueAdmissionCheckAppliedPerFlavor", text)
     provisioning = _checks_of(PROVISIONING_CONTROLLER, queue, surroundings)
     if rules and provisioning:
         others = _listed(rule.name for rule in provisioning)
-        text = f"references MultiKueue AdmissionCheck(s) {names} together with ProvisioningRequest one(s) {others}"
+        text = f"Cannot use both MultiKueue and ProvisioningRequest AdmissionChecks together, found: {names}, {others}"
         yield Cause("MultiKueueWithProvisioningRequest", text)
 
 

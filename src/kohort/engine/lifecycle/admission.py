@@ -152,6 +152,8 @@ def _waits_for_topology(assignment: PodSetAssignment) -> bool:
 
 def _says_why_it_waits(workload: Workload, gates: FeatureGates) -> bool:
     """A fresh Workload has no conditions unless told to have them (API-88)."""
+    if not reasons.are_fine(gates):
+        return is_admitted(workload)
     known = condition(workload, QUOTA_RESERVED) or condition(workload, ADMITTED)
     return known is not None or gates.enabled(Gate.UnadmittedWorkloadsExplicitStatus)
 

@@ -43,12 +43,19 @@ def delay_return(workload: Workload, until: datetime) -> Workload:
 
 
 def end_backoff(workload: Workload, now: datetime) -> Workload:
-    """Forget the moment of return of a Workload that waits, once it has come (API-125)."""
+    """Clear `requeueAt` once it has passed, for Workloads that wait or have to leave for a while (API-125)."""
     state = workload.status.requeue_state
-    if state is None or state.requeue_at is None or state.requeue_at > now or is_reserved(workload):
+    if state is None or state.requeue_at is None or state.requeue_at > now:
+        return workload
+    if is_reserved(workload) and not _is_kept_out_by_backoff(workload):
         return workload
     rest = RequeueState(count=state.count) if state.count is not None else None
     return put(workload, replace(workload.status, requeue_state=rest))
+
+
+def _is_kept_out_by_backoff(workload: Workload) -> bool:
+    requeued = condition(workload, REQUEUED)
+    return requeued is not None and requeued.status == "False" and requeued.reason in BACKOFF_REASONS
 
 
 def let_return(workload: Workload, facts: Facts, now: datetime) -> Workload:

@@ -9,10 +9,10 @@ from datetime import timedelta
 from typing import Final
 
 from kohort.engine.pending.shelf import DAWN
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import CreationOrder, Key, Workload
 
-Standing = tuple[int, str, Key]
-"""What decides the order (SCH-212 c to e): priority and time as one number, which is quick to compare, and the UID."""
+Standing = tuple[int, CreationOrder, Key]
+"""What decides the order (SCH-212 c to e): priority and time as one number, which is quick to compare, and UIDs."""
 
 MICROSECOND: Final = timedelta(microseconds=1)
 ALL_TIME: Final = 2**60
@@ -24,7 +24,7 @@ LONGEST: Final = 1024
 def standing_of(workload: Workload) -> Standing:
     """Where the workload belongs."""
     waited_since = ((workload.queued_at or DAWN) - DAWN) // MICROSECOND
-    return waited_since - workload.priority * ALL_TIME, workload.uid, workload.key
+    return waited_since - workload.priority * ALL_TIME, workload.creation_order, workload.key
 
 
 class Ranking:

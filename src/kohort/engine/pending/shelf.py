@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import CreationOrder, Key, Workload
 
-Item = tuple[int, datetime, str, int, "Entry"]
+Item = tuple[int, datetime, CreationOrder, int, "Entry"]
 """What decides the order, a number that no other item has, and who it is about."""
-Rank = tuple[int, datetime, str]
+Rank = tuple[int, datetime, CreationOrder]
 
 SPARE: Final = 32
 """Crossed-out items not worth a sweep."""
@@ -22,8 +22,8 @@ DAWN: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def rank_of(workload: Workload) -> Rank:
-    """Higher priority, then earlier timestamp, then lower UID (SCH-212 c to e)."""
-    return -workload.priority, workload.queued_at or DAWN, workload.uid
+    """Higher priority, then earlier timestamp, then UIDs (SCH-212 c to e)."""
+    return -workload.priority, workload.queued_at or DAWN, workload.creation_order
 
 
 class Entry:

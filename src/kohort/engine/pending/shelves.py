@@ -61,7 +61,7 @@ class Shelves:
     def put_to_sleep(self, entry: Entry, until: datetime) -> None:
         """Let the workload wait in the pool until then; retries pass it over."""
         self.drop(entry)
-        self.asleep.add((0, until, entry.workload.uid, self._next_number(), entry))
+        self.asleep.add((0, until, entry.workload.creation_order, self._next_number(), entry))
 
     def is_in_place(self, entry: Entry) -> bool:
         """Whether a workload would come to stand where it stands, be it active or in the pool."""

@@ -92,7 +92,7 @@ def count_after_reclaim(workload: Workload, gates: FeatureGates) -> dict[str, in
 
 def per_pod_demand(pod_set: PodSet, rules: RequestRules, environment: Environment) -> Amounts:
     """What one pod of the set counts for while pending, without devices (SCH-110..131)."""
-    return _counted(read_template(bytes(pod_set.template), environment), rules)
+    return _counted(read_template(pod_set.asking, environment), rules)
 
 
 def resource_requests(

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 from kohort.api.errors import ApiError
 from kohort.api.fields import ROOT, FieldError, Path
+from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2.workload import Workload
+from kohort.api.unsupported import holding_message
 from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.reading import read_template
 
@@ -16,12 +18,17 @@ INVALID_RESOURCES = "resources validation failed"
 OUT_OF_RANGE = "resources didn't satisfy LimitRange constraints"
 
 
+def workload_problem(workload: Workload, environment: Environment, gates: FeatureGates) -> str:
+    """Why a Workload can't be admitted whatever its queue has: its requests, or a requirement that can't be met."""
+    return resource_problem(workload, environment) or holding_message(workload, gates)
+
+
 def resource_problem(workload: Workload, environment: Environment) -> str | None:
     """What is wrong with the requests, the first kind of failure only (SCH-124); None where nothing is."""
     readings = []
     for index, pod_set in enumerate(workload.spec.pod_sets):
         try:
-            readings.append(read_template(bytes(pod_set.template), environment))
+            readings.append(read_template(pod_set.asking, environment))
         except ApiError as error:
             return f"{INVALID_RESOURCES}: {_template(index)}: {error}"
     above_limits = [_placed(index, error) for index, each in enumerate(readings) for error in each.limit_errors]

@@ -36,6 +36,18 @@ def admitted_usage(workload: Workload, gates: FeatureGates) -> tuple[PodSetUsage
     )
 
 
+def is_scaled_down(workload: Workload) -> bool:
+    """Whether a pod set has fewer pods than were admitted, as after an elastic job's scale-down in place (SCH-1106)."""
+    admission = workload.status.admission
+    if admission is None:
+        return False
+    counts = {pod_set.name: pod_set.count for pod_set in workload.spec.pod_sets}
+    return any(
+        assignment.count is not None and counts.get(assignment.name, 0) < assignment.count
+        for assignment in admission.pod_set_assignments
+    )
+
+
 def _usage(assignment: PodSetAssignment, full_count: int, count_after_reclaim: int) -> PodSetUsage:
     """A count above the admitted one is a partial admission, and changes nothing."""
     admitted = full_count if assignment.count is None else assignment.count

@@ -25,7 +25,7 @@ class Accounts(Facts):
         """SCH-806."""
         if self.history is not None and workload.queue is not None and workload.queue.orders_by_usage:
             local_queue = workload.local_queue
-            if self.history.settle(local_queue, workload.key, self._admitted_by(local_queue), now):
+            if self.history.settle(local_queue, workload.key, self.admitted_by(local_queue), now):
                 self._stirred.add(workload.queue.name)
 
     def _drop_penalty(self, workload: Workload) -> None:
@@ -33,10 +33,12 @@ class Accounts(Facts):
         if self.history is not None:
             self.history.drop(workload.local_queue, workload.key)
 
-    def _admitted_by(self, key: Key) -> dict[str, int]:
-        """What admitted workloads of a LocalQueue use, over all flavors (SCH-803)."""
-        totals: dict[str, int] = {}
-        for workload in self.local_queues[key].workloads.values():
+    def admitted_by(self, key: Key) -> dict[str, int]:
+        """What admitted workloads of a LocalQueue use, over all flavors; 0 of what only others there use (SCH-803)."""
+        local_queue = self.local_queues[key]
+        queue = self.queues.get(local_queue.cluster_queue)
+        totals = {fr.resource: 0 for fr, cell in queue.node.cells.items() if cell.usage} if queue else {}
+        for workload in local_queue.workloads.values():
             if workload.has_quota and workload.is_admitted:
                 for fr, amount in workload.usage.items():
                     totals[fr.resource] = totals.get(fr.resource, 0) + amount

@@ -7,7 +7,7 @@ from kohort.engine import intake
 from kohort.engine.intake import Conditions
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import Key, Workload
-from kohort.engine.requests.usage import PodSetUsage, admitted_usage
+from kohort.engine.requests.usage import PodSetUsage, admitted_usage, is_scaled_down
 from kohort.engine.second_pass import need_of
 from kohort.engine.state.waiting import Waiting
 
@@ -23,8 +23,8 @@ class Holding(Waiting):
         reserved = conditions.by_type.get("QuotaReserved")
         since = reserved.last_transition_time if reserved else now
         # Mostly the object tells what was decided here, and was counted then.
-        told = admission == workload.admission and not thing.status.reclaimable_pods
-        usage = workload.usage if told else self._usage_by(thing)
+        whole = not (thing.status.reclaimable_pods or is_scaled_down(thing))
+        usage = workload.usage if whole and admission == workload.admission else self._usage_by(thing)
         if not (workload.has_quota and workload.queue is queue and workload.usage == usage):
             self._release(workload)
             if queue is None:
@@ -34,7 +34,7 @@ class Holding(Waiting):
             queue.add_holder(workload)
         elif queue is not None:
             queue.node.generation += 1
-        workload.reserved_at, workload.admission = since, None if thing.status.reclaimable_pods else admission
+        workload.reserved_at, workload.admission = since, admission if whole else None
 
     def _note_second_pass(self, workload: Workload, conditions: Conditions, now: datetime) -> None:
         """SCH-270."""
@@ -68,6 +68,9 @@ class Holding(Waiting):
         if workload.queue is not None:
             queue, workload.queue = workload.queue, None
             queue.drop_holder(workload)
+            if self.settings.waits_for_pods:
+                # Its pods may be those that workloads of all trees waited for (SCH-1035).
+                self._stirred.update(self.queues)
             self._stir_tree_of(queue.node)
         workload.usage, workload.reserved_at, workload.admission = {}, None, None
         if workload.second_pass is not None:

@@ -7,6 +7,7 @@ again only when that changed.
 from datetime import datetime
 
 from kohort.api.kueue import v1beta2
+from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.engine import intake
 from kohort.engine.intake import Conditions
 from kohort.engine.records import Key, PodSetDevices, Workload
@@ -41,6 +42,7 @@ class Workloads(Holding):
             workload = None
         if workload is None:
             workload = self.workloads[key] = Workload(key, metadata.uid)
+            workload.creation_order = (metadata.labels.get(JOB_UID_LABEL) or metadata.uid, metadata.uid)
         return workload
 
     def _put_holder(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:

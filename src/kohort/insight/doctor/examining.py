@@ -7,7 +7,7 @@ from kohort.api.core.batch import Job
 from kohort.api.core.namespaces import ResourceQuota
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import WorkloadPriorityClass
-from kohort.insight.doctor import cohorts, jobs, nodes, objects, queues, quotas, workloads
+from kohort.insight.doctor import cohorts, jobs, nodes, objects, queues, quotas, unsupported, workloads
 from kohort.insight.doctor.facts import Facts
 from kohort.insight.doctor.model import Check, Finding, Report
 from kohort.insight.snapshot import Snapshot
@@ -22,6 +22,7 @@ CHECKS: Final[tuple[Check, ...]] = tuple(
             *jobs.CHECKS,
             *workloads.CHECKS,
             *objects.CHECKS,
+            *unsupported.CHECKS,
         ),
         key=lambda check: check.severity.rank,
     )

@@ -17,6 +17,7 @@ from kohort.api.kueue.v1beta2 import (
     Workload,
 )
 from kohort.api.selectors import compile_selector
+from kohort.api.unsupported import check_message
 from kohort.engine.lifecycle.activity import Surroundings, inactivity_causes
 from kohort.engine.lifecycle.states import ACTIVE
 from kohort.insight.doctor.facts import Facts, check_names, oldest
@@ -121,8 +122,13 @@ def _unanswered_checks(facts: Facts) -> Iterator[Sighting]:
         used = (
             f"; {counted(users[name], 'ClusterQueue is', 'ClusterQueues are')} inactive for it" if users[name] else ""
         )
-        fix = f"run the controller {controller} and look at its logs, or take the check out of the queues"
-        yield Sighting(Subject("AdmissionCheck", name), f"its controller {why}{used}", fix)
+        missing = check_message(controller)
+        fix = (
+            "take the check out of spec.admissionChecksStrategy of the queues, or have Kueue manage them"
+            if missing
+            else f"run the controller {controller} and look at its logs, or take the check out of the queues"
+        )
+        yield Sighting(Subject("AdmissionCheck", name), f"{missing or f'its controller {why}'}{used}", fix)
 
 
 def _pointless(facts: Facts) -> Iterator[Sighting]:

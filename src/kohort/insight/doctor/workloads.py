@@ -25,7 +25,7 @@ def _forgotten(facts: Facts) -> Iterator[Sighting]:
     def is_forgotten(workload: Workload) -> bool:
         return not workload.spec.active and facts.since(workload, EVICTED) >= FORGOTTEN
 
-    for (namespace, queue), found in _by_queue(facts, is_forgotten):
+    for (namespace, queue), found in by_queue(facts, is_forgotten):
         longest = max(facts.since(each, EVICTED) for each in found)
         problem = f"{_count(found)} inactive for more than {lasting(FORGOTTEN)}, the longest for {lasting(longest)}"
         first = found[0].metadata.name
@@ -33,7 +33,7 @@ def _forgotten(facts: Facts) -> Iterator[Sighting]:
             f"delete the job, or: kubectl patch workload {first} -n {namespace} --type merge "
             f"""-p '{{"spec":{{"active":true}}}}'"""
         )
-        yield Sighting(_place(namespace, queue), f"{problem}: {listed_names(found)}", fix)
+        yield Sighting(queue_subject(namespace, queue), f"{problem}: {listed_names(found)}", fix)
 
 
 def _stuck(facts: Facts) -> Iterator[Sighting]:
@@ -42,7 +42,7 @@ def _stuck(facts: Facts) -> Iterator[Sighting]:
         is_between = is_true(conditions, QUOTA_RESERVED) and not is_true(conditions, ADMITTED)
         return is_between and facts.since(workload, QUOTA_RESERVED) >= STUCK
 
-    for (namespace, queue), found in _by_queue(facts, is_stuck):
+    for (namespace, queue), found in by_queue(facts, is_stuck):
         waiting = {each.name for one in found for each in one.status.admission_checks if each.state != "Ready"}
         what = f"for {listed(waiting)}" if waiting else "for admission"
         problem = (
@@ -51,7 +51,7 @@ def _stuck(facts: Facts) -> Iterator[Sighting]:
         fix = (
             f"kubectl describe workload {found[0].metadata.name} -n {namespace}, and the logs of the check's controller"
         )
-        yield Sighting(_place(namespace, queue), problem, fix)
+        yield Sighting(queue_subject(namespace, queue), problem, fix)
 
 
 def _not_running(facts: Facts) -> Iterator[Sighting]:
@@ -71,7 +71,7 @@ def _not_running(facts: Facts) -> Iterator[Sighting]:
         yield Sighting(Subject("Job", metadata.name, metadata.namespace), problem, fix)
 
 
-def _by_queue(facts: Facts, wanted: Callable[[Workload], bool]) -> Iterator[tuple[Place, list[Workload]]]:
+def by_queue(facts: Facts, wanted: Callable[[Workload], bool]) -> Iterator[tuple[Place, list[Workload]]]:
     """Some of the unfinished, by LocalQueue."""
     found: dict[Place, list[Workload]] = defaultdict(list)
     for workload in facts.unfinished:
@@ -80,7 +80,8 @@ def _by_queue(facts: Facts, wanted: Callable[[Workload], bool]) -> Iterator[tupl
     yield from sorted(found.items(), key=lambda pair: pair[0])
 
 
-def _place(namespace: str, queue: str) -> Subject:
+def queue_subject(namespace: str, queue: str) -> Subject:
+    """The LocalQueue of that name; the namespace where there is no name."""
     return Subject("LocalQueue", queue, namespace) if queue else Subject("Namespace", namespace)
 
 

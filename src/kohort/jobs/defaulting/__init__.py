@@ -11,8 +11,9 @@ from kohort.jobs.contract import Framework, ManagedBy
 from kohort.jobs.defaulting.facts import JobFacts, set_label, should_manage
 from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
 from kohort.jobs.effects import Object
-from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
-from kohort.jobs.objects import annotations, asks_for_slices, labels, queue_name
+from kohort.jobs.keys import MANAGED_LABEL, MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
+from kohort.jobs.objects import annotations, asks_for_slices, controller_owner, labels, queue_name
+from kohort.jobs.ownership import FORGED_CONTROLLER, without_controller
 
 DEFAULT_QUEUE = "default"
 DEFAULT_PRIORITY_CLASS = "default"
@@ -22,16 +23,31 @@ QUEUE_ANNOTATION_WARNING = (
     f"the value was copied to metadata.labels: name it there"
 )
 
+FORGED_CONTROLLER_WARNING = (
+    f"metadata.ownerReferences: {FORGED_CONTROLLER}; the owner was kept with controller: false, and the object is "
+    f"queued on its own"
+)
+
 
 def default_job(framework: Framework, obj: Object, facts: JobFacts) -> tuple[Object, list[str]]:
     """The job as it is stored, and warnings for whoever sent it (JOB-66)."""
-    job = deepcopy(obj)
+    job, claims = _without_forged_controller(deepcopy(obj), facts)
+    defaulted, warnings = _defaulted(framework, job, facts)
+    return defaulted, [*claims, *warnings]
+
+
+def _without_forged_controller(job: Object, facts: JobFacts) -> tuple[Object, list[str]]:
+    """A job that its sender wants to pass off as somebody else's is queued on its own (DEV-9)."""
+    if not facts.has_forged_controller:
+        return job, []
+    return without_controller(job), [FORGED_CONTROLLER_WARNING]
+
+
+def _defaulted(framework: Framework, job: Object, facts: JobFacts) -> tuple[Object, list[str]]:
     if not (facts.is_new or framework.defaults_on_update) or _is_foreign(framework, job):
         return job, []
     if _is_held_by_parent(framework, job):
-        framework.suspend(job)
-        framework.default(job, facts.reads)
-        return job, []
+        return _held_by_parent(framework, job, facts), []
     if framework.is_top_level and (facts.has_managed_owner or not facts.in_scope):
         return job, []
     warnings = _take_queue_from_annotation(job, framework, facts)
@@ -55,6 +71,17 @@ def _is_foreign(framework: Framework, job: Object) -> bool:
 def _is_held_by_parent(framework: Framework, job: Object) -> bool:
     """Whether a parent made the pod wait, whatever its labels say (JOB-145)."""
     return framework.is_top_level and SUSPENDING_PARENT_ANNOTATION in annotations(job)
+
+
+def _held_by_parent(framework: Framework, job: Object, facts: JobFacts) -> Object:
+    """The pod at its gate; without a controller no parent will ever queue it, so it is queued itself (DEV-9)."""
+    framework.suspend(job)
+    if controller_owner(job) is None:
+        _default_queue(job, framework, facts)
+        if should_manage(job, facts):
+            set_label(job, MANAGED_LABEL, "true")
+    framework.default(job, facts.reads)
+    return job
 
 
 def _is_queued_with_owner(framework: Framework, facts: JobFacts) -> bool:

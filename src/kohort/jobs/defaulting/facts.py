@@ -25,6 +25,8 @@ class JobFacts:
     """Whether it is queued with an owner, near or far (JOB-3)."""
     has_owner_of_managed_kind: bool = False
     """Whether its controller is of a managed kind, queued or not (JOB-8)."""
+    has_forged_controller: bool = False
+    """Whether the sender named a controller that is not his to name (DEV-9)."""
     has_default_queue: bool = False
     """Whether its namespace has a LocalQueue `default`."""
     has_default_priority_class: bool = False

@@ -6,19 +6,22 @@ Only the namespace and owners may cost a request: either can be younger than wha
 from collections.abc import Mapping
 
 from kohort.api.core.namespaces import Namespace
+from kohort.api.core.reviews import UserInfo
 from kohort.api.gates import Gate
 from kohort.controllers.world import World
-from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
+from kohort.jobs.ancestors import known_controller, managed_ancestor, owner_is_managed_kind
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE
 from kohort.jobs.defaulting.facts import JobFacts
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
-from kohort.jobs.objects import annotations, is_terminating, metadata
+from kohort.jobs.objects import annotations, is_terminating, metadata, uid
+from kohort.jobs.ownership import ControllerRights
 from kohort.jobs.reading import WorldReads
 from kohort.jobs.registry import Registry, group_kind
-from kohort.jobs.scope import selects_namespace
+from kohort.jobs.scope import is_owned_by, may_run, selects_namespace, workloads_of
 from kohort.kube.errors import StatusError
+from kohort.kube.reviews import Reviews
 
 
 class FactsGatherer:
@@ -28,18 +31,24 @@ class FactsGatherer:
         self._world = world
         self._registry = registry
         self._reads = reads
+        self._rights = ControllerRights(Reviews(world.client))
 
-    async def gather(self, obj: Object, *, is_new: bool) -> JobFacts:
-        """The facts of one request; raises RetryError where an owner can't be found (JOB-3)."""
+    async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobFacts:
+        """The facts of one request; raises RetryError where an owner can't be found (JOB-3).
+
+        `author` is the user whose request sets the object's controller; None where it leaves that as it was.
+        """
         namespace = metadata(obj).get("namespace", "")
         in_scope = selects_namespace(self._reads.configuration, await self._namespace_labels(namespace))
-        asks_owners = in_scope and self._depends_on_owners(obj, is_new=is_new)
+        is_forged = in_scope and author is not None and await self._is_forged(obj, author)
+        asks_owners = in_scope and not is_forged and self._depends_on_owners(obj, is_new=is_new)
         return JobFacts(
             reads=self._reads,
             is_new=is_new,
             in_scope=in_scope,
             has_managed_owner=asks_owners and await self._has_managed_owner(obj, is_new=is_new),
-            has_owner_of_managed_kind=owner_is_managed_kind(obj, self._registry),
+            has_owner_of_managed_kind=not is_forged and owner_is_managed_kind(obj, self._registry),
+            has_forged_controller=is_forged,
             has_default_queue=self._world.local_queues.cache.get((namespace, DEFAULT_QUEUE)) is not None,
             has_default_priority_class=self._world.priority_classes.cache.get(("", DEFAULT_PRIORITY_CLASS)) is not None,
             dispatches=lambda queue: self._dispatches(namespace, queue),
@@ -77,7 +86,26 @@ class FactsGatherer:
             if is_new:
                 raise
             return False
-        return found is not None
+        return found is not None and (not self._is_top_level(obj) or await self._may_have_pods(found))
+
+    async def _is_forged(self, obj: Object, author: UserInfo) -> bool:
+        """Whether the author names a controller whose rights he does not have (DEV-9)."""
+        claimed = known_controller(obj, self._registry)
+        if claimed is None:
+            return False
+        owner = await self._reads.resource_of(claimed["apiVersion"], claimed["kind"])
+        return not await self._rights.includes(author, owner, metadata(obj).get("namespace", ""))
+
+    def _is_top_level(self, obj: Object) -> bool:
+        framework = self._registry.framework(group_kind(obj.get("apiVersion", ""), obj.get("kind", "")))
+        return framework is not None and framework.is_top_level
+
+    async def _may_have_pods(self, ancestor: Object) -> bool:
+        """Whether the ancestor is admitted, by the server's word where the caches do not have it yet (DEV-9)."""
+        if any(map(may_run, workloads_of(ancestor, self._reads))):
+            return True
+        live = await self._reads.live_workloads(metadata(ancestor).get("namespace", ""), uid(ancestor))
+        return any(is_owned_by(each, ancestor) and may_run(each) for each in live)
 
     def _dispatches(self, namespace: str, queue: str) -> bool:
         """Whether a check of the ClusterQueue behind a LocalQueue sends jobs to other clusters (JOB-70)."""

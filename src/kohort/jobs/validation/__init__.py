@@ -5,8 +5,9 @@ Rules that hold for all kinds come first, then what the framework adds; all prob
 
 from collections.abc import Iterator
 
-from kohort.api.fields import FieldError
+from kohort.api.fields import FieldError, forbidden
 from kohort.api.gates import Gate
+from kohort.api.objects import METADATA
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.facts import JobFacts, should_manage
 from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
@@ -14,10 +15,11 @@ from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.frameworks.pods.parents import PodParent
 from kohort.jobs.objects import asks_for_slices
+from kohort.jobs.ownership import FORGED_CONTROLLER
 from kohort.jobs.validation import changes, labels
 from kohort.jobs.validation.batch_jobs import batch_job_errors
 from kohort.jobs.validation.templates import template_errors
-from kohort.jobs.validation.warnings import managed_pod_warnings
+from kohort.jobs.validation.warnings import managed_pod_warnings, suspension_warnings, unsupported_warnings
 
 
 def validate_job(
@@ -27,11 +29,19 @@ def validate_job(
     if isinstance(framework, WebhookOnly) and framework.is_foreign(new):
         return [], []
     errors = [
+        *_controller_errors(facts),
         *_common_errors(framework, new, old, facts),
         *(batch_job_errors(new, old, facts.gates) if isinstance(framework, BatchJob) else ()),
         *_own_errors(framework, new, old, facts),
     ]
-    return errors, managed_pod_warnings(framework, new, old, facts)
+    warnings = (managed_pod_warnings, suspension_warnings, unsupported_warnings)
+    return errors, [text for each in warnings for text in each(framework, new, old, facts)]
+
+
+def _controller_errors(facts: JobFacts) -> Iterator[FieldError]:
+    """A controller that the sender may not name; the mutating webhook has taken it from a new object (DEV-9)."""
+    if facts.has_forged_controller:
+        yield forbidden(METADATA / "ownerReferences", FORGED_CONTROLLER, "DEV-9")
 
 
 def _own_errors(framework: Framework, new: Object, old: Object | None, facts: JobFacts) -> list[FieldError]:

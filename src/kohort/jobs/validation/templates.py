@@ -4,10 +4,9 @@ Templates are found by their shape, so that a plugin does not have to say where 
 """
 
 from collections.abc import Iterator
-from typing import Any
 
-from kohort.api.codec import Json
-from kohort.api.fields import ROOT, FieldError, Path
+from kohort.api.core.templates import pod_templates
+from kohort.api.fields import FieldError
 from kohort.jobs.contract import Framework, Reads
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
@@ -24,7 +23,7 @@ def template_errors(framework: Framework, obj: Object, reads: Reads) -> Iterator
 
 
 def _places(framework: Framework, obj: Object, reads: Reads) -> list[TemplatePlace]:
-    found = list(_templates(obj, ROOT))
+    found = list(pod_templates(obj))
     counts = _counts(framework, obj, reads)
     sizes = counts if len(counts) == len(found) else [None] * len(found)
     return [
@@ -41,16 +40,3 @@ def _counts(framework: Framework, obj: Object, reads: Reads) -> list[int | None]
         return [pod_set.count for pod_set in framework.pod_sets(obj, reads)]
     except JobError:
         return []
-
-
-def _templates(value: Json, path: Path) -> Iterator[tuple[dict[str, Any], Path]]:
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _templates(item, path[index])
-    elif isinstance(value, dict):
-        spec = value.get("spec")
-        if isinstance(spec, dict) and isinstance(spec.get("containers"), list):
-            yield value, path
-        else:
-            for name, member in value.items():
-                yield from _templates(member, path / name)

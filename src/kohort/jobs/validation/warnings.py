@@ -1,10 +1,13 @@
 """What is allowed and probably not meant."""
 
+from kohort.api.unsupported import notices
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.webhook_only import WebhookOnly
 from kohort.jobs.effects import Object
 from kohort.jobs.keys import MANAGED_LABEL, SUSPENDING_PARENT_ANNOTATION
-from kohort.jobs.objects import annotations, labels
+from kohort.jobs.objects import annotations, labels, queue_name
+from kohort.jobs.scope import may_run, workloads_of
 
 
 def managed_pod_warnings(framework: Framework, new: Object, old: Object | None, facts: JobFacts) -> list[str]:
@@ -15,3 +18,27 @@ def managed_pod_warnings(framework: Framework, new: Object, old: Object | None, 
     if is_parents or not facts.has_owner_of_managed_kind:
         return []
     return [f"pod owner is managed by kueue, label '{MANAGED_LABEL}=true' might lead to unexpected behaviour"]
+
+
+def suspension_warnings(framework: Framework, new: Object, old: Object | None, facts: JobFacts) -> list[str]:
+    """A job that a user suspends while it is admitted: its pods stop, and the reconciler starts it again (JOB-24)."""
+    if old is None or isinstance(framework, WebhookOnly) or framework.is_top_level:
+        return []
+    if framework.is_suspended(old) or not framework.is_suspended(new):
+        return []
+    admitted = [each for each in workloads_of(new, facts.reads) if may_run(each)]
+    if not admitted:
+        return []
+    field, kind = framework.suspend_field, framework.resource.kind
+    return [
+        f"{field}: the {kind} is admitted: suspending it stops its pods, and it is started again from the beginning; "
+        f"remove {field} from the manifest, since the queue sets it; to stop the {kind}, set spec.active to false "
+        f"in Workload {admitted[-1].metadata.name}"
+    ]
+
+
+def unsupported_warnings(_framework: Framework, new: Object, old: Object | None, facts: JobFacts) -> list[str]:
+    """What a new job requests that this version does not support; objects of an owner repeat what that one has."""
+    if old is not None or not queue_name(new) or facts.has_owner_of_managed_kind:
+        return []
+    return [str(each) for each in notices(new)]

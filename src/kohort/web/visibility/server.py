@@ -13,8 +13,8 @@ from kohort.api.codec import encode
 from kohort.engine.engine import Engine
 from kohort.engine.records import Key
 from kohort.kube.errors import StatusError
+from kohort.kube.reviews import Act
 from kohort.web.gate import Admit, errors_as_status
-from kohort.web.users import Act
 from kohort.web.visibility import documents
 from kohort.web.visibility.documents import SUBRESOURCE
 from kohort.web.visibility.summaries import GROUP, KIND, VERSIONS, Standing, Window, in_cluster_queue, in_local_queue

@@ -137,6 +137,32 @@ async def test_ignored_failures_do_not_count(world: JobWorld) -> None:
     assert "Failed" in await world.conditions(made)
 
 
+async def test_a_job_that_ignores_disruptions_outlives_a_drain(world: JobWorld) -> None:
+    """`kubectl drain` cordons the node and evicts its pods, one by one."""
+    rule = {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
+    made = await world.create(job(backoffLimit=0, podFailurePolicy={"rules": [rule]}))
+    await world.calm()
+    (evicted,) = await world.active()
+    await world.bind(evicted, "node")
+    await world.set_status(evicted, phase="Running")
+    name = evicted["metadata"]["name"]
+    answer = await world.cluster.ask(
+        "POST", f"/api/v1/namespaces/default/pods/{name}/eviction", {"metadata": {"name": name}}
+    )
+    assert answer.status == 201
+    await world.calm()
+    leaving = await world.get(evicted)
+    await world.end(leaving, code=143, conditions=leaving["status"]["conditions"])
+    await world.reap()
+    await world.later(11)
+    (replacement,) = await world.active()
+    assert replacement["metadata"]["uid"] != evicted["metadata"]["uid"]
+    assert "Failed" not in await world.conditions(made)
+    assert (await world.status(made)).get("failed") is None
+    await world.end_all()
+    assert "Complete" in await world.conditions(made)
+
+
 async def test_a_policy_speaks_of_conditions_too(world: JobWorld) -> None:
     rule = {"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     made = await world.create(job(podFailurePolicy={"rules": [rule]}))

@@ -1,13 +1,13 @@
 """Workload, version v1beta2: the unit that waits, is admitted and evicted (API-47 to API-71)."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from kohort.api.codec import decode
-from kohort.api.core.pods import AskingTemplate
+from kohort.api.codec import decode, encode
+from kohort.api.core.pods import AskingTemplate, TemplateMeta
+from kohort.api.errors import DecodeError
 from kohort.api.kinds import AGE, Column, CustomObject, KindInfo
 from kohort.api.kueue.group import namespaced
 from kohort.api.kueue.v1beta2.flavors import Tolerations
@@ -28,8 +28,9 @@ from kohort.api.markers import (
     keyed,
 )
 from kohort.api.meta import Time
+from kohort.api.remembering import LONGEST_REMEMBERED, remembered
 from kohort.api.rules import Rule
-from kohort.api.struct import Struct
+from kohort.api.struct import Struct, View
 
 Count = Annotated[Int32, Bounds(minimum=0)]
 Positive = Annotated[Int32, Bounds(minimum=1)]
@@ -78,9 +79,30 @@ class TopologyRequest(Struct):
     """Slices within slices, the widest level first."""
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _template(raw: bytes) -> AskingTemplate:
     return decode(raw, AskingTemplate)
+
+
+_OURS = "kueue.x-k8s.io/"
+
+
+def _shortened(raw: bytes) -> bytes:
+    """A template without what no decision needs; as it is where it can't be read, for its reader to say so."""
+    try:
+        whole = decode(raw, AskingTemplate)
+    except DecodeError:
+        return raw
+    notes = whole.metadata
+    ours = TemplateMeta(
+        labels={name: value for name, value in notes.labels.items() if name.startswith(_OURS)},
+        annotations={name: value for name, value in notes.annotations.items() if name.startswith(_OURS)},
+    )
+    return encode(msgspec.structs.replace(whole, metadata=ours))
+
+
+class _Noted(View):
+    metadata: TemplateMeta = TemplateMeta()
 
 
 class PodSet(Struct, kw_only=True):
@@ -111,9 +133,20 @@ class PodSet(Struct, kw_only=True):
         msgspec.structs.force_setattr(self, "template", self.template.copy())
 
     @property
+    def asking(self) -> bytes:
+        """The template as far as decisions depend on it; a long one without labels and annotations of others."""
+        raw = bytes(self.template)
+        return raw if len(raw) <= LONGEST_REMEMBERED else _shortened(raw)
+
+    @property
     def pod_template(self) -> AskingTemplate:
-        """The typed view of the template; equal templates share one."""
-        return _template(bytes(self.template))
+        """The typed view of `asking`; equal templates share one."""
+        return _template(self.asking)
+
+    @property
+    def pod_metadata(self) -> TemplateMeta:
+        """All labels and annotations of the template."""
+        return decode(bytes(self.template), _Noted).metadata
 
 
 class PriorityClassRef(Struct):

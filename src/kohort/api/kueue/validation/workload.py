@@ -85,7 +85,7 @@ def _pod_set_errors(index: int, pod_set: PodSet, gates: FeatureGates) -> Iterato
     template = path / "template"
     yield from _resource_errors(pod_set, template / "spec", gates)
     if gates.enabled(Gate.WorkloadValidationForPodSetMetadata):
-        metadata = pod_set.pod_template.metadata
+        metadata = pod_set.pod_metadata
         yield from label_errors(metadata.labels, template / "metadata" / "labels")
         yield from annotation_errors(metadata.annotations, template / "metadata" / "annotations")
     if pod_set.topology_request and gates.enabled(Gate.TASValidateWorkloadSliceSize):

@@ -94,7 +94,7 @@ def _amounts(value: Json) -> Json:
 def _reclaimable_errors(new: Workload, old: Workload, gates: FeatureGates) -> Iterator[FieldError]:
     """API-67: what was given back stays given back."""
     after = {entry.name: entry.count for entry in new.status.reclaimable_pods}
-    shrunk = _shrunk_pod_sets(new) if is_elastic(new, gates) else frozenset()
+    shrunk = scaled_down_pod_sets(new, gates)
     entry: ReclaimablePod
     for entry in old.status.reclaimable_pods:
         if entry.name in shrunk:
@@ -106,8 +106,10 @@ def _reclaimable_errors(new: Workload, old: Workload, gates: FeatureGates) -> It
             yield invalid(RECLAIMABLE[entry.name] / "count", after[entry.name], detail, "API-67")
 
 
-def _shrunk_pod_sets(workload: Workload) -> frozenset[str]:
-    """Pod sets that are smaller than what was admitted."""
+def scaled_down_pod_sets(workload: Workload, gates: FeatureGates) -> frozenset[str]:
+    """Pod sets of an elastic workload that are smaller than what was admitted (API-67)."""
+    if not is_elastic(workload, gates):
+        return frozenset()
     assignments = workload.status.admission.pod_set_assignments if workload.status.admission else ()
     admitted = {assignment.name: assignment.count or 0 for assignment in assignments}
     return frozenset(ps.name for ps in workload.spec.pod_sets if ps.count < admitted.get(ps.name, 0))

@@ -44,7 +44,10 @@ _RULES: dict[str, Rule] = {
     "io.k8s.api.scheduling.v1.PriorityClass": others.priority_class,
 }
 
-_AFTERWARDS: dict[str, Rule] = {"io.k8s.api.batch.v1.JobSpec": workloads.job_policy}
+_AFTERWARDS: dict[str, Rule] = {
+    "io.k8s.api.batch.v1.JobSpec": workloads.job_policy,
+    "io.k8s.api.core.v1.Pod": pods.gated_node,
+}
 """Rules whose errors come after those of what lies below, as people know them."""
 
 _NEEDED: dict[str, tuple[str, ...]] = {

@@ -43,6 +43,13 @@ def pod_spec(spec: Object, path: Path) -> Problems:
     yield from _gates(spec, path / "schedulingGates")
 
 
+def gated_node(pod: Object, path: Path) -> Problems:
+    """A pod that scheduling gates hold has no node, or its node would start it."""
+    spec = pod.get("spec") or {}
+    if spec.get("schedulingGates") and spec.get("nodeName"):
+        yield forbidden(path / "spec" / "nodeName", "cannot be set until all schedulingGates have been cleared")
+
+
 def _gates(spec: Object, path: Path) -> Problems:
     seen = set()
     for index, gate in enumerate(spec.get("schedulingGates") or ()):

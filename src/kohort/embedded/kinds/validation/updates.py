@@ -44,11 +44,8 @@ def _pod(new: Object, old: Object) -> Problems:
 
 
 def _settled(spec: Object, before: Object) -> dict[str, Any]:
-    """A pod's spec without what may change: images, deadline, tolerations, gates, and the node of a pod without one."""
+    """A pod's spec without what may change: images, deadline, tolerations and gates."""
     loose = {"activeDeadlineSeconds", "tolerations", "schedulingGates"}
-    if not before.get("nodeName"):
-        # The binding of a pod to its node passes here too.
-        loose.add("nodeName")
     if before.get("schedulingGates"):
         # While a gate holds it, a pod may still be told more about where to run.
         loose |= {"nodeSelector", "affinity"}

@@ -14,6 +14,8 @@ from kohort.embedded.runtimes.probes.asking import Ran
 
 CALL_SECONDS = 120.0
 PULL_SECONDS = 3600.0
+MOST_OUTPUT = 10 << 10
+"""Bytes that are kept of what a command in a container prints."""
 CANNOT_RUN = (125, 126, 127, 255)
 """Exit codes by which an engine says that a command could not be run, if it is the engine that complains."""
 KEPT = (
@@ -76,7 +78,8 @@ class Engine:
     async def execute(self, container: str, command: Sequence[str]) -> Ran:
         """Run a command in a container."""
         async with self._process("exec", container, *command, env={}, merged=True) as process:
-            out, _ = await process.communicate()
+            out = await _beginning(process)
+            await process.wait()
         output, code = out.decode(errors="replace"), process.returncode or 0
         is_engine_s = code in CANNOT_RUN and output.startswith("Error: ")
         return Ran(code, error=_last_line(out)) if is_engine_s else Ran(code, output)
@@ -127,6 +130,15 @@ async def find_engine(name: str) -> Engine:
     except EngineError as error:
         raise RuntimeSetupError(f"{name} does not work: {error}") from None
     return engine
+
+
+async def _beginning(process: asyncio.subprocess.Process) -> bytes:
+    """The first bytes of what a process prints; the rest is read and forgotten, however much it is."""
+    assert process.stdout is not None  # noqa: S101
+    kept = b""
+    while piece := await process.stdout.read(65536):
+        kept = (kept + piece)[:MOST_OUTPUT]
+    return kept
 
 
 def _last_line(text: bytes) -> str:

@@ -64,7 +64,7 @@ class ContainerPod:
     def __init__(self, pod: RunPod, past: Mapping[str, Past], names: Mapping[str, str], yard: Yard, reports: Reports):
         self.pod = pod
         self._yard = yard
-        self._places = Places(yard.settings.data, pod.place)
+        self._places = Places(yard.settings.data.resolve(), pod.place)
         self._supervised = Supervised(crew_of(pod), as_ready_before(past, pod), self, reports, yard.client.clock)
         self._attempts = {name: each.attempt for name, each in past.items()}
         self._live = {name: names[name] for name, each in past.items() if isinstance(each.state, Running)}
@@ -128,6 +128,11 @@ class ContainerPod:
     def settled(self) -> bool:
         """Whether nothing will run again."""
         return self._supervised.settled
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a container runs."""
+        return self._supervised.is_running
 
     async def _forget(self, found: str) -> None:
         try:
@@ -294,7 +299,7 @@ class ContainerPod:
 
     async def _making(self, container: Container, attempt: int) -> Making:
         await asyncio.to_thread(self._places.make)
-        self._places.make_container(container.name)
+        await asyncio.to_thread(self._places.make_container, container.name)
         sources, settings = Sources(self._yard.client), self._yard.settings
         values = await environment(self.pod, container, sources, settings.facts)
         volumes = {str(volume["name"]): volume for volume in self.pod.spec.volumes}
@@ -318,11 +323,13 @@ class ContainerPod:
         )
 
     async def _message(self, name: str, made: str, code: int) -> str:
-        text = written_message(self._places.message(name))
+        text = await asyncio.to_thread(written_message, self._places.message(name))
         if text or not wants_log(self.pod.container(name), code):
             return text
-        lines = [piece async for piece in self._yard.engine.output("logs", "--tail", str(LOG_LINES), made)]
-        return b"".join(lines)[-LOG_BYTES:].decode(errors="replace")
+        end = b""
+        async for piece in self._yard.engine.output("logs", "--tail", str(LOG_LINES), made):
+            end = (end + piece)[-LOG_BYTES:]
+        return end.decode(errors="replace")
 
 
 def end_of(state: Mapping[str, Any], message: str = "") -> Terminated:

@@ -28,6 +28,7 @@ from kohort.embedded.runtimes.devices import Devices, Share
 from kohort.embedded.runtimes.pods import read_pod
 from kohort.embedded.runtimes.process.scratch import make_data
 from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
+from kohort.embedded.runtimes.shutdown import mark_terminated
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 
@@ -75,6 +76,7 @@ class ContainersRuntime:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
         if self._settings.at_stop is AtStop.END:
+            await mark_terminated(self._client, (pod.pod for pod in self._pods.values() if pod.is_running))
             await asyncio.gather(*(pod.end() for pod in self._pods.values() if not pod.settled))
         for pod in self._pods.values():
             await pod.leave()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import kohort
 from kohort.embedded.runtimes.process.cgroups import Groups, find_groups
+from kohort.embedded.runtimes.process.shim.book import DIRECTORY_VARIABLE
 from kohort.embedded.runtimes.settings import ProcessSettings
 
 PROBE_SECONDS = 10.0
@@ -33,18 +34,21 @@ class Abilities:
         return self.groups is not None and "pids" in self.groups.controllers
 
 
-def shim_command(module: str, function: str, directory: Path) -> list[str]:
-    """The command that runs a function of the shim: without site packages, so that it starts fast and stays small."""
+def shim_command(module: str, function: str) -> list[str]:
+    """The command that runs a function of the shim: without site packages, so that it starts fast and stays small.
+
+    Everyone can read it in the list of processes. So the directory, which names the pod, is in the environment.
+    """
     code = (
         f"import sys; sys.path.insert(0, {_SOURCE!r}); "
-        f"from kohort.embedded.runtimes.process.shim.{module} import {function}; {function}(sys.argv[1])"
+        f"from kohort.embedded.runtimes.process.shim.{module} import {function}; {function}()"
     )
-    return [sys.executable, "-I", "-S", "-c", code, str(directory)]
+    return [sys.executable, "-I", "-S", "-c", code]
 
 
-def shim_environment() -> Mapping[str, str]:
-    """The environment of a shim: nothing of the agent's but the search path."""
-    return {"PATH": os.environ.get("PATH", os.defpath)}
+def shim_environment(directory: Path) -> Mapping[str, str]:
+    """The environment of a shim: its directory, and nothing of the agent's but the search path."""
+    return {"PATH": os.environ.get("PATH", os.defpath), DIRECTORY_VARIABLE: str(directory)}
 
 
 async def find_abilities(settings: ProcessSettings) -> Abilities:
@@ -70,11 +74,11 @@ async def _try_roots(place: Path) -> str:
 
 async def _probe(place: Path) -> str:
     process = await asyncio.create_subprocess_exec(
-        *shim_command("main", "probe", place),
+        *shim_command("main", "probe"),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        env=shim_environment(),
+        env=shim_environment(place),
     )
     try:
         _, complaint = await asyncio.wait_for(process.communicate(), PROBE_SECONDS)

@@ -3,7 +3,6 @@
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 
-from kohort.embedded.nodes.runtime import Runtime
 from kohort.embedded.runtimes.devices import Devices
 from kohort.embedded.runtimes.process.abilities import Abilities
 from kohort.embedded.runtimes.process.scratch import Places
@@ -22,8 +21,6 @@ class Household:
     settings: ProcessSettings
     abilities: Abilities
     devices: Devices
-    fallback: Runtime
-    """What plays the containers that name no command."""
     sentry: Sentry
     images: MutableMapping[str, None] = field(default_factory=dict)
     """Images of which it was said that they are not used."""

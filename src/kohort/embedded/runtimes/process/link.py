@@ -178,9 +178,9 @@ def start_shim(directory: Path) -> int:
             (os.POSIX_SPAWN_OPEN, 2, errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
             (os.POSIX_SPAWN_DUP2, spare, LISTENER),
         ]
-        command = shim_command("main", "serve", directory)
+        command = shim_command("main", "serve")
         try:
-            return os.posix_spawn(command[0], command, shim_environment(), file_actions=actions, setsid=True)
+            return os.posix_spawn(command[0], command, shim_environment(directory), file_actions=actions, setsid=True)
         finally:
             os.close(spare)
 

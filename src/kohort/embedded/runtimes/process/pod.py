@@ -4,23 +4,20 @@ import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kohort.api.codec import Json
 from kohort.embedded.nodes.runtime import Failure, Reports, Running, Terminated, Waiting
-from kohort.embedded.runtimes.crew import Crew, Past
+from kohort.embedded.runtimes.crew import Past
 from kohort.embedded.runtimes.devices import NoDevicesError, Share
-from kohort.embedded.runtimes.endings import CROWDED, LOST, lost, termination_message
+from kohort.embedded.runtimes.endings import CROWDED, LOST, lost, not_started, termination_message
 from kohort.embedded.runtimes.environment import NotYetError
-from kohort.embedded.runtimes.imagined import Imagined
 from kohort.embedded.runtimes.log_questions import which_start
 from kohort.embedded.runtimes.logs import read_log
 from kohort.embedded.runtimes.orders import Ended, PreStopped, Refused, Started
 from kohort.embedded.runtimes.pods import Container, RunPod, as_ready_before, crew_of
 from kohort.embedded.runtimes.probes.asking import Ran
-from kohort.embedded.runtimes.probes.spec import NO_PROBES
 from kohort.embedded.runtimes.process.history import Facts, moment, terminated
 from kohort.embedded.runtimes.process.household import Household
 from kohort.embedded.runtimes.process.link import GONE, Link, reap_leftovers
@@ -43,14 +40,13 @@ class ProcessPod:
         self.pod = view
         self._json = pod
         self._home = home
-        self._places = Places(home.settings.data, view.place)
+        self._places = Places(home.settings.data.resolve(), view.place)
         clock = home.client.clock
-        self._supervised = Supervised(_crew(view), as_ready_before(past, view), self, reports, clock)
+        self._supervised = Supervised(crew_of(view), as_ready_before(past, view), self, reports, clock)
         self._preparation: Preparation | None = None
         self._link: Link | None = None
         self._linking = asyncio.Lock()
         self._retries = Retries()
-        self._imagined: dict[str, Imagined] = {}
         self._attempts = {name: each.attempt for name, each in past.items()}
         self._live = {name for name, each in past.items() if isinstance(each.state, Running)}
         self._told: set[tuple[str, int, str]] = {(name, each.attempt, "started") for name, each in past.items()}
@@ -84,9 +80,6 @@ class ProcessPod:
     def logs(self, options: LogOptions) -> AsyncIterator[bytes]:
         """What a container printed."""
         name = options.container
-        imagined = self._imagined.get(name)
-        if imagined is not None:
-            return imagined.logs(options)
         attempt = which_start(self.pod, self._supervised.status(name), self._attempts.get(name, -1), options)
         path = self._log(name, attempt)
         return read_log(path, options, self._home.client.clock, lambda: self._runs(name, attempt))
@@ -97,8 +90,6 @@ class ProcessPod:
         link, self._link = self._link, None
         if link is not None:
             await link.quit()
-        for imagined in self._imagined.values():
-            await imagined.close()
         self._home.devices.release(self.pod.metadata.uid)
         await asyncio.to_thread(self._home.remove, self._places)
 
@@ -112,6 +103,11 @@ class ProcessPod:
     def settled(self) -> bool:
         """Whether nothing will run again."""
         return self._supervised.settled
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a container runs."""
+        return self._supervised.is_running
 
     async def end(self) -> None:
         """End all containers with the grace that the pod asks for, and wait for it."""
@@ -129,16 +125,12 @@ class ProcessPod:
 
     def term(self, name: str) -> None:
         """Ask a container to end."""
-        if name in self._imagined:
-            self._imagined[name].stop(0.0)
-        elif self._link is not None:
+        if self._link is not None:
             self._link.send(do="signal", name=name, signal=int(signal.SIGTERM))
 
     def kill(self, name: str) -> None:
         """End a container."""
-        if name in self._imagined:
-            self._imagined[name].stop(0.0)
-        elif self._link is not None:
+        if self._link is not None:
             self._link.send(do="signal", name=name, signal=int(signal.SIGKILL))
 
     def finished(self) -> None:
@@ -156,7 +148,7 @@ class ProcessPod:
     async def _start(self, container: Container, attempt: int) -> None:
         try:
             if not container.command:
-                self._imagine(container, attempt)
+                self._fail_without_command(container, attempt)
                 return
             assert self._preparation is not None  # noqa: S101
             await asyncio.to_thread(self._make_places)
@@ -226,24 +218,17 @@ class ProcessPod:
             self._said.add(text)
             self._supervised.note("Warning", reason, text)
 
-    def _imagine(self, container: Container, attempt: int) -> None:
+    def _fail_without_command(self, container: Container, attempt: int) -> None:
+        """A container whose program only its image knows did not run, and must not count as one that did."""
         name = container.name
-        self._supervised.prepared(name)
-        text = f'Container {name} names no command, and its image is not used: it is simulated. Set "command" to run it'
-        self._say_once("Simulated", text)
-        spec = self._json["spec"]
-        raw = next(each for each in (*spec["containers"], *(spec.get("initContainers") or ())) if each["name"] == name)
-        imagined = Imagined(
-            lambda state: self._supervised.feed(Started(name, state.started)),
-            lambda end: self._supervised.feed(Ended(name, end)),
-            name,
+        text = (
+            f'container {name} has no command, and this node does not use its image "{container.image}": '
+            'set "command", or run the node with --runtime podman (or docker)'
         )
+        self._supervised.prepared(name)
         self._attempts[name] = attempt
-        old = self._imagined.get(name)
-        self._imagined[name] = imagined
-        if old is not None:
-            self._supervised.spawn(old.close())
-        imagined.begin(self._home.fallback, self._json, raw)
+        self._supervised.note("Warning", "Failed", f"Error: {text}")
+        self._supervised.feed(Ended(name, not_started(text, self._home.client.clock.wall())))
 
     # Hooks
 
@@ -283,7 +268,7 @@ class ProcessPod:
             self._supervised.feed(Started(name, moment(facts["started"])))
         if "ended" in facts and self._is_news(name, attempt, "ended"):
             self._live.discard(name)
-            self._supervised.feed(Ended(name, self._end_of(name, attempt, facts)))
+            self._supervised.spawn(self._tell_end(name, attempt, facts))
 
     def _is_news(self, name: str, attempt: int, what: str) -> bool:
         if (name, attempt, what) in self._told:
@@ -292,7 +277,10 @@ class ProcessPod:
         self._told.add((name, attempt, what))
         return True
 
-    def _end_of(self, name: str, attempt: int, facts: Facts) -> Terminated:
+    async def _tell_end(self, name: str, attempt: int, facts: Facts) -> None:
+        self._supervised.feed(Ended(name, await self._end_of(name, attempt, facts)))
+
+    async def _end_of(self, name: str, attempt: int, facts: Facts) -> Terminated:
         end = facts["ended"]
         if end["error"]:
             self._supervised.note("Warning", "Failed", f"Error: {end['error']}")
@@ -301,7 +289,8 @@ class ProcessPod:
             self._supervised.note("Warning", CROWDED, end["crowd"])
             return terminated(facts)
         container = self.pod.container(name)
-        message = termination_message(container, self._places.message(name), self._log(name, attempt), end["code"])
+        file, printed = self._places.message(name), self._log(name, attempt)
+        message = await asyncio.to_thread(termination_message, container, file, printed, end["code"])
         return terminated(facts, message)
 
     def on_loss(self) -> None:
@@ -324,10 +313,3 @@ class ProcessPod:
 
     def _runs(self, name: str, attempt: int) -> bool:
         return name in self._live and self._attempts.get(name) == attempt
-
-
-def _crew(pod: RunPod) -> Crew:
-    """The containers of a pod; those without a command are only played, and nobody answers probes for them."""
-    crew = crew_of(pod)
-    members = (each if pod.container(each.name).command else replace(each, probes=NO_PROBES) for each in crew.members)
-    return replace(crew, members=tuple(members))

@@ -1,13 +1,17 @@
 """From a container's spec to the order that its shim understands: environment, volumes, user, limits, view of files."""
 
+import asyncio
+import contextlib
 import os
-from dataclasses import dataclass
+import stat
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kohort.api.quantity import NANO, Quantity
 from kohort.embedded.runtimes.devices import Share, visible
 from kohort.embedded.runtimes.environment import environment, expand
+from kohort.embedded.runtimes.job_files import make_below, open_below
 from kohort.embedded.runtimes.pods import Container, RunPod
 from kohort.embedded.runtimes.process.cgroups import limit_files
 from kohort.embedded.runtimes.process.household import Household
@@ -41,9 +45,9 @@ class Preparation:
     async def order(self, container: Container, attempt: int) -> Order:
         """The order to start a container; raises NotYetError or NotThereError while something is missing."""
         sources = Sources(self.household.client)
-        user = run_as(self.pod, container)
+        user = await asyncio.to_thread(self._user, container)
         values = await environment(self.pod, container, sources, self.household.settings.facts)
-        self._make_scratch(container, user)
+        await asyncio.to_thread(self._make_scratch, container, user)
         binds = await self._binds(container, values, sources)
         env = self._environment(container, values)
         settings = self.household.settings
@@ -62,9 +66,15 @@ class Preparation:
         }
 
     def _make_scratch(self, container: Container, user: RunAs | None) -> None:
-        self.places.make_container(container.name)
-        if user is not None:
-            self.places.give_to(container.name, user.uid, user.gid)
+        if user is None:
+            self.places.make_container(container.name)
+        else:
+            self.places.make_container(container.name, (user.uid, user.gid))
+
+    def _user(self, container: Container) -> RunAs | None:
+        """As whom it runs; another user gets into the directories of the pod by the pod's group."""
+        user = run_as(self.pod, container)
+        return user and replace(user, groups=(*user.groups, self.places.admit_group()))
 
     async def _binds(self, container: Container, values: dict[str, str], sources: Sources) -> list[Bind]:
         shelf = self.shelf
@@ -74,7 +84,7 @@ class Preparation:
             if mount.name not in volumes:
                 raise NotThereError(f'volume "{mount.name}" is not among the volumes of the pod')
             path = await shelf.make(volumes[mount.name], sources)
-            target = os.path.join("/", mount.mount_path)
+            target = os.path.normpath(os.path.join("/", mount.mount_path))
             binds.append((str(mounted(mount, container, path, values)), target, mount.read_only))
         return binds
 
@@ -101,25 +111,15 @@ class Preparation:
         binds = [*binds, *self._message_bind(container, binds)]
         if not self.household.abilities.own_roots:
             link_mounts(scratch / "mounts", binds)
-            return {"root": None, "cwd": self._work_without_root(work, scratch, binds)}
+            return {"root": None, "cwd": _work_without_root(work, scratch, binds)}
         if work and not os.path.isdir(work) and not any(_covers(target, work) for _, target, _ in binds):
             binds.append((str(scratch / "work"), work, False))
         return {"root": {"at": str(scratch / "root"), "binds": binds}, "cwd": work or str(scratch / "work")}
 
     def _message_bind(self, container: Container, binds: list[Bind]) -> list[Bind]:
-        path = os.path.join("/", container.termination_message_path or "dev/termination-log")
+        path = os.path.normpath(os.path.join("/", container.termination_message_path or "dev/termination-log"))
         taken = any(target == path for _, target, _ in binds)
         return [] if taken else [(str(self.places.message(container.name)), path, False)]
-
-    def _work_without_root(self, work: str, scratch: Path, binds: list[Bind]) -> str:
-        if not work:
-            return str(scratch / "work")
-        moved = any(_covers(target, work) for _, target, _ in binds)
-        if not moved and os.path.isdir(work):
-            return work
-        path = scratch / "mounts" / work.lstrip("/")
-        path.mkdir(parents=True, exist_ok=True)
-        return str(path)
 
     # What it may use
 
@@ -145,12 +145,33 @@ class Preparation:
 def link_mounts(top: Path, binds: list[Bind]) -> None:
     """Show volumes below a directory by links, where real mount points can't be had."""
     for source, target, _ in binds:
-        path = top / target.lstrip("/")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_symlink():
-            path.unlink()
-        if not path.exists():
-            path.symlink_to(source)
+        below, part = _place_without_root(top, os.path.dirname(target), binds)
+        name = os.path.basename(target)
+        with open_below(below, part, 0o755) as parent:
+            with contextlib.suppress(FileNotFoundError):
+                if stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+                    os.unlink(name, dir_fd=parent)
+            with contextlib.suppress(FileExistsError):
+                os.symlink(source, name, dir_fd=parent)
+
+
+def _work_without_root(work: str, scratch: Path, binds: list[Bind]) -> str:
+    if not work:
+        return str(scratch / "work")
+    top = scratch / "mounts"
+    below, part = _place_without_root(top, work, binds)
+    if below == str(top) and os.path.isdir(work):
+        return work
+    make_below(below, part, 0o777)
+    return str(top / work.lstrip("/"))
+
+
+def _place_without_root(top: Path, path: str, binds: list[Bind]) -> tuple[str, str]:
+    """The directory below which a path is where volumes are linked: of the volume that covers it, or of all links."""
+    covering = max((bind for bind in binds if _covers(bind[1], path)), key=lambda bind: len(bind[1]), default=None)
+    if covering is None:
+        return str(top), path.lstrip("/")
+    return covering[0], os.path.relpath(path, covering[1])
 
 
 def tasks_of(uid: int) -> int:

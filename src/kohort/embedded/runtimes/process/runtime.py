@@ -15,11 +15,12 @@ from dataclasses import dataclass, replace
 
 from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
-from kohort.embedded.nodes.runtime import Note, Reports, RunningPod, Runtime
+from kohort.embedded.nodes.runtime import Note, Reports, RunningPod
 from kohort.embedded.runtimes.closing import Closing
 from kohort.embedded.runtimes.devices import Devices
 from kohort.embedded.runtimes.endings import LOST
 from kohort.embedded.runtimes.errors import RuntimeSetupError
+from kohort.embedded.runtimes.job_files import read_regular
 from kohort.embedded.runtimes.pods import read_pod
 from kohort.embedded.runtimes.process.abilities import Abilities, find_abilities
 from kohort.embedded.runtimes.process.history import devices_by_book, is_found_lost, past_by_book, past_by_status
@@ -31,10 +32,13 @@ from kohort.embedded.runtimes.process.sentry import Sentry
 from kohort.embedded.runtimes.process.shim.book import Facts, read
 from kohort.embedded.runtimes.process.shim.crowds import is_watched
 from kohort.embedded.runtimes.settings import LONGEST_ORPHANS_AGAIN, ORPHANS_AGAIN, AtStop, ProcessSettings
+from kohort.embedded.runtimes.shutdown import mark_terminated
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 
 log = logging.getLogger(__name__)
+
+WHO_BYTES = 65536
 
 
 @dataclass(slots=True)
@@ -62,12 +66,11 @@ class Found:
 class ProcessRuntime:
     """Runs pods as processes; `stop` leaves them running, or ends them, as the settings say."""
 
-    def __init__(self, client: Client, settings: ProcessSettings, fallback: Runtime) -> None:
+    def __init__(self, client: Client, settings: ProcessSettings) -> None:
         self._client = client
         self._settings = settings
-        self._fallback = fallback
         sentry = Sentry(settings.data, settings.processes)
-        self._home = Household(client, settings, Abilities(), Devices(settings.devices), fallback, sentry)
+        self._home = Household(client, settings, Abilities(), Devices(settings.devices), sentry)
         self._found: dict[str, Found] = {}
         self._pods: dict[str, ProcessPod] = {}
         self._sweeper: asyncio.Task[None] | None = None
@@ -91,7 +94,6 @@ class ProcessRuntime:
         abilities = await find_abilities(self._settings)
         self._home = replace(self._home, abilities=abilities)
         _tell(abilities)
-        await self._fallback.start()
         for name in sorted(os.listdir(self._settings.data / "pods")):
             self._found[name] = await self._find(Places(self._settings.data, name))
         if any(is_watched(found.book) for found in self._found.values()):
@@ -104,6 +106,7 @@ class ProcessRuntime:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
         if self._settings.at_stop is AtStop.END:
+            await mark_terminated(self._client, (pod.pod for pod in self._pods.values() if pod.is_running))
             await self._end_all()
         running = sum(not pod.settled for pod in self._pods.values())
         if running:
@@ -114,7 +117,6 @@ class ProcessRuntime:
             if found.link is not None:
                 await found.link.close()
         self._home.sentry.close()
-        await self._fallback.stop()
         if self._home.abilities.groups is not None:
             self._home.abilities.groups.close()
         if self._lock >= 0:
@@ -146,7 +148,7 @@ class ProcessRuntime:
             raise RuntimeSetupError(f"{data} is used by another agent: stop it, or choose another directory") from None
 
     async def _find(self, places: Places) -> Found:
-        found = Found(places, read(str(places.ours)), None)
+        found = Found(places, await asyncio.to_thread(read, str(places.ours)), None)
         link = Link(places.ours, found.on_book, found.on_loss)
         if await link.find():
             found.link = link
@@ -166,7 +168,7 @@ class ProcessRuntime:
 
     async def _is_gone(self, places: Places) -> bool:
         try:
-            who = json.loads((places.ours / WHO).read_text())
+            who = json.loads(await asyncio.to_thread(read_regular, places.ours / WHO, WHO_BYTES))
             pod = await self._client.of(Pod).get((who["namespace"], who["name"]))
         except StatusError as error:
             return error.is_not_found

@@ -49,7 +49,7 @@ def start_sentry(data: Path) -> tuple[socket.socket, int]:
     """Start a sentry; the process that starts it, and leaves at once, is still to be waited for."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     ours.settimeout(0.0)
-    command = shim_command("watch", "watch", data)
+    command = shim_command("watch", "watch")
     with theirs:
         # Duplicating a descriptor onto its own number would leave it closed on exec.
         spare = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, AGENT + 1)
@@ -59,7 +59,7 @@ def start_sentry(data: Path) -> tuple[socket.socket, int]:
         (os.POSIX_SPAWN_OPEN, 2, str(data / "sentry.err"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
     ]
     try:
-        return ours, os.posix_spawn(command[0], command, shim_environment(), file_actions=actions)
+        return ours, os.posix_spawn(command[0], command, shim_environment(data), file_actions=actions)
     except OSError:
         ours.close()
         raise

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kohort.embedded.runtimes.environment import config_error
 from kohort.embedded.runtimes.pods import Container, RunPod
+from kohort.embedded.runtimes.process.pod_groups import reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,19 @@ def run_as(pod: RunPod, container: Container) -> RunAs | None:
         return None
     gid = asked.get("runAsGroup")
     more = [*(asked.get("supplementalGroups") or ()), *([asked["fsGroup"]] if "fsGroup" in asked else ())]
-    return RunAs(int(uid), _group_of(int(uid)) if gid is None else int(gid), tuple(map(int, more)))
+    found = RunAs(int(uid), _group_of(int(uid)) if gid is None else int(gid), tuple(map(int, more)))
+    _check_groups(found)
+    return found
+
+
+def _check_groups(user: RunAs) -> None:
+    kept = reserved()
+    for group in (user.gid, *user.groups):
+        if group in kept:
+            raise config_error(
+                f"group {group} is reserved for the directories of pods: choose one that is not in "
+                f"{kept.start} to {kept.stop - 1}"
+            )
 
 
 def cannot_change(pod: RunPod, container: Container) -> bool:

@@ -60,6 +60,7 @@ from kohort.jobs.frameworks.pods.members import (
     role_of,
 )
 from kohort.jobs.frameworks.pods.replacement import replacement_condition
+from kohort.jobs.frameworks.pods.roles import resources_beyond_role
 from kohort.jobs.frameworks.pods.validation import pod_change_errors, pod_errors
 from kohort.jobs.frameworks.pods.writes import add_gate, hold, let_run, release, stop_pod
 from kohort.jobs.keys import (
@@ -178,7 +179,12 @@ class Pods(Framework, Composable):
         for role in map(role_of, waiting):
             if role not in by_role:
                 raise PermanentError(f"invalid podset infos: podSetInfo with the name '{role}' is not found")
-        return tuple(effect for pod in waiting for effect in _run(pod, by_role[role_of(pod)], started))
+        workload = reads.workload(ObjectKey(metadata(obj).get("namespace", ""), whole(obj).name))
+        effects: list[Effect] = []
+        for pod in waiting:
+            excess = resources_beyond_role(pod, workload) if workload is not None else ()
+            effects += _held_back(pod, excess) if excess else _run(pod, by_role[role_of(pod)], started)
+        return tuple(effects)
 
     def stop(self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: Reads) -> tuple[Effect, ...]:
         """Delete the pods, with the reason noted on them (JOB-151, JOB-164)."""
@@ -236,6 +242,11 @@ def _run(pod: Object, info: PodSetInfo, started: str) -> tuple[Effect, ...]:
     running = deepcopy(pod)
     let_run(running, info)
     return PatchObject(pod, running), tell(pod, "Started", started)
+
+
+def _held_back(pod: Object, excess: Sequence[str]) -> tuple[Effect, ...]:
+    why = f"asks for more {', '.join(excess)} than pod set {role_of(pod)} of its group: give it the same requests"
+    return (tell(pod, "PodExceedsPodSet", why, "Warning"),)
 
 
 def _has_no_controller(workload: Workload) -> bool:

@@ -7,7 +7,7 @@ from kohort.api.gates import FeatureGates
 from kohort.api.names import check_subdomain
 from kohort.api.objects import METADATA
 from kohort.jobs.effects import Object
-from kohort.jobs.frameworks.pods.members import group_name, is_unretriable, total_count
+from kohort.jobs.frameworks.pods.members import group_name, is_terminated, is_unretriable, total_count
 from kohort.jobs.keys import (
     MANAGED_LABEL,
     POD_GROUP_NAME,
@@ -15,7 +15,7 @@ from kohort.jobs.keys import (
     PREBUILT_WORKLOAD,
     RETRIABLE_IN_GROUP_ANNOTATION,
 )
-from kohort.jobs.objects import annotations, labels, prebuilt_name
+from kohort.jobs.objects import annotations, is_terminating, labels, prebuilt_name
 
 RULE = "JOB-147"
 LABELS, ANNOTATIONS = METADATA / "labels", METADATA / "annotations"
@@ -29,7 +29,14 @@ def pod_errors(pod: Object, gates: FeatureGates) -> list[FieldError]:
 
 def pod_change_errors(old: Object, new: Object, gates: FeatureGates) -> list[FieldError]:
     """Problems of a change of a pod."""
-    return [*pod_errors(new, gates), *_group_change_errors(old, new)]
+    return [*_released_errors(old, new), *pod_errors(new, gates), *_group_change_errors(old, new)]
+
+
+def _released_errors(old: Object, new: Object) -> Iterator[FieldError]:
+    """A pod that has yet to end would run unseen without the label by which it is queued (DEV-9)."""
+    was_removed = labels(old).get(MANAGED_LABEL) == "true" and MANAGED_LABEL not in labels(new)
+    if was_removed and not is_terminated(old) and not is_terminating(old):
+        yield forbidden(LABELS[MANAGED_LABEL], "managed label can't be removed before the pod has ended", "DEV-9")
 
 
 def _managed_errors(pod: Object) -> Iterator[FieldError]:
@@ -40,14 +47,15 @@ def _managed_errors(pod: Object) -> Iterator[FieldError]:
 def _group_errors(pod: Object) -> Iterator[FieldError]:
     name, has_count = group_name(pod), POD_GROUP_TOTAL_COUNT_ANNOTATION in annotations(pod)
     if not name and has_count:
-        yield required(_name_path(pod), "must be given with the total count of the group", RULE)
+        yield required(_name_path(pod), f"must be set with annotation {POD_GROUP_TOTAL_COUNT_ANNOTATION}", RULE)
     if not name:
         return
     problem = check_subdomain(name)
     if problem:
         yield invalid(_name_path(pod), name, problem, RULE)
     if not has_count:
-        yield required(TOTAL_COUNT, "must be given with the name of the group", RULE)
+        table = "annotation" if annotations(pod).get(POD_GROUP_NAME) else "label"
+        yield required(TOTAL_COUNT, f"must be set with {table} {POD_GROUP_NAME}", RULE)
     elif total_count(pod) is None:
         text = annotations(pod)[POD_GROUP_TOTAL_COUNT_ANNOTATION]
         yield invalid(TOTAL_COUNT, text, "must be a whole number greater than 0", RULE)
@@ -61,7 +69,7 @@ def _prebuilt_errors(pod: Object, gates: FeatureGates) -> Iterator[FieldError]:
     name, prebuilt = group_name(pod), prebuilt_name(pod, gates)
     if name and prebuilt and name != prebuilt:
         table = ANNOTATIONS if annotations(pod).get(PREBUILT_WORKLOAD) == prebuilt else LABELS
-        yield invalid(table[PREBUILT_WORKLOAD], prebuilt, "must be the name of the pod group", RULE)
+        yield invalid(table[PREBUILT_WORKLOAD], prebuilt, f'must equal {POD_GROUP_NAME}, "{name}"', RULE)
 
 
 def _group_change_errors(old: Object, new: Object) -> Iterator[FieldError]:

@@ -8,8 +8,16 @@ import json
 import os
 from typing import Any
 
+from kohort.embedded.runtimes.job_files import read_regular
+
 Facts = dict[str, Any]
 FILE = "state.json"
+DIRECTORY_VARIABLE = "KOHORT_DIRECTORY"
+"""Names the directory of the pod, or of all pods, in the environment of a shim."""
+MOST_BYTES = 16 << 20
+
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Book:
@@ -32,7 +40,7 @@ class Book:
     def save(self) -> None:
         """Keep it on disk; where the disk is full, the agent still hears it."""
         with contextlib.suppress(OSError):
-            fd = os.open(self._path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            fd = os.open(self._path + ".new", _FLAGS, 0o600)
             try:
                 os.write(fd, self.line())
             finally:
@@ -43,8 +51,7 @@ class Book:
 def read(directory: str) -> Facts:
     """The book on disk; empty when there is none that can be read."""
     try:
-        with open(f"{directory}/{FILE}", "rb") as file:
-            found = json.load(file)
+        found = json.loads(read_regular(f"{directory}/{FILE}", MOST_BYTES))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

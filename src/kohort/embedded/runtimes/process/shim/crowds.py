@@ -9,7 +9,8 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kohort.embedded.runtimes.process.shim.book import Facts
+from kohort.embedded.runtimes.job_files import read_regular
+from kohort.embedded.runtimes.process.shim.book import MOST_BYTES, Facts
 from kohort.embedded.runtimes.process.shim.processes import Process, descendants
 
 VERDICT = "crowd.json"
@@ -112,8 +113,7 @@ def record(directory: str, book: Facts, text: str) -> None:
 def verdict(directory: str, name: str, attempt: int) -> str:
     """Why a start of a container was killed; nothing, if it was not for its processes."""
     try:
-        with open(f"{directory}/{VERDICT}") as file:
-            found = json.load(file)
+        found = json.loads(read_regular(f"{directory}/{VERDICT}", MOST_BYTES))
     except (OSError, ValueError):
         return ""
     return str(found["text"]) if found["attempts"].get(name) == attempt else ""

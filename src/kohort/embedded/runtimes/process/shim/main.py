@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from kohort.embedded.runtimes.process.shim import crowds, linux, roots, strays
-from kohort.embedded.runtimes.process.shim.book import Book
+from kohort.embedded.runtimes.process.shim.book import DIRECTORY_VARIABLE, Book
 from kohort.embedded.runtimes.process.shim.execs import Execs
 from kohort.embedded.runtimes.process.shim.output import Log, Pipe
 from kohort.embedded.runtimes.process.shim.processes import start_ticks
@@ -330,8 +330,9 @@ def _remove(cgroup: str) -> None:
             return
 
 
-def serve(directory: str) -> None:
-    """Be the shim of the pod whose directory this is."""
+def serve() -> None:
+    """Be the shim of a pod."""
+    directory = os.environ[DIRECTORY_VARIABLE]
     linux.adopt_orphans()
     with contextlib.suppress(OSError):
         os.nice(5)
@@ -339,8 +340,9 @@ def serve(directory: str) -> None:
     Shim(directory, socket.socket(fileno=LISTENER)).run()
 
 
-def probe(directory: str) -> None:
+def probe() -> None:
     """Try to give a process its own view of the file system; says why where that is not permitted."""
+    directory = os.path.realpath(os.environ[DIRECTORY_VARIABLE])
     try:
         roots.enter_root(directory, [(directory, "/kohort-probe/volume", True)])
     except OSError as error:

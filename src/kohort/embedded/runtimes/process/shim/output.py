@@ -14,6 +14,7 @@ CPU_SHARE = 0.25
 BURST = 0.5
 """Seconds of copying that a stream may be ahead of its rate before it has to rest."""
 KEPT_ATTEMPTS = 2
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Log:
@@ -42,7 +43,7 @@ class Log:
         os.close(self._file)
 
     def _open(self) -> int:
-        return os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        return os.open(self._path, _FLAGS, 0o600)
 
     def _rotate(self) -> None:
         os.replace(self._path, f"{self._path}.1")

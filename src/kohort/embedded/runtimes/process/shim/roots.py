@@ -4,14 +4,15 @@ The root is a fresh tmpfs in a mount namespace of the container's own; every ent
 it, and directories on the way to a volume are taken apart the same way, so that nothing on the machine changes.
 """
 
+import contextlib
 import os
 import stat
-from typing import Any
 
+from kohort.embedded.runtimes.job_files import PATH, create, descend, open_path
 from kohort.embedded.runtimes.process.shim import linux
 
 Bind = tuple[str, str, bool]
-"""What is bound, where, and whether it may only be read."""
+"""What is bound, as a path without symbolic links; where; and whether it may only be read."""
 
 _LOCKED = os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC
 _RELATIME = os.ST_RELATIME
@@ -79,28 +80,65 @@ def _put(old: str, new: str, place: Place) -> None:
             os.chmod(new, stat.S_IMODE(os.stat(old).st_mode))
         _fill(old, new, place)
         return
-    _bind_at(new, *place.bind)
-    for name, below in place.below.items():
-        _put_inside(f"{new}/{name}", below)
-
-
-def _put_inside(new: str, place: Place) -> None:
-    """A place within a volume: the mount point is made in the volume itself, as container runtimes do."""
-    if place.bind is not None:
-        _bind_at(new, *place.bind)
-    else:
-        os.makedirs(new, exist_ok=True)
-    for name, below in place.below.items():
-        _put_inside(f"{new}/{name}", below)
-
-
-def _bind_at(new: str, source: str, only_read: Any) -> None:
-    _mount_point(new, is_directory=os.path.isdir(source))
-    linux.mount(source, new, "", linux.MS_BIND | linux.MS_REC)
+    source, only_read = place.bind
+    with open_path(source) as found:
+        _mount_point(new, is_directory=_is_directory(found))
+        _bind(found, new)
     if only_read:
-        kept = os.statvfs(new).f_flag & (_LOCKED | _RELATIME)
-        flags = (kept & _LOCKED) | (0x200000 if kept & _RELATIME else 0)
-        linux.mount("", new, "", linux.MS_BIND | linux.MS_REMOUNT | linux.MS_RDONLY | flags)
+        _make_read_only(new)
+    _put_all_inside(os.open(new, PATH), place)
+
+
+def _put_all_inside(volume: int, place: Place) -> None:
+    """Places within a volume, whose descriptor is closed afterwards."""
+    try:
+        for name, below in place.below.items():
+            _put_inside(volume, name, below)
+    finally:
+        os.close(volume)
+
+
+def _put_inside(parent: int, name: str, place: Place) -> None:
+    """A place within a volume: the mount point is made in the volume itself, as container runtimes do.
+
+    Whoever writes to the volume may put a symbolic link there, which must not lead out of it.
+    """
+    if place.bind is None:
+        _make_inside(parent, name, is_directory=True)
+    else:
+        with open_path(place.bind[0]) as found:
+            _make_inside(parent, name, is_directory=_is_directory(found))
+            point = descend(parent, name)
+            try:
+                _bind(found, f"/proc/self/fd/{point}")
+            finally:
+                os.close(point)
+    mounted = descend(parent, name)
+    if place.bind is not None and place.bind[1]:
+        _make_read_only(f"/proc/self/fd/{mounted}")
+    _put_all_inside(mounted, place)
+
+
+def _is_directory(fd: int) -> bool:
+    return stat.S_ISDIR(os.fstat(fd).st_mode)
+
+
+def _make_inside(parent: int, name: str, *, is_directory: bool) -> None:
+    with contextlib.suppress(FileExistsError):
+        if is_directory:
+            os.mkdir(name, 0o755, dir_fd=parent)
+        else:
+            os.close(create(name, 0o644, dir_fd=parent))
+
+
+def _bind(source: int, new: str) -> None:
+    linux.mount(f"/proc/self/fd/{source}", new, "", linux.MS_BIND | linux.MS_REC)
+
+
+def _make_read_only(new: str) -> None:
+    kept = os.statvfs(new).f_flag & (_LOCKED | _RELATIME)
+    flags = (kept & _LOCKED) | (0x200000 if kept & _RELATIME else 0)
+    linux.mount("", new, "", linux.MS_BIND | linux.MS_REMOUNT | linux.MS_RDONLY | flags)
 
 
 def _mirror(entry: "os.DirEntry[str]", new: str) -> None:

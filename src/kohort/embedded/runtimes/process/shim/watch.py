@@ -12,7 +12,7 @@ import sys
 import time
 
 from kohort.embedded.runtimes.process.shim import crowds, strays
-from kohort.embedded.runtimes.process.shim.book import Facts, read
+from kohort.embedded.runtimes.process.shim.book import DIRECTORY_VARIABLE, Facts, read
 from kohort.embedded.runtimes.process.shim.processes import Load, Process, descendants, everybody, send
 
 AGENT = 0
@@ -145,8 +145,9 @@ def _go_first() -> None:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
 
 
-def watch(directory: str) -> None:
+def watch() -> None:
     """Be the sentry of an agent, and nobody's child: it outlives the agent as the pods do."""
+    directory = os.environ[DIRECTORY_VARIABLE]
     if os.fork():
         os._exit(0)
     os.setsid()

@@ -1,0 +1,382 @@
+"""What Kueue has and this version of Kohort does not: the one table from which every warning about it is made.
+
+Webhooks, `validate`, `doctor`, conditions, the Configuration and the log all read `UNSUPPORTED`. The change that adds
+a capability removes its row here, and with it every warning.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from kohort.api.codec import Json, to_json
+from kohort.api.core.templates import pod_templates
+from kohort.api.fields import ROOT, Path
+from kohort.api.gates import FeatureGates, Gate
+from kohort.api.kueue.group import GROUP
+from kohort.api.kueue.keys import (
+    PREFERRED_TOPOLOGY_ANNOTATION,
+    QUEUE_NAME_LABEL,
+    REQUIRED_TOPOLOGY_ANNOTATION,
+    SLICE_CONSTRAINTS_ANNOTATION,
+    SLICE_REQUIRED_TOPOLOGY_ANNOTATION,
+    UNCONSTRAINED_TOPOLOGY_ANNOTATION,
+)
+from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
+from kohort.api.kueue.v1beta2.workload import TopologyRequest, Workload
+from kohort.api.resource import Resource
+
+GroupKind = tuple[str, str]
+NOT_SUPPORTED: Final = "not supported by this version of Kohort yet"
+_NOT_QUEUED = "no Workload is created for it, so it starts without quota, or never if it is suspended"
+
+
+class RequestingMember(NamedTuple):
+    """A member of an object that requests a capability."""
+
+    kind: GroupKind
+    path: tuple[str, ...]
+    value: str = ""
+    """The value that requests it; empty for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """A part of Kueue, everything by which an object or a Configuration requests it, and what happens instead."""
+
+    name: str
+    effect: str
+    """What becomes of an object that requests it."""
+    frameworks: Mapping[str, Resource] = field(default_factory=dict)
+    """Job frameworks by the name that `integrations.frameworks` has for them."""
+    kinds: frozenset[GroupKind] = frozenset()
+    """Kinds that serve nothing else."""
+    members: tuple[RequestingMember, ...] = ()
+    check_controller: str = ""
+    """Controller of the AdmissionChecks that belong to it."""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """Annotations of pod templates, and what becomes of the job."""
+    topology_members: Mapping[str, str] = field(default_factory=dict)
+    """Members of a pod set's topologyRequest, and what becomes of the Workload."""
+    gates: frozenset[Gate] = frozenset()
+    settings: tuple[str, ...] = ()
+    """Members of the Configuration."""
+
+    def message(self, effect: str = "") -> str:
+        """One sentence for people."""
+        return f"{self.name} is {NOT_SUPPORTED}: {effect or self.effect}"
+
+
+class Notice(NamedTuple):
+    """A field that requests what is not supported."""
+
+    path: Path
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path.text}: {self.message}" if self.path.text else self.message
+
+
+def _jobs(name: str, frameworks: Mapping[str, str], *gates: Gate) -> Capability:
+    """Job frameworks of one project, given as `Kind.version.group`."""
+    resources = {framework: _resource(kind) for framework, kind in frameworks.items()}
+    return Capability(name, _NOT_QUEUED, resources, gates=frozenset(gates))
+
+
+def _resource(text: str) -> Resource:
+    kind, version, group = text.split(".", 2)
+    return Resource(group, version, kind, f"{kind.lower()}s", namespaced=True)
+
+
+_HELD = "its Workload is held, because this topology is required"
+_PLACED_ANYWHERE = "its pods are placed without regard to topology"
+
+TOPOLOGY = Capability(
+    "topology-aware scheduling",
+    "flavors are assigned and pods are placed without regard to topology",
+    kinds=frozenset({(GROUP, "Topology")}),
+    members=(RequestingMember((GROUP, "ResourceFlavor"), ("spec", "topologyName")),),
+    annotations={
+        REQUIRED_TOPOLOGY_ANNOTATION: _HELD,
+        SLICE_REQUIRED_TOPOLOGY_ANNOTATION: _HELD,
+        SLICE_CONSTRAINTS_ANNOTATION: _HELD,
+        PREFERRED_TOPOLOGY_ANNOTATION: _PLACED_ANYWHERE,
+        UNCONSTRAINED_TOPOLOGY_ANNOTATION: _PLACED_ANYWHERE,
+    },
+    topology_members={
+        "required": _HELD,
+        "podSetSliceRequiredTopology": _HELD,
+        "podsetSliceRequiredTopologyConstraints": _HELD,
+        "preferred": _PLACED_ANYWHERE,
+        "unconstrained": _PLACED_ANYWHERE,
+    },
+    gates=frozenset(
+        {
+            Gate.TopologyAwareScheduling,
+            Gate.SkipReassignmentForPodOwnedWorkloads,
+            Gate.TASAssignmentsEncodingByHostnamePrefix,
+            Gate.TASBalancedPlacement,
+            Gate.TASFailedNodeReplacement,
+            Gate.TASFailedNodeReplacementFailFast,
+            Gate.TASHandleOverlappingFlavors,
+            Gate.TASMultiLayerTopology,
+            Gate.TASProfileMixed,
+            Gate.TASRecomputeAssignmentWithinSchedulingCycle,
+            Gate.TASReplaceNodeDueToNotReadyOverFixedTime,
+            Gate.TASReplaceNodeOnNodeTaints,
+            Gate.TASReplaceNodeOnPodTermination,
+            Gate.TASRespectNodeAffinityPreferred,
+            Gate.ElasticJobsViaWorkloadSlicesWithTAS,
+        }
+    ),
+)
+MULTIKUEUE = Capability(
+    "MultiKueue",
+    "nothing is dispatched to worker clusters, and a ClusterQueue with such a check admits nothing",
+    kinds=frozenset({(GROUP, "MultiKueueCluster"), (GROUP, "MultiKueueConfig")}),
+    members=(
+        RequestingMember((GROUP, "AdmissionCheck"), ("spec", "controllerName"), MULTIKUEUE_CONTROLLER),
+        RequestingMember(("batch", "Job"), ("spec", "managedBy"), MULTIKUEUE_CONTROLLER),
+    ),
+    check_controller=MULTIKUEUE_CONTROLLER,
+    gates=frozenset(
+        {
+            Gate.MultiKueue,
+            Gate.MultiKueueAdaptersForCustomJobs,
+            Gate.MultiKueueClusterProfile,
+            Gate.MultiKueueIncrementalDispatcherConfig,
+            Gate.MultiKueueIncrementalDispatcherRespectConfigOrder,
+            Gate.MultiKueueKubeConfigPathValidation,
+            Gate.MultiKueueManagerQuotaAutomation,
+            Gate.MultiKueueOrchestratedPreemption,
+            Gate.MultiKueueRemoteSpecSync,
+        }
+    ),
+    settings=("multiKueue",),
+)
+PROVISIONING = Capability(
+    "ProvisioningRequest",
+    "no nodes are requested, and a ClusterQueue with such a check admits nothing",
+    kinds=frozenset({(GROUP, "ProvisioningRequestConfig")}),
+    members=(RequestingMember((GROUP, "AdmissionCheck"), ("spec", "controllerName"), PROVISIONING_CONTROLLER),),
+    check_controller=PROVISIONING_CONTROLLER,
+    gates=frozenset({Gate.CleanupProvisioningRequestsOnEviction}),
+)
+DEVICE_COUNTERS = Capability(
+    "counting devices by counters, capacities or extended resources",
+    "DeviceClasses with sources are refused, and extended resources count under their own names",
+    gates=frozenset(
+        {
+            Gate.KueueDRAIntegrationConsumableCapacity,
+            Gate.KueueDRAIntegrationExtendedResource,
+            Gate.KueueDRAIntegrationPartitionableDevices,
+        }
+    ),
+)
+
+UNSUPPORTED: Final[tuple[Capability, ...]] = (
+    TOPOLOGY,
+    MULTIKUEUE,
+    PROVISIONING,
+    DEVICE_COUNTERS,
+    _jobs("JobSet", {"jobset.x-k8s.io/jobset": "JobSet.v1alpha2.jobset.x-k8s.io"}),
+    _jobs(
+        "the Kubeflow Training Operator",
+        {
+            "kubeflow.org/jaxjob": "JAXJob.v1.kubeflow.org",
+            "kubeflow.org/paddlejob": "PaddleJob.v1.kubeflow.org",
+            "kubeflow.org/pytorchjob": "PyTorchJob.v1.kubeflow.org",
+            "kubeflow.org/tfjob": "TFJob.v1.kubeflow.org",
+            "kubeflow.org/xgboostjob": "XGBoostJob.v1.kubeflow.org",
+        },
+    ),
+    _jobs("Kubeflow Trainer", {"trainer.kubeflow.org/trainjob": "TrainJob.v1alpha1.trainer.kubeflow.org"}),
+    _jobs("the MPI Operator", {"kubeflow.org/mpijob": "MPIJob.v2beta1.kubeflow.org"}),
+    _jobs(
+        "KubeRay",
+        {
+            "ray.io/raycluster": "RayCluster.v1.ray.io",
+            "ray.io/rayjob": "RayJob.v1.ray.io",
+            "ray.io/rayservice": "RayService.v1.ray.io",
+        },
+        Gate.DeferRayServiceFinalizationForRedisCleanup,
+        Gate.ValidateRayAndSparkJobUpdates,
+    ),
+    _jobs("AppWrapper", {"workload.codeflare.dev/appwrapper": "AppWrapper.v1beta2.workload.codeflare.dev"}),
+    _jobs(
+        "LeaderWorkerSet",
+        {"leaderworkerset.x-k8s.io/leaderworkerset": "LeaderWorkerSet.v1.leaderworkerset.x-k8s.io"},
+        Gate.LWSImmutableGroupSize,
+    ),
+    _jobs(
+        "the Spark Operator",
+        {"sparkoperator.k8s.io/sparkapplication": "SparkApplication.v1beta2.sparkoperator.k8s.io"},
+        Gate.SparkApplicationIntegration,
+    ),
+)
+"""Everything that is missing, by capability."""
+
+UNSUPPORTED_FRAMEWORKS: Final[Mapping[str, Resource]] = {
+    name: resource for capability in UNSUPPORTED for name, resource in capability.frameworks.items()
+}
+UNSUPPORTED_JOB_KINDS: Final[frozenset[GroupKind]] = frozenset(
+    (resource.group, resource.kind) for resource in UNSUPPORTED_FRAMEWORKS.values()
+)
+UNSUPPORTED_QUEUE_KINDS: Final[frozenset[str]] = frozenset(
+    kind
+    for capability in UNSUPPORTED
+    for group, kind in (*capability.kinds, *(member.kind for member in capability.members))
+    if group == GROUP
+)
+"""Kinds of kueue.x-k8s.io that request something by being there, or by a member."""
+
+
+# Objects
+
+
+def notices(value: Json) -> list[Notice]:
+    """What an object requests that is not supported, field by field."""
+    kind = group_kind(value)
+    if kind in UNSUPPORTED_JOB_KINDS:
+        return list(_unqueued_job(value, kind[1]))
+    return [notice for capability in UNSUPPORTED for notice in _requests(value, kind, capability)]
+
+
+def group_kind(value: Json) -> GroupKind:
+    """The API group and the kind of an object."""
+    return str(value.get("apiVersion", "")).rpartition("/")[0], str(value.get("kind", ""))
+
+
+def queue_field(value: Json) -> Path | None:
+    """The label or annotation by which an object names a queue."""
+    metadata = _member(value, ("metadata",))
+    for table in ("labels", "annotations"):
+        if _member(metadata, (table, QUEUE_NAME_LABEL)):
+            return (ROOT / "metadata" / table)[QUEUE_NAME_LABEL]
+    return None
+
+
+def job_message(kind: str) -> str:
+    """What becomes of a job of an unsupported kind."""
+    return f"{kind} is {NOT_SUPPORTED}: {_NOT_QUEUED}"
+
+
+def _unqueued_job(value: Json, kind: str) -> Iterator[Notice]:
+    path = queue_field(value)
+    if path is not None:
+        yield Notice(path, job_message(kind))
+
+
+def _requests(value: Json, kind: GroupKind, capability: Capability) -> Iterator[Notice]:
+    if kind in capability.kinds:
+        yield Notice(ROOT, capability.message())
+    for member in capability.members:
+        found = _member(value, member.path) if member.kind == kind else None
+        if found and (not member.value or found == member.value):
+            yield Notice(_path(member.path), capability.message())
+    if kind == (GROUP, "Workload"):
+        yield from _topology_requests(value, capability)
+    elif kind[0] != GROUP:
+        yield from _annotations(value, capability)
+
+
+def _topology_requests(value: Json, capability: Capability) -> Iterator[Notice]:
+    pod_sets = _member(value, ("spec", "podSets"))
+    for index, pod_set in enumerate(pod_sets if isinstance(pod_sets, list) else ()):
+        request = _member(pod_set, ("topologyRequest",))
+        for name, effect in capability.topology_members.items():
+            if _member(request, (name,)):
+                yield Notice((ROOT / "spec" / "podSets")[index] / "topologyRequest" / name, capability.message(effect))
+
+
+def _annotations(value: Json, capability: Capability) -> Iterator[Notice]:
+    if not capability.annotations:
+        return
+    for template in pod_templates(value):
+        for name, effect in capability.annotations.items():
+            if _member(template.value, ("metadata", "annotations", name)):
+                yield Notice((template.path / "metadata" / "annotations")[name], capability.message(effect))
+
+
+def _member(value: Json, path: tuple[str, ...]) -> Json:
+    """A member of what may not be an object; None where it is absent."""
+    for name in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _path(names: tuple[str, ...]) -> Path:
+    path = ROOT
+    for name in names:
+        path = path / name
+    return path
+
+
+# Workloads and admission checks, for conditions
+
+
+def holding_message(workload: Workload, gates: FeatureGates) -> str:
+    """Why a Workload is not admitted although quota may suffice; empty where nothing holds it.
+
+    A required topology is a condition of its author; with the gate off it was never read, here as in Kueue.
+    """
+    if not gates.enabled(Gate.TopologyAwareScheduling):
+        return ""
+    for capability in UNSUPPORTED:
+        for pod_set in workload.spec.pod_sets:
+            if pod_set.topology_request is not None and _is_held(pod_set.topology_request, capability):
+                return f"pod set {pod_set.name} requires a topology: {capability.message(_HELD)}"
+    return ""
+
+
+def _is_held(request: TopologyRequest, capability: Capability) -> bool:
+    given = to_json(request)
+    return any(given.get(name) for name, effect in capability.topology_members.items() if effect is _HELD)
+
+
+def check_message(controller: str) -> str:
+    """Why no controller answers an AdmissionCheck; empty where the controller may be anybody's."""
+    found = (each for each in UNSUPPORTED if each.check_controller and each.check_controller == controller)
+    return next((f"{each.name} is {NOT_SUPPORTED}" for each in found), "")
+
+
+# The Configuration
+
+
+def configuration_notices(value: Json, managed: frozenset[str] = frozenset()) -> list[Notice]:
+    """Settings of a Configuration that have no effect; `managed` are frameworks that installed packages provide."""
+    return [*_framework_notices(value, managed), *_setting_notices(value), *gate_notices(_gates(value))]
+
+
+def gate_notices(settings: Mapping[str, bool], path: Path = ROOT / "featureGates") -> list[Notice]:
+    """Feature gates that are set to true by name, and change nothing."""
+    owners = {gate.name: capability for capability in UNSUPPORTED for gate in capability.gates}
+    return [
+        Notice(path[name], f"the gate has no effect: {owners[name].name} is {NOT_SUPPORTED}")
+        for name, is_on in settings.items()
+        if is_on is True and name in owners
+    ]
+
+
+def _gates(value: Json) -> Mapping[str, bool]:
+    settings = _member(value, ("featureGates",))
+    return settings if isinstance(settings, dict) else {}
+
+
+def _framework_notices(value: Json, managed: frozenset[str]) -> Iterator[Notice]:
+    named = _member(value, ("integrations", "frameworks"))
+    strings = [each for each in named if isinstance(each, str)] if isinstance(named, list) else []
+    missing = [each for each in strings if each in UNSUPPORTED_FRAMEWORKS and each not in managed]
+    if missing:
+        message = f"{NOT_SUPPORTED}, no Workload is created for their jobs: {', '.join(missing)}"
+        yield Notice(ROOT / "integrations" / "frameworks", message)
+
+
+def _setting_notices(value: Json) -> Iterator[Notice]:
+    for capability in UNSUPPORTED:
+        for setting in capability.settings:
+            members = _member(value, (setting,))
+            for name in members if isinstance(members, dict) else ():
+                message = f"the setting has no effect: {capability.name} is {NOT_SUPPORTED}"
+                yield Notice(ROOT / setting / name, message)

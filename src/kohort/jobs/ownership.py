@@ -1,0 +1,99 @@
+"""Whether a controller owner reference is to be believed: anybody who may create a pod can write one (DEV-9).
+
+A reference by itself proves nothing. It counts if the owner creates objects of that kind, selects this one, and the
+request came from a user who has the rights of the owner's controller.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kohort.api.codec import from_json
+from kohort.api.core.reviews import UserInfo
+from kohort.api.errors import ApiError
+from kohort.api.meta import LabelSelector
+from kohort.api.resource import Resource
+from kohort.api.selectors import compile_selector
+from kohort.jobs.effects import Object
+from kohort.jobs.objects import controller_owner, labels
+from kohort.jobs.registry import GroupKind, group_kind
+from kohort.kube.reviews import Act, Reviews, User
+
+POD: Final[GroupKind] = ("", "Pod")
+REPLICA_SET: Final[GroupKind] = ("apps", "ReplicaSet")
+CREATORS: Final[Mapping[GroupKind, frozenset[GroupKind]]] = {
+    POD: frozenset({("batch", "Job"), ("apps", "StatefulSet"), REPLICA_SET}),
+    REPLICA_SET: frozenset({("apps", "Deployment")}),
+}
+"""Which kinds of Kubernetes create pods and ReplicaSets; each selects by labels what it has created."""
+BUILT_IN_GROUPS: Final = frozenset({"", "apps", "batch"})
+
+CONTROL_PLANE_USERS: Final = ("system:kube-controller-manager",)
+CONTROL_PLANE_ACCOUNTS: Final = "system:serviceaccount:kube-system:"
+PROOFS: Final = ("finalizers", "status")
+"""Subresources that controllers may update and tenants may not; Kubernetes itself asks for `finalizers` of owners."""
+
+FORGED_CONTROLLER: Final = "controller: true may be set only by a user who may update the owner's status or finalizers"
+
+
+def creates_kind(owner: GroupKind, child: Object) -> bool:
+    """Whether the controller of a kind of owners creates objects such as this one; of other groups, all may."""
+    creators = CREATORS.get(_kind(child))
+    return creators is None or owner in creators or owner[0] not in BUILT_IN_GROUPS
+
+
+def controls(owner: Object, child: Object) -> bool:
+    """Whether an owner would keep the child: Kubernetes' controllers release what their selector does not match."""
+    creators = CREATORS.get(_kind(child), frozenset())
+    return creates_kind(_kind(owner), child) and (_kind(owner) not in creators or _selects(owner, child))
+
+
+def claimed_controller(obj: Object) -> Mapping[str, Any] | None:
+    """The reference to a controller that may have created an object of this kind."""
+    reference = controller_owner(obj)
+    if reference is None or not creates_kind(group_kind(reference["apiVersion"], reference["kind"]), obj):
+        return None
+    return reference
+
+
+def without_controller(obj: Object) -> Object:
+    """The object with the same owners, none of which controls it; garbage collection treats it as before."""
+    head = obj["metadata"]
+    owners = [{**each, "controller": False} if each.get("controller") else each for each in head["ownerReferences"]]
+    return {**obj, "metadata": {**head, "ownerReferences": owners}}
+
+
+def _kind(obj: Object) -> GroupKind:
+    return group_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+
+
+def _selects(owner: Object, child: Object) -> bool:
+    selector = (owner.get("spec") or {}).get("selector")
+    if selector is None:
+        return False
+    try:
+        return compile_selector(from_json(selector, LabelSelector)).matches(labels(child))
+    except ApiError:
+        return False
+
+
+class ControllerRights:
+    """Which users act for the controllers of owners, by the API server's authorization."""
+
+    def __init__(self, reviews: Reviews) -> None:
+        self._reviews = reviews
+
+    async def includes(self, user: UserInfo, owner: Resource, namespace: str) -> bool:
+        """Whether the user has the rights of the controller of a kind; raises KubeError where the server can't tell."""
+        if user.username in CONTROL_PLANE_USERS or user.username.startswith(CONTROL_PLANE_ACCOUNTS):
+            return True
+        asker = _asker(user)
+        for subresource in PROOFS:
+            act = Act("update", "", owner.group, owner.version, owner.plural, subresource, namespace)
+            if await self._reviews.allows(asker, act):
+                return True
+        return False
+
+
+def _asker(user: UserInfo) -> User:
+    extra = sorted((key, tuple(values)) for key, values in user.extra.items())
+    return User(user.username, user.groups, tuple(extra))

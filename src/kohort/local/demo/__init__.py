@@ -1,0 +1,1 @@
+"""The demonstration: two teams share quota on a cluster that exists only for it."""

@@ -1,0 +1,146 @@
+"""What a person sees of the demonstration: a live view below the text of the current step; lines without a terminal."""
+
+import asyncio
+import os
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+import click
+import msgspec
+
+from kohort.api.amounts import format_amount, to_amount
+from kohort.api.kueue.v1beta2 import ClusterQueue
+from kohort.api.kueue.v1beta2.queues import FlavorUsage, ResourceUsage
+from kohort.local.demo.objects import FLAVOR
+from kohort.local.demo.script import LOOK_SECONDS, Script
+from kohort.local.queueing import USER
+from kohort.local.running import Cluster
+from kohort.local.scene import Happening, Scene
+from kohort.local.view import Facts, draw
+from kohort.terminal.live import Place, live
+from kohort.terminal.screen import Screen
+from kohort.terminal.style import Role, can_draw
+
+_EVERY: Final = 0.5
+"""Seconds between two drawings."""
+_WIDTH: Final = 100
+_FOOTER: Final = "Ctrl-C or q ends the demo; nothing of it stays on this machine"
+_WORDS: Final = {
+    "queued": "waits in the queue of its team",
+    "admitted": "starts",
+    "evicted": "stops, gives its quota back and waits again",
+    "finished": "is finished",
+    "failed": "failed",
+    "deleted": "was deleted",
+}
+
+
+async def show_demo(cluster: Cluster, stopped: asyncio.Event, look_seconds: float = LOOK_SECONDS) -> None:
+    """Play the demonstration and show it; `q` in the view sets `stopped`."""
+    assert cluster.manager is not None  # noqa: S101 - the demo asks for queues
+    world = cluster.manager.world
+    assert world is not None  # noqa: S101 - a cluster that is ready has one
+    stage = Stage(Lines() if not can_draw(sys.stdout, os.environ) else None)
+    world.workloads.subscribe(stage.scene.see)
+    stage.scene.follow()
+    script = Script(cluster.plane.client(USER), world, stage.narrate)
+    if stage.lines is not None:
+        await script.play(look_seconds)
+        return
+    facts = Facts("kohort demo", f"a cluster of this process at {cluster.url}", _FOOTER)
+
+    def picture(screen: Screen) -> Sequence[str]:
+        known = sorted(world.cluster_queues.cache, key=lambda each: each.metadata.name)
+        queues = [with_current_usage(each, stage.scene) for each in known]
+        text = [*narration(stage.text, screen), ""]
+        rest = replace(screen, height=(screen.height or 24) - len(text))
+        return [*text, *draw(stage.scene, queues, facts, datetime.now(UTC), rest)]
+
+    playing = asyncio.create_task(script.play(look_seconds))
+    try:
+        async with live(stopped, Place(pause=_EVERY)) as view:
+            while not (playing.done() or stopped.is_set()):
+                view.show(picture)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(asyncio.shield(playing), _EVERY)
+    finally:
+        playing.cancel()
+        # What was shown is gone with the view.
+        for line in stage.told:
+            click.echo(line)
+    with suppress(asyncio.CancelledError):
+        await playing
+
+
+class Lines:
+    """What happens, one line each, with the seconds since the start."""
+
+    def __init__(self, echo: Callable[[str], None] = click.echo) -> None:
+        self._began = time.monotonic()
+        self._echo = echo
+
+    def narrate(self, text: str) -> None:
+        """Print a step."""
+        self._echo("")
+        for line in textwrap.wrap(text, _WIDTH):
+            self._echo(line)
+
+    def tell(self, happening: Happening) -> None:
+        """Print what happened to a job."""
+        seconds = time.monotonic() - self._began
+        what = _WORDS.get(happening.what, happening.what)
+        self._echo(f"  {seconds:5.1f}s  {happening.job:<18} {what}")
+
+
+class Stage:
+    """What the demonstration has shown so far."""
+
+    def __init__(self, lines: Lines | None) -> None:
+        self.lines = lines
+        self.scene = Scene(lines.tell if lines is not None else _ignore)
+        self.text = ""
+        self.told: list[str] = []
+
+    def narrate(self, text: str) -> None:
+        """Begin the next step."""
+        self.text = text
+        if self.lines is not None:
+            self.lines.narrate(text)
+        else:
+            self.told += textwrap.wrap(text, _WIDTH, initial_indent="- ", subsequent_indent="  ")
+
+
+def narration(text: str, screen: Screen) -> list[str]:
+    """The text of a step, as wide as the screen."""
+    width = min(screen.width_or(_WIDTH) - 1, _WIDTH)
+    return [screen.style.paint(line, Role.ACCENT) for line in textwrap.wrap(text, max(width, 20))]
+
+
+def with_current_usage(queue: ClusterQueue, scene: Scene) -> ClusterQueue:
+    """The queue with the figures of this moment; those of its status are written a little later."""
+    name = queue.metadata.name
+    admissions = [each.status.admission for each in scene.running.values() if each.status.admission is not None]
+    cpus = sum(
+        to_amount("cpu", str(assignment.resource_usage.get("cpu", 0)))
+        for admission in admissions
+        if admission.cluster_queue == name
+        for assignment in admission.pod_set_assignments
+    )
+    resources = (ResourceUsage("cpu", format_amount("cpu", cpus)),)
+    status = msgspec.structs.replace(
+        queue.status,
+        flavors_reservation=(FlavorUsage(FLAVOR, resources),),
+        admitted_workloads=sum(each.cluster_queue == name for each in admissions),
+        pending_workloads=sum(each.namespace == name for each in scene.pending),
+    )
+    return msgspec.structs.replace(queue, status=status)
+
+
+def _ignore(_happening: Happening) -> None:
+    return

@@ -1,0 +1,68 @@
+"""What the demonstration creates: two teams with a queue each in one cohort, and their jobs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kohort.api.core.batch import Job
+from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
+from kohort.api.resource import Resource
+from kohort.jobs.keys import QUEUE_NAME_LABEL
+from kohort.manager.definitions import NAMESPACES
+
+Object = dict[str, Any]
+
+QUOTA: Final = 2
+"""CPUs of each team."""
+_COHORT: Final = "company"
+FLAVOR: Final = "this-machine"
+_QUEUE: Final = "jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """A team with the jobs it queues: each asks for one CPU and does nothing for some seconds."""
+
+    name: str
+    jobs: tuple[str, ...]
+    seconds: float
+
+
+RESEARCH: Final = Team("research", ("train-1", "train-2", "train-3", "train-4", "train-5"), 10.0)
+PRODUCT: Final = Team("product", ("report-1", "report-2"), 5.0)
+TEAMS: Final = (RESEARCH, PRODUCT)
+
+
+def queues(teams: tuple[Team, ...] = TEAMS) -> Iterator[tuple[Resource, Object]]:
+    """A namespace and queues for each team, in the order in which they are created."""
+    yield ResourceFlavor.info.resource, {"metadata": {"name": FLAVOR}, "spec": {}}
+    for team in teams:
+        yield NAMESPACES, {"metadata": {"name": team.name}}
+        yield ClusterQueue.info.resource, {"metadata": {"name": team.name}, "spec": _cluster_queue()}
+        metadata = {"namespace": team.name, "name": _QUEUE}
+        yield LocalQueue.info.resource, {"metadata": metadata, "spec": {"clusterQueue": team.name}}
+
+
+def _cluster_queue() -> Object:
+    flavor = {"name": FLAVOR, "resources": [{"name": "cpu", "nominalQuota": QUOTA}]}
+    return {
+        "cohortName": _COHORT,
+        "namespaceSelector": {},
+        "preemption": {"reclaimWithinCohort": "Any"},
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
+    }
+
+
+def jobs(team: Team) -> Iterator[tuple[Resource, Object]]:
+    """The jobs of a team."""
+    requests = {"cpu": "1"}
+    container = {
+        "name": "main",
+        "image": "none",
+        "command": ["sleep", f"{team.seconds:g}"],
+        "resources": {"requests": requests},
+    }
+    pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
+    for name in team.jobs:
+        metadata = {"namespace": team.name, "name": name, "labels": {QUEUE_NAME_LABEL: _QUEUE}}
+        yield Job.resource, {"metadata": metadata, "spec": {"template": {"spec": pod}}}

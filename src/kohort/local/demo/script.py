@@ -1,0 +1,113 @@
+"""The steps of the demonstration: each says what happens and why, and ends when the cluster got there."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kohort.api.conditions import find, is_true
+from kohort.api.errors import ApiError
+from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.resource import Resource
+from kohort.controllers.world import World
+from kohort.kube.client import Client
+from kohort.local.demo.objects import PRODUCT, QUOTA, RESEARCH, TEAMS, Object, Team, jobs, queues
+
+STEP_SECONDS: Final = 120.0
+"""How long a step may take on a busy machine."""
+LOOK_SECONDS: Final = 3.0
+"""How long a step stays on the screen before the next one changes the picture."""
+_POLL_SECONDS: Final = 0.1
+
+Narrate = Callable[[str], None]
+
+SHARING: Final = (
+    f"Two teams, research and product, share a machine with {2 * QUOTA} CPUs. Each team has a quota of {QUOTA} CPUs. "
+    "Their queues are in one cohort, so a team may borrow quota that the other one does not use."
+)
+BORROWING: Final = (
+    "research queues five jobs of 1 CPU each. Two of them fit its own quota. product uses nothing at the moment, so "
+    "research borrows its 2 CPUs: four jobs run, and the fifth waits."
+)
+RECLAIMING: Final = (
+    "product queues two jobs. Their quota is borrowed, so Kohort reclaims it: two jobs of research stop and wait in "
+    "their queue again, and the jobs of product start."
+)
+BORROWING_AGAIN: Final = (
+    "The jobs of product are finished. Their quota is idle again, so research borrows it once more, and its jobs that "
+    "were stopped run again from the start."
+)
+FINISHED: Final = "All seven jobs are finished."
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """The demonstration on a cluster."""
+
+    client: Client
+    world: World
+    narrate: Narrate
+
+    async def play(self, look_seconds: float = LOOK_SECONDS) -> None:
+        """Play it to its end; raises an ApiError if the cluster does not get there."""
+        self.narrate(SHARING)
+        await self._create(queues(TEAMS))
+        await self._until("the queues are ready", self._are_queues_active)
+        await asyncio.sleep(look_seconds)
+        self.narrate(BORROWING)
+        await self._create(jobs(RESEARCH))
+        await self._until("four jobs run", lambda: len(self._running(RESEARCH)) == 2 * QUOTA)
+        await asyncio.sleep(look_seconds)
+        self.narrate(RECLAIMING)
+        await self._create(jobs(PRODUCT))
+        await self._until("product has its quota back", self._has_reclaimed)
+        await self._until("its jobs are finished", lambda: len(self._finished(PRODUCT)) == len(PRODUCT.jobs))
+        self.narrate(BORROWING_AGAIN)
+        await self._until("all jobs are finished", self._are_finished)
+        self.narrate(FINISHED)
+        await asyncio.sleep(min(look_seconds, 1.0))
+
+    async def _create(self, objects: Iterable[tuple[Resource, Object]]) -> None:
+        for resource, wanted in objects:
+            await self.client.of(resource).create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})
+
+    async def _until(self, what: str, is_so: Callable[[], bool]) -> None:
+        try:
+            async with asyncio.timeout(STEP_SECONDS):
+                while not is_so():
+                    self._refuse_failures()
+                    await asyncio.sleep(_POLL_SECONDS)
+        except TimeoutError:
+            raise ApiError(
+                f"the demo waited {STEP_SECONDS:.0f} s in vain until {what}: try again when the machine is less busy"
+            ) from None
+
+    def _are_queues_active(self) -> bool:
+        known = [each for each in self.world.cluster_queues.cache if is_true(each.status.conditions, "Active")]
+        return len(known) == len(TEAMS)
+
+    def _has_reclaimed(self) -> bool:
+        return len(self._running(PRODUCT) + self._finished(PRODUCT)) == len(PRODUCT.jobs)
+
+    def _are_finished(self) -> bool:
+        return all(len(self._finished(team)) == len(team.jobs) for team in TEAMS)
+
+    def _running(self, team: Team) -> list[Workload]:
+        return [each for each in self._of(team) if is_true(each.status.conditions, "Admitted") and not _is_over(each)]
+
+    def _finished(self, team: Team) -> list[Workload]:
+        return [each for each in self._of(team) if _is_over(each)]
+
+    def _of(self, team: Team) -> list[Workload]:
+        return [each for each in self.world.workloads.cache if each.metadata.namespace == team.name]
+
+    def _refuse_failures(self) -> None:
+        for team in TEAMS:
+            for each in self._finished(team):
+                finished = find(each.status.conditions, "Finished")
+                if finished is not None and finished.reason == "Failed":
+                    raise ApiError(f"a job of {team.name} failed: {finished.message}")
+
+
+def _is_over(workload: Workload) -> bool:
+    return is_true(workload.status.conditions, "Finished")

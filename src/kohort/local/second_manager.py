@@ -1,0 +1,94 @@
+"""Admission of what `kohort install` or Kueue's manifests bring to a cluster whose manager is built in.
+
+Definitions and webhook configurations apply over those that are there, and keep the addresses at which the built-in
+manager answers; the Deployment of a second manager, which would decide on the same queues, is refused.
+"""
+
+from typing import Any, Final
+
+from kohort.embedded.admission.attributes import Attributes, Object, Silent, is_write_of
+from kohort.kube.errors import forbidden
+
+_DEFINITIONS: Final = "customresourcedefinitions.apiextensions.k8s.io"
+_DEPLOYMENTS: Final = "deployments.apps"
+_CONFIGURATIONS: Final = (
+    "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    "validatingwebhookconfigurations.admissionregistration.k8s.io",
+)
+_UNCLAIMED: Final = (_DEFINITIONS, *_CONFIGURATIONS, "services")
+_NOTHING: Final[Object] = {"f:metadata": {}}
+_GROUP: Final = "kueue.x-k8s.io"
+_MANAGERS: Final = ("kohort", "kueue")
+_REASON: Final = (
+    "this cluster has its manager built in (kohort up runs it), and a second manager would decide on the same queues"
+)
+
+
+class BuiltInManager(Silent):
+    """Keeps the webhooks of the built-in manager in place, and a second manager out."""
+
+    def __init__(self, user: str) -> None:
+        self._user = user
+        """As whom the built-in manager writes: it alone may change where it is called."""
+
+    async def mutate(self, attributes: Attributes) -> Object | None:
+        """The object with the addresses of the built-in manager."""
+        new, old = attributes.object, attributes.old
+        if new is not None and attributes.user.name == self._user:
+            return _unclaimed(new) if attributes.resource.key in _UNCLAIMED else None
+        if new is None or old is None:
+            return None
+        if is_write_of(attributes, _DEFINITIONS, "UPDATE"):
+            return _with_conversion_of(new, old)
+        if any(is_write_of(attributes, each, "UPDATE") for each in _CONFIGURATIONS):
+            return _with_clients_of(new, old)
+        return None
+
+    async def validate(self, attributes: Attributes) -> None:
+        """Refuse the Deployment of another manager."""
+        found = attributes.object
+        if found is not None and is_write_of(attributes, _DEPLOYMENTS, "CREATE", "UPDATE") and _is_manager(found):
+            raise forbidden(attributes.about, _REASON)
+
+
+def _unclaimed(found: Object) -> Object | None:
+    """An object of the built-in manager that claims none of its fields: an apply over it meets no conflicts.
+
+    The entries stay, since an object without any is taken to be owned by whoever wrote it before the first apply.
+    """
+    metadata = found.get("metadata") or {}
+    entries = [{**each, "fieldsV1": _NOTHING} for each in metadata.get("managedFields") or ()]
+    return {**found, "metadata": {**metadata, "managedFields": entries}} if entries else None
+
+
+def _with_conversion_of(new: Object, old: Object) -> Object | None:
+    """A definition with the former conversion, where that is a webhook of the built-in manager."""
+    spec, former = new.get("spec") or {}, (old.get("spec") or {}).get("conversion") or {}
+    client = (former.get("webhook") or {}).get("clientConfig") or {}
+    if spec.get("group") != _GROUP or not client.get("url"):
+        return None
+    return {**new, "spec": {**spec, "conversion": former}}
+
+
+def _with_clients_of(new: Object, old: Object) -> Object | None:
+    """A webhook configuration with the former addresses of those webhooks that the built-in manager serves."""
+    clients = {each.get("name"): each.get("clientConfig") or {} for each in old.get("webhooks") or ()}
+    kept = {name: client for name, client in clients.items() if _is_of_kueue(name) and client.get("url")}
+    if not kept:
+        return None
+    webhooks = [
+        {**each, "clientConfig": kept[each.get("name")]} if each.get("name") in kept else each
+        for each in new.get("webhooks") or ()
+    ]
+    return {**new, "webhooks": webhooks}
+
+
+def _is_of_kueue(name: Any) -> bool:
+    return str(name).endswith(".kb.io")
+
+
+def _is_manager(deployment: Object) -> bool:
+    """Whether the Deployment runs Kohort's or Kueue's manager, as their manifests and charts label it."""
+    labels = (deployment.get("metadata") or {}).get("labels") or {}
+    is_controller = labels.get("control-plane") == "controller-manager"
+    return is_controller and labels.get("app.kubernetes.io/name") in _MANAGERS

@@ -1,0 +1,35 @@
+"""Warnings at creation about what this version of Kohort does not support; nothing is refused for it."""
+
+from kohort.api.codec import Json, decode_json
+from kohort.api.unsupported import group_kind, notices
+from kohort.jobs.registry import GroupKind, Registry
+from kohort.webhooks.registrations import UNSUPPORTED_REGISTRATIONS
+from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Allowed, Answer, Judge
+
+
+def unsupported_judges(registry: Registry) -> dict[str, Judge]:
+    """The handler of the webhook that only warns; kinds which the registry has a framework for are let pass."""
+
+    def warn(request: AdmissionRequest) -> Answer:
+        value = decode_json(request.object)
+        if not isinstance(value, dict) or _is_managed(group_kind(value), registry):
+            return ALLOWED
+        found = new_warnings(request)
+        return Allowed(warnings=found) if found else ALLOWED
+
+    return {each.path: warn for each in UNSUPPORTED_REGISTRATIONS}
+
+
+def new_warnings(request: AdmissionRequest) -> list[str]:
+    """What a write requests that is not supported, without what the stored object requested before."""
+    old = request.old
+    before = [] if old is None else _warnings(decode_json(old))
+    return [each for each in _warnings(decode_json(request.object)) if each not in before]
+
+
+def _warnings(value: Json) -> list[str]:
+    return [str(each) for each in notices(value)] if isinstance(value, dict) else []
+
+
+def _is_managed(kind: GroupKind, registry: Registry) -> bool:
+    return registry.framework(kind) is not None or kind in registry.external

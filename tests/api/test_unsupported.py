@@ -1,0 +1,174 @@
+"""The table of what is not supported: complete, consistent with other tables, and read by field."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kohort
+from kohort.api.config import parse_configuration
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
+from kohort.api.config.parsing import Surroundings
+from kohort.api.gates import Gate
+from kohort.api.unsupported import UNSUPPORTED, UNSUPPORTED_FRAMEWORKS, notices
+from kohort.jobs.builtin import built_in_frameworks
+
+Json = Any
+QUEUE = "kueue.x-k8s.io/queue-name"
+TOPOLOGY = "topology-aware scheduling is not supported by this version of Kohort yet: "
+HELD = "its Workload is held, because this topology is required"
+ANYWHERE = "its pods are placed without regard to topology"
+_ALWAYS_ON = {Gate.ManagedJobsNamespaceSelectorAlwaysRespected, Gate.TLSOptions, Gate.PodIntegrationValidateGroupOwner}
+"""Behaviours without a switch."""
+
+
+def kueue(kind: str, **spec: Json) -> Json:
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": "x"}, "spec": spec}
+
+
+def job(kind: str = "Job", version: str = "batch/v1", annotations: Json = None, **labels: str) -> Json:
+    template = {"metadata": {"annotations": annotations or {}}, "spec": {"containers": [{"name": "c"}]}}
+    return {
+        "apiVersion": version,
+        "kind": kind,
+        "metadata": {"name": "j", "labels": labels},
+        "spec": {"template": template},
+    }
+
+
+def found(value: Json) -> dict[str, str]:
+    return {notice.path.text: notice.message for notice in notices(value)}
+
+
+def warned(configuration: Json, **surroundings: Json) -> list[str]:
+    head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    result = parse_configuration({**head, **configuration}, Surroundings(**surroundings))
+    assert result.errors == []
+    return result.all_warnings
+
+
+class TestTable:
+    def test_every_framework_of_kueue_is_built_in_or_unsupported(self) -> None:
+        ours = {each.name for each in built_in_frameworks()}
+        assert set(UNSUPPORTED_FRAMEWORKS) == set(BUILT_IN_FRAMEWORKS) - ours
+
+    @pytest.mark.parametrize("name", sorted(UNSUPPORTED_FRAMEWORKS))
+    def test_a_framework_has_the_kind_that_a_configuration_knows(self, name: str) -> None:
+        resource = UNSUPPORTED_FRAMEWORKS[name]
+        assert f"{resource.kind}.{resource.version}.{resource.group}" == BUILT_IN_FRAMEWORKS[name].kind
+
+    def test_every_gate_that_no_code_reads_is_unsupported(self) -> None:
+        source = Path(kohort.__file__).parent
+        files = [each for each in source.rglob("*.py") if each.name not in ("gates.py", "unsupported.py")]
+        read = set(re.findall(r"Gate\.(\w+)", " ".join(each.read_text() for each in files)))
+        listed = {gate for capability in UNSUPPORTED for gate in capability.gates}
+        assert [gate.name for gate in Gate if gate.name not in read and gate not in listed | _ALWAYS_ON] == []
+
+
+class TestObjects:
+    @pytest.mark.parametrize(
+        ("annotation", "effect"),
+        [
+            ("podset-required-topology", HELD),
+            ("podset-slice-required-topology", HELD),
+            ("podset-slice-required-topology-constraints", HELD),
+            ("podset-preferred-topology", ANYWHERE),
+            ("podset-unconstrained-topology", ANYWHERE),
+        ],
+    )
+    def test_a_topology_annotation_of_a_template(self, annotation: str, effect: str) -> None:
+        key = f"kueue.x-k8s.io/{annotation}"
+        assert found(job(annotations={key: "rack"})) == {
+            f"spec.template.metadata.annotations[{key}]": TOPOLOGY + effect
+        }
+
+    def test_a_topology_request_of_a_workload(self) -> None:
+        request = {"preferred": "block", "podSetSliceRequiredTopology": "rack", "podSetSliceSize": 2}
+        assert found(kueue("Workload", podSets=[{"topologyRequest": request}])) == {
+            "spec.podSets[0].topologyRequest.podSetSliceRequiredTopology": TOPOLOGY + HELD,
+            "spec.podSets[0].topologyRequest.preferred": TOPOLOGY + ANYWHERE,
+        }
+
+    @pytest.mark.parametrize(
+        ("value", "path", "name"),
+        [
+            (kueue("ResourceFlavor", topologyName="t"), "spec.topologyName", "topology-aware scheduling"),
+            (kueue("Topology"), "", "topology-aware scheduling"),
+            (
+                kueue("AdmissionCheck", controllerName="kueue.x-k8s.io/multikueue"),
+                "spec.controllerName",
+                "MultiKueue",
+            ),
+            (
+                kueue("AdmissionCheck", controllerName="kueue.x-k8s.io/provisioning-request"),
+                "spec.controllerName",
+                "ProvisioningRequest",
+            ),
+            (kueue("MultiKueueCluster"), "", "MultiKueue"),
+            (kueue("MultiKueueConfig"), "", "MultiKueue"),
+            (kueue("ProvisioningRequestConfig"), "", "ProvisioningRequest"),
+            (
+                {"apiVersion": "batch/v1", "kind": "Job", "spec": {"managedBy": "kueue.x-k8s.io/multikueue"}},
+                "spec.managedBy",
+                "MultiKueue",
+            ),
+        ],
+    )
+    def test_an_object_of_a_missing_capability(self, value: Json, path: str, name: str) -> None:
+        (notice,) = notices(value)
+        assert notice.path.text == path
+        assert notice.message.startswith(f"{name} is not supported by this version of Kohort yet: ")
+
+    @pytest.mark.parametrize("resource", UNSUPPORTED_FRAMEWORKS.values(), ids=lambda each: each.kind)
+    def test_a_job_of_an_unsupported_framework_that_names_a_queue(self, resource: Any) -> None:
+        value = job(resource.kind, f"{resource.group}/v9", **{QUEUE: "team-a"})
+        (message,) = found(value).values()
+        assert message.startswith(f"{resource.kind} is not supported by this version of Kohort yet: no Workload")
+        assert notices(job(resource.kind, f"{resource.group}/v9")) == []
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            job(**{QUEUE: "team-a"}),
+            kueue("ResourceFlavor"),
+            kueue("AdmissionCheck", controllerName="example.com/budget"),
+            kueue("Workload", podSets=[{"topologyRequest": {"podIndexLabel": "i", "unconstrained": False}}, None]),
+            {"apiVersion": "batch/v1", "kind": "Job", "metadata": None, "spec": [1]},
+            {"apiVersion": 3, "kind": None},
+        ],
+    )
+    def test_other_objects_are_not_reported(self, value: Json) -> None:
+        assert notices(value) == []
+
+
+class TestConfiguration:
+    def test_unsupported_frameworks_are_listed_in_one_line(self) -> None:
+        frameworks = ["batch/job", "jobset.x-k8s.io/jobset", "ray.io/rayjob"]
+        (line,) = warned({"integrations": {"frameworks": frameworks}})
+        assert line.startswith("integrations.frameworks: not supported by this version of Kohort yet")
+        assert line.endswith("jobset.x-k8s.io/jobset, ray.io/rayjob")
+
+    def test_a_framework_of_an_installed_package_is_supported(self) -> None:
+        frameworks = {"integrations": {"frameworks": ["jobset.x-k8s.io/jobset"]}}
+        assert warned(frameworks, managed=frozenset({"jobset.x-k8s.io/jobset"})) == []
+
+    @pytest.mark.parametrize(
+        ("gate", "name"),
+        [("TopologyAwareScheduling", "topology-aware scheduling"), ("MultiKueue", "MultiKueue")],
+    )
+    def test_a_gate_that_is_turned_on_has_no_effect(self, gate: str, name: str) -> None:
+        message = f"the gate has no effect: {name} is not supported by this version of Kohort yet"
+        assert warned({"featureGates": {gate: True}}) == [f"featureGates[{gate}]: {message}"]
+        assert warned({}, gate_flag=f"{gate}=true") == [f"--feature-gates[{gate}]: {message}"]
+
+    def test_a_gate_that_is_off_or_supported_is_not_reported(self) -> None:
+        assert warned({"featureGates": {"MultiKueueRemoteSpecSync": False, "PartialAdmission": True}}) == []
+
+    def test_each_setting_of_multikueue_is_named(self) -> None:
+        lines = warned({"multiKueue": {"dispatcherName": "example.com/mine", "origin": "here"}})
+        assert [line.partition(":")[0] for line in lines] == ["multiKueue.dispatcherName", "multiKueue.origin"]
+        assert all("MultiKueue is not supported by this version of Kohort yet" in line for line in lines)
+
+    def test_the_defaults_are_silent(self) -> None:
+        assert warned({}) == []

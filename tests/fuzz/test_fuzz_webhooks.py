@@ -1,0 +1,242 @@
+"""Malformed objects sent to every webhook: each gets an answer, and none is taken for a fault of the manager.
+
+Valid objects are damaged at random places. Seeded, so that a failure can be repeated; `KOHORT_FUZZ_SECONDS` lets it run
+longer and `KOHORT_FUZZ_SEED` begins elsewhere.
+"""
+
+import asyncio
+import json
+import os
+import random
+import time
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import pytest
+
+from kohort.api.config.loading import default_configuration
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.reviews import UserInfo
+from kohort.api.gates import DEFAULT_GATES, FeatureGates
+from kohort.jobs.builtin import built_in_frameworks
+from kohort.jobs.contract import Reads
+from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.registry import Registry
+from kohort.webhooks.conversion import converted
+from kohort.webhooks.jobs import job_judges
+from kohort.webhooks.kueue import kueue_judges
+from kohort.webhooks.reviews import Judge
+from kohort.webhooks.server import admitted
+
+Json = Any
+SECONDS = float(os.environ.get("KOHORT_FUZZ_SECONDS", "0"))
+SEED = int(os.environ.get("KOHORT_FUZZ_SEED", "18"))
+ROUNDS = 150
+"""Damaged objects per path, where no time is given."""
+
+
+@dataclass(frozen=True)
+class FuzzReads:
+    """Settings, and nothing to read."""
+
+    configuration: Configuration = field(default_factory=default_configuration)
+    gates: FeatureGates = DEFAULT_GATES
+
+
+class FuzzGatherer:
+    """Knows that every job is in scope."""
+
+    async def gather(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobFacts:
+        return replace(JobFacts(cast("Reads", FuzzReads())), is_new=is_new)
+
+
+def all_judges() -> dict[str, Judge]:
+    frameworks = {each.name: each for each in built_in_frameworks()}
+    registry = Registry(frameworks, frozenset(frameworks), frozenset(frameworks))
+    return kueue_judges(DEFAULT_GATES) | job_judges(registry, FuzzGatherer)
+
+
+JUDGES = all_judges()
+
+METADATA = {
+    "name": "x",
+    "namespace": "team",
+    "uid": "u",
+    "labels": {
+        "kueue.x-k8s.io/queue-name": "q",
+        "kueue.x-k8s.io/pod-group-name": "g",
+        "kueue.x-k8s.io/priority-class": "p",
+    },
+    "annotations": {
+        "kueue.x-k8s.io/pod-group-total-count": "2",
+        "kueue.x-k8s.io/job-min-parallelism": "1",
+        "kueue.x-k8s.io/podset-required-topology": "rack",
+    },
+    "ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "o", "uid": "o", "controller": True}],
+    "finalizers": ["kueue.x-k8s.io/managed"],
+}
+POD = {
+    "restartPolicy": "Never",
+    "nodeSelector": {"a": "b"},
+    "tolerations": [{"key": "a", "operator": "Exists", "effect": "NoSchedule"}],
+    "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}],
+    "overhead": {"cpu": "1"},
+    "initContainers": [{"name": "i", "image": "i", "restartPolicy": "Always"}],
+    "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}],
+}
+TEMPLATE = {"metadata": METADATA, "spec": POD}
+JOB = {"parallelism": 2, "completions": 2, "suspend": True, "completionMode": "Indexed", "template": TEMPLATE}
+SERVING = {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}, "template": TEMPLATE, "serviceName": "s"}
+RESOURCES = [{"name": "cpu", "nominalQuota": "1", "borrowingLimit": "1", "lendingLimit": "1"}]
+GROUPS = [{"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": RESOURCES}]}]
+QUEUE = {
+    "cohortName": "c",
+    "resourceGroups": GROUPS,
+    "namespaceSelector": {"matchLabels": {"a": "b"}},
+    "preemption": {"borrowWithinCohort": {"policy": "LowerPriority", "maxPriorityThreshold": 3}},
+    "fairSharing": {"weight": "1"},
+    "admissionChecksStrategy": {"admissionChecks": [{"name": "a", "onFlavors": ["f"]}]},
+}
+WORKLOAD = {
+    "queueName": "q",
+    "priority": 1,
+    "podSets": [{"name": "main", "count": 2, "minCount": 1, "template": TEMPLATE}],
+}
+ASSIGNED = {"name": "main", "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "1"}, "count": 2}
+CONDITION = {
+    "type": "QuotaReserved",
+    "status": "True",
+    "reason": "r",
+    "message": "",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+STATUS = {
+    "admission": {"clusterQueue": "q", "podSetAssignments": [ASSIGNED]},
+    "conditions": [CONDITION],
+    "reclaimablePods": [{"name": "main", "count": 1}],
+    "admissionChecks": [
+        {
+            "name": "a",
+            "state": "Ready",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+            "podSetUpdates": [{"name": "main", "labels": {"a": "b"}}],
+        }
+    ],
+}
+SPECS: dict[str, Json] = {
+    "job": JOB,
+    "pod": POD,
+    "deployment": SERVING,
+    "statefulset": SERVING,
+    "replicaset": SERVING,
+    "cronjob": {"schedule": "* * * * *", "jobTemplate": {"metadata": METADATA, "spec": JOB}},
+    "workload": WORKLOAD,
+    "clusterqueue": QUEUE,
+    "cohort": {"parentName": "c", "resourceGroups": GROUPS, "fairSharing": {"weight": "1"}},
+    "resourceflavor": {
+        "nodeLabels": {"a": "b"},
+        "nodeTaints": [{"key": "a", "effect": "NoSchedule"}],
+        "topologyName": "t",
+    },
+    "localqueue": {"clusterQueue": "q"},
+}
+KINDS = {
+    "job": ("batch/v1", "Job"),
+    "pod": ("v1", "Pod"),
+    "deployment": ("apps/v1", "Deployment"),
+    "statefulset": ("apps/v1", "StatefulSet"),
+    "replicaset": ("apps/v1", "ReplicaSet"),
+    "cronjob": ("batch/v1", "CronJob"),
+    "workload": ("kueue.x-k8s.io/v1beta2", "Workload"),
+    "clusterqueue": ("kueue.x-k8s.io/v1beta2", "ClusterQueue"),
+    "cohort": ("kueue.x-k8s.io/v1beta2", "Cohort"),
+    "resourceflavor": ("kueue.x-k8s.io/v1beta2", "ResourceFlavor"),
+    "localqueue": ("kueue.x-k8s.io/v1beta2", "LocalQueue"),
+}
+JUNK: tuple[Json, ...] = (
+    None, True, 0, -1, 1.5, 2**70, "", "x", "-1", "\x00", "1e999999", "é" * 300, [], [None], [[]], ["x"], [{}], {},
+    {"": None}, {"x": []}, {"a": {"b": {}}},
+)  # fmt: skip
+
+
+def valid(path: str) -> Json:
+    """An object for a path that its webhook reads in full."""
+    name = path.rpartition("-")[2]
+    api_version, kind = KINDS[name]
+    found = {"apiVersion": api_version, "kind": kind, "metadata": METADATA, "spec": SPECS[name]}
+    return {**found, "status": STATUS} if name == "workload" else found
+
+
+def places(value: Json) -> Iterator[tuple[Json, Json]]:
+    """Every container in a value, with each of its keys."""
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in members:
+        yield value, key
+        yield from places(member)
+
+
+def damaged(value: Json, dice: random.Random) -> Json:
+    """The same with some members replaced, removed or renamed."""
+    found = deepcopy(value)
+    for _ in range(dice.choice((1, 1, 1, 2, 3))):
+        spots = list(places(found))
+        if not spots:
+            return found
+        container, key = dice.choice(spots)
+        if dice.random() < 0.2:
+            del container[key]
+        else:
+            container[key] = deepcopy(dice.choice(JUNK))
+    return dice.choice(JUNK) if dice.random() < 0.01 else found
+
+
+def review(obj: Json, old: Json) -> bytes:
+    operation = "CREATE" if old is None else "UPDATE"
+    request = {"uid": "u-1", "operation": operation, "namespace": "team", "object": obj, "oldObject": old}
+    found = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return json.dumps(found).encode()
+
+
+def rounds() -> Iterator[int]:
+    """As many as asked for, or for as long."""
+    if not SECONDS:
+        yield from range(ROUNDS)
+        return
+    end, count = time.monotonic() + SECONDS, 0
+    while time.monotonic() < end:
+        yield count
+        count += 1
+
+
+@pytest.mark.parametrize("path", sorted(JUDGES))
+async def test_a_malformed_object_is_no_fault_of_the_manager(path: str) -> None:
+    dice = random.Random(f"{SEED}{path}")  # noqa: S311 - not for secrets
+    whole = valid(path)
+    for count in rounds():
+        obj = damaged(whole, dice)
+        old = dice.choice((None, whole, damaged(whole, dice)))
+        response = json.loads(await admitted(path, JUDGES[path], review(obj, old)))["response"]
+        assert response["uid"] == "u-1"
+        code = response.get("status", {}).get("code", 200)
+        assert code < 500, f"round {count}: {json.dumps(obj)} {json.dumps(old)}"
+
+
+def test_the_objects_that_are_damaged_are_accepted_as_they_are() -> None:
+    """Otherwise damage would be hidden by an earlier refusal."""
+    for path in sorted(JUDGES):
+        response = json.loads(asyncio.run(admitted(path, JUDGES[path], review(valid(path), None))))["response"]
+        assert response.get("status", {}).get("code") != 400, (path, response)
+
+
+async def test_a_malformed_object_fails_its_conversion(caplog: pytest.LogCaptureFixture) -> None:
+    dice = random.Random(SEED)  # noqa: S311 - not for secrets
+    whole = [valid(f"-{name}") for name in ("workload", "clusterqueue", "cohort", "localqueue")]
+    for _ in rounds():
+        request = {"uid": "u-1", "desiredAPIVersion": "kueue.x-k8s.io/v1beta1", "objects": damaged(whole, dice)}
+        found = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview", "request": request}
+        response = json.loads(await converted(json.dumps(found).encode()))["response"]
+        assert response["result"]["status"] in ("Success", "Failure")
+    assert not caplog.records

@@ -1,0 +1,212 @@
+"""Which controller references count: those that the owner's controller wrote, while the owner may run (DEV-9)."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from controllers.houses import local_queue
+from jobs.job_houses import JobHouse, a_queue, batch_job, job_house
+from jobs.pod_flows import FRAMEWORKS
+from jobs.pod_houses import K, pod_of, sent_pod
+from kohort.api.config.common import Integrations
+from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.reviews import UserInfo
+from kohort.controllers.world import ManagerSettings
+from kohort.jobs.defaulting import FORGED_CONTROLLER_WARNING, default_job
+from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.gathering import FactsGatherer
+from kohort.jobs.effects import Object
+from kohort.jobs.expectations import Expectations
+from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.pods.framework import Pods
+from kohort.jobs.ownership import controls
+from kohort.jobs.reading import WorldReads
+from kohort.jobs.registry import Registry, registry_of
+from kohort.jobs.validation import validate_job
+
+FRAMEWORKS_AT_WORK = ("batch/job", "pod", "deployment", "statefulset")
+SETTINGS = ManagerSettings(Configuration(integrations=Integrations(frameworks=FRAMEWORKS_AT_WORK)))
+JOB_CONTROLLER = UserInfo("system:serviceaccount:kube-system:job-controller")
+TENANT = UserInfo("alice", groups=("system:authenticated",))
+ADMIN = UserInfo("root", groups=("system:masters", "system:authenticated"))
+
+
+class Gate:
+    """The webhooks of a manager whose caches can be held back."""
+
+    def __init__(self, house: JobHouse) -> None:
+        self.house = house
+        world = house.manager.world
+        self.registry: Registry = registry_of(SETTINGS.configuration, (BatchJob(), *FRAMEWORKS.values()))
+        self.reads = WorldReads(world, Expectations())
+        self._gatherer = FactsGatherer(world, self.registry, self.reads)
+
+    async def facts(self, obj: Object, author: UserInfo | None, *, is_new: bool = True) -> JobFacts:
+        return await self._gatherer.gather(obj, is_new=is_new, author=author)
+
+    async def is_gated(self, pod: Object, author: UserInfo) -> bool:
+        made, _ = default_job(Pods(), pod, await self.facts(pod, author))
+        return bool(made["spec"].get("schedulingGates"))
+
+
+@asynccontextmanager
+async def gate(cpu: str = "4") -> AsyncIterator[Gate]:
+    async with job_house(SETTINGS, BatchJob(), *FRAMEWORKS.values()) as house:
+        editor = {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "editors", "namespace": "default"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": TENANT.username}],
+        }
+        await house.create(editor, *a_queue(cpu))
+        await house.calm()
+        yield Gate(house)
+
+
+async def job_in(house: JobHouse, cpu: str = "1") -> Object:
+    """A Job, after the manager did what it could; it is admitted if its cpu is there."""
+    await house.create(batch_job(cpu=cpu))
+    await house.calm()
+    return await house.job()
+
+
+async def test_pods_of_an_admitted_job_pass() -> None:
+    async with gate() as door:
+        pod = pod_of(await job_in(door.house))
+        facts = await door.facts(pod, JOB_CONTROLLER)
+        assert facts.has_managed_owner
+        assert facts.has_owner_of_managed_kind
+        assert not await door.is_gated(pod, JOB_CONTROLLER)
+
+
+@pytest.mark.parametrize("author", [JOB_CONTROLLER, ADMIN, TENANT])
+async def test_a_pod_that_names_a_pending_job_is_gated_whoever_made_it(author: UserInfo) -> None:
+    async with gate() as door:
+        assert await door.is_gated(pod_of(await job_in(door.house, cpu="100")), author)
+
+
+async def test_a_pod_that_a_tenant_made_for_an_admitted_job_is_gated_and_keeps_its_owner() -> None:
+    async with gate() as door:
+        pod = pod_of(await job_in(door.house))
+        made, warnings = default_job(Pods(), pod, await door.facts(pod, TENANT))
+        assert made["spec"]["schedulingGates"]
+        assert made["metadata"]["labels"][f"{K}managed"] == "true"
+        (before,), (after,) = pod["metadata"]["ownerReferences"], made["metadata"]["ownerReferences"]
+        assert after == {**before, "controller": False}
+        assert warnings == [FORGED_CONTROLLER_WARNING]
+
+
+async def test_a_pod_that_the_selector_of_its_job_does_not_match_is_gated() -> None:
+    async with gate() as door:
+        pod = pod_of(await job_in(door.house), labels={f"{K}queue-name": "q"})
+        assert await door.is_gated(pod, ADMIN)
+
+
+async def test_a_pod_of_a_job_that_was_evicted_is_gated() -> None:
+    async with gate() as door:
+        pod = pod_of(await job_in(door.house))
+        (workload,) = await door.house.workloads()
+        place = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/{workload['metadata']['name']}"
+        assert (await door.house.cluster.merge(place, {"spec": {"active": False}})).status == 200
+        await door.house.calm()
+        assert await door.is_gated(pod, JOB_CONTROLLER)
+
+
+async def test_a_cache_that_lags_behind_holds_no_pod_of_an_admitted_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with gate() as door:
+        pod = pod_of(await job_in(door.house))
+        monkeypatch.setattr(door.reads, "owned_workloads", lambda *_: ())
+        assert not await door.is_gated(pod, JOB_CONTROLLER)
+
+
+async def test_an_owner_with_another_uid_in_the_cache_is_read_from_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with gate() as door:
+        job = await job_in(door.house)
+        door.reads.know(BatchJob())
+        former = {**job, "metadata": {**job["metadata"], "uid": "before"}}
+        monkeypatch.setattr(door.reads.known[BatchJob.resource], "get", lambda _key: former)
+        assert not await door.is_gated(pod_of(job), JOB_CONTROLLER)
+        assert await door.is_gated(pod_of(former), JOB_CONTROLLER)
+
+
+async def test_a_default_queue_is_not_escaped_by_a_forged_owner() -> None:
+    async with gate() as door:
+        await door.house.create(local_queue("default", "cq"))
+        job = await job_in(door.house)
+        pod = pod_of(job, labels={f"{K}queue-name": None})
+        assert await door.is_gated(pod, TENANT)
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "never", "uid": "u", "controller": True}
+        child = batch_job("child", queue="", suspend=False)
+        child["metadata"]["ownerReferences"] = [owner]
+        made, _ = default_job(BatchJob(), child, await door.facts(child, TENANT))
+        assert made["metadata"]["labels"][f"{K}queue-name"] == "default"
+        assert made["spec"]["suspend"] is True
+
+
+async def test_a_job_that_a_tenant_made_for_another_job_is_queued_on_its_own() -> None:
+    async with gate() as door:
+        owner = await job_in(door.house)
+        child = batch_job("child", suspend=False)
+        child["metadata"]["ownerReferences"] = pod_of(owner)["metadata"]["ownerReferences"]
+        made, _ = default_job(BatchJob(), child, await door.facts(child, TENANT))
+        assert made["spec"]["suspend"] is True
+
+
+async def test_a_controller_is_not_added_later_by_a_tenant() -> None:
+    async with gate() as door:
+        job = await job_in(door.house)
+        old = sent_pod("a", labels=pod_of(job)["metadata"]["labels"])
+        new = pod_of(job)
+        errors, _ = validate_job(Pods(), new, old, await door.facts(new, TENANT, is_new=False))
+        assert [str(error.path) for error in errors] == ["metadata.ownerReferences"]
+        errors, _ = validate_job(Pods(), new, old, await door.facts(new, JOB_CONTROLLER, is_new=False))
+        assert errors == []
+
+
+def owner_of(kind: str, group: str = "apps", **selector: Any) -> Object:
+    version = f"{group}/v1" if group else "v1"
+    return {"apiVersion": version, "kind": kind, "metadata": {}, "spec": {"selector": selector} if selector else {}}
+
+
+@pytest.mark.parametrize(
+    ("owner", "child", "expected"),
+    [
+        (owner_of("ReplicaSet", matchLabels={"app": "a"}), owner_of("Pod", ""), True),
+        (owner_of("ReplicaSet", matchLabels={"app": "b"}), owner_of("Pod", ""), False),
+        (owner_of("ReplicaSet"), owner_of("Pod", ""), False),
+        (owner_of("Deployment", matchLabels={"app": "a"}), owner_of("Pod", ""), False),
+        (owner_of("Job", "batch", matchLabels={"app": "b"}), owner_of("Job", "batch"), True),
+        (owner_of("Deployment", matchLabels={"app": "a"}), owner_of("ReplicaSet"), True),
+        (owner_of("Job", "batch", matchLabels={"app": "a"}), owner_of("ReplicaSet"), False),
+        (owner_of("Pod", ""), owner_of("Pod", ""), False),
+        (owner_of("JobSet", "jobset.x-k8s.io"), owner_of("Job", "batch"), True),
+    ],
+)
+def test_an_owner_controls_what_its_controller_creates_and_selects(
+    owner: Object, child: Object, expected: bool
+) -> None:
+    labelled = {**child, "metadata": {"labels": {"app": "a"}}}
+    assert controls(owner, labelled) is expected
+
+
+async def test_a_parent_that_nobody_is_does_not_keep_a_pod_out_of_the_queue() -> None:
+    async with gate() as door:
+        claimed = sent_pod("a", annotations={f"{K}pod-suspending-parent": "deployment"})
+        made, _ = default_job(Pods(), claimed, await door.facts(claimed, None))
+        assert made["spec"]["schedulingGates"]
+        assert made["metadata"]["labels"][f"{K}managed"] == "true"
+        held = pod_of(await job_in(door.house), annotations={f"{K}pod-suspending-parent": "deployment"})
+        made, _ = default_job(Pods(), held, await door.facts(held, ADMIN))
+        assert f"{K}managed" not in made["metadata"]["labels"]
+
+
+@pytest.mark.parametrize(("phase", "refused"), [("Pending", True), ("Running", True), ("Succeeded", False)])
+async def test_a_pod_is_not_taken_out_of_the_queue_before_it_ended(phase: str, refused: bool) -> None:
+    async with gate() as door:
+        old = {**sent_pod("a", labels={f"{K}managed": "true"}), "status": {"phase": phase}}
+        new = {**sent_pod("a"), "status": {"phase": phase}}
+        errors, _ = validate_job(Pods(), new, old, await door.facts(new, None, is_new=False))
+        assert [str(error.path) for error in errors] == [f"metadata.labels[{K}managed]"] * refused

@@ -1,0 +1,161 @@
+"""What a client sees that requests something unsupported: the same on every API server with a manager."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from kohort.api.resource import Resource
+from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
+from kohort.insight.doctor.examining import LOOKED_AT, examine
+from kohort.insight.reading import served
+from kohort.insight.snapshot import take
+from kohort.kube.client import Client
+from kohort.kube.kinds import ObjectKey
+from kohort.kube.options import PLAIN, WriteOptions
+from manager.managers import RESOURCES, create, eventually
+from web.engines import cluster_queue, flavor, local_queue
+
+Object = dict[str, Any]
+QUEUE = "kueue.x-k8s.io/queue-name"
+NOT_SUPPORTED = "is not supported by this version of Kohort yet"
+DEFINITIONS = Resource(
+    "apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False
+)
+JOB_SETS = Resource("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets", namespaced=True)
+JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
+CHECKS = Resource("kueue.x-k8s.io", "v1beta2", "AdmissionCheck", "admissionchecks", namespaced=False)
+TOPOLOGIES = Resource("kueue.x-k8s.io", "v1beta2", "Topology", "topologies", namespaced=False)
+
+
+class WarningRecorder:
+    """A client, and the warnings that its requests were answered with."""
+
+    def __init__(self, client: Client) -> None:
+        self.texts: list[str] = []
+        self.client = replace(client, on_warning=self.texts.append)
+
+    async def create(self, resource: Resource, value: Object, options: WriteOptions = PLAIN) -> list[str]:
+        """Warnings at the creation of an object."""
+        self.texts.clear()
+        await self.client.of(resource).create(value, options=options)
+        return list(self.texts)
+
+
+def job_set_definition() -> Object:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1alpha2", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {
+        "group": JOB_SETS.group,
+        "scope": "Namespaced",
+        "names": {"kind": "JobSet", "plural": "jobsets", "singular": "jobset", "listKind": "JobSetList"},
+        "versions": [version],
+    }
+    # The group is protected by the project of Kubernetes, whose approval its definitions name.
+    approved = {"api-approved.kubernetes.io": "unapproved, for a test"}
+    metadata = {"name": "jobsets.jobset.x-k8s.io", "annotations": approved}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": spec,
+    }
+
+
+def job_set(name: str, **labels: str) -> Object:
+    metadata = {"name": name, "namespace": "default", "labels": labels}
+    return {"apiVersion": JOB_SETS.api_version, "kind": "JobSet", "metadata": metadata, "spec": {}}
+
+
+def job(name: str, topology: str, **labels: str) -> Object:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
+    annotations = {f"kueue.x-k8s.io/podset-{topology}-topology": "example.com/rack"}
+    template = {
+        "metadata": {"annotations": annotations},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    metadata = {"name": name, "namespace": "default", "labels": labels}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {"template": template}}
+
+
+def kueue(resource: Resource, name: str, **spec: Any) -> Object:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": name}, "spec": spec}
+
+
+async def called_webhooks(client: Client) -> None:
+    """Return once the API server calls the webhook of every kind that is used here; it learns of them by and by."""
+    user, dry_run = WarningRecorder(client), WriteOptions(dry_run=True)
+    requests = [
+        (CHECKS, kueue(CHECKS, "probe", controllerName="kueue.x-k8s.io/multikueue")),
+        (
+            RESOURCES["ResourceFlavor"],
+            kueue(RESOURCES["ResourceFlavor"], "probe", topologyName="t", nodeLabels={"a": "b"}),
+        ),
+        (JOBS, job("probe", "preferred", **{QUEUE: "lq"})),
+    ]
+    for resource, value in requests:
+        await eventually(partial(user.create, resource, value, dry_run), bool)
+
+
+async def served_job_sets(client: Client) -> None:
+    """Define JobSets, and return once they are served."""
+    await client.of(DEFINITIONS).create(job_set_definition())
+
+    async def names() -> list[str]:
+        found = (await client.get_json("/apis"))["groups"]
+        return [each["name"] for each in found]
+
+    await eventually(names, lambda found: JOB_SETS.group in found)
+
+
+async def quota_reserved(client: Client, owner: str) -> Object:
+    """The condition QuotaReserved of a Job's Workload; empty where there is none yet."""
+    found = await client.of(RESOURCES["Workload"]).list()
+    owned = (each for each in found.items if each["metadata"]["ownerReferences"][0]["name"] == owner)
+    conditions = (condition for each in owned for condition in each.get("status", {}).get("conditions", ()))
+    return next((each for each in conditions if each["type"] == "QuotaReserved"), {})
+
+
+async def jobs_of_an_unsupported_framework_are_warned_of(client: Client) -> None:
+    user = WarningRecorder(client)
+    await served_job_sets(client)
+    (text,) = await user.create(JOB_SETS, job_set("queued", **{QUEUE: "lq"}))
+    assert f"JobSet {NOT_SUPPORTED}: no Workload is created for it" in text
+    assert await user.create(JOB_SETS, job_set("free")) == []
+    found = await take(client, (*LOOKED_AT, *await served(client, UNSUPPORTED_FRAMEWORKS.values())))
+    reported = [each.sighting.problem for each in examine(found).findings if each.check.id == "framework-unsupported"]
+    assert [text.partition(";")[0] for text in reported] == ["1 JobSet names a queue: queued"]
+
+
+async def topologies_are_warned_of_and_held_where_required(client: Client) -> None:
+    user = WarningRecorder(client)
+    await create(client, flavor("lf"), cluster_queue("q", "8"), local_queue("lq", "q", "default"))
+    (text,) = await user.create(JOBS, job("together", "required", **{QUEUE: "lq"}))
+    assert f"topology-aware scheduling {NOT_SUPPORTED}: its Workload is held" in text
+    (text,) = await user.create(JOBS, job("near", "preferred", **{QUEUE: "lq"}))
+    assert "placed without regard to topology" in text
+    await eventually(lambda: quota_reserved(client, "near"), lambda found: found.get("status") == "True")
+    held = await eventually(lambda: quota_reserved(client, "together"), lambda found: "message" in found)
+    assert held["status"] == "False"
+    assert f"pod set main requires a topology: topology-aware scheduling {NOT_SUPPORTED}" in held["message"]
+    (text,) = await user.create(TOPOLOGIES, kueue(TOPOLOGIES, "t", levels=[{"nodeLabel": "example.com/rack"}]))
+    assert f"topology-aware scheduling {NOT_SUPPORTED}" in text
+    flavors = RESOURCES["ResourceFlavor"]
+    placed = kueue(flavors, "placed", topologyName="t", nodeLabels={"a": "b"})
+    (text,) = await user.create(flavors, placed)
+    assert text.startswith(f"spec.topologyName: topology-aware scheduling {NOT_SUPPORTED}")
+
+
+async def a_queue_with_an_unsupported_check_names_the_cause(client: Client) -> None:
+    user = WarningRecorder(client)
+    (text,) = await user.create(CHECKS, kueue(CHECKS, "far", controllerName="kueue.x-k8s.io/multikueue"))
+    assert text.startswith(f"spec.controllerName: MultiKueue {NOT_SUPPORTED}")
+    assert await user.create(CHECKS, kueue(CHECKS, "budget", controllerName="example.com/budget")) == []
+    strategy = {"admissionChecks": [{"name": "far"}]}
+    await create(client, cluster_queue("checked", "8", admissionChecksStrategy=strategy))
+
+    async def message() -> str:
+        found = await client.of(RESOURCES["ClusterQueue"]).get(ObjectKey("", "checked"))
+        conditions = found.get("status", {}).get("conditions", ())
+        return next((each["message"] for each in conditions if each["type"] == "Active"), "")
+
+    await eventually(message, lambda found: f"far (MultiKueue {NOT_SUPPORTED})" in found)

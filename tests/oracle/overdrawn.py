@@ -1,0 +1,55 @@
+"""Whether the real Kueue reserved a negative amount for a blocked workload, which ours never does (SCH-340).
+
+A ClusterQueue whose usage exceeds nominal quota plus borrowing limit (its quota was lowered under running workloads)
+has nothing left to reserve. The real one then adds the negative remainder to the usage of the queue, but not to that of
+its cohort, so that victims in this queue free less than they hold for the rest of the cycle.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from unittest.mock import patch
+
+from kohort.engine.cycle import processing
+from kohort.engine.quota import Cell, FlavorResource
+from kohort.engine.records import Queue
+from oracle.differences import differences
+from oracle.standings import our_answer
+
+Json = Any
+
+
+class _NegativeReservation:
+    """An amount below zero, counted in the cell of the queue alone; stands in for the cell when it is released."""
+
+    def __init__(self, cell: Cell, amount: int) -> None:
+        self.cell = cell
+        cell.usage += amount
+
+    def free(self, amount: int) -> None:
+        self.cell.usage -= amount
+
+
+_reservable = processing._reservable
+_hold = processing._Cycle._hold
+
+
+def _unbounded_below(cell: Cell, amount: int, borrow: int) -> int:
+    if borrow > 0 and cell.borrowing_limit is not None:
+        return min(amount, cell.nominal + cell.borrowing_limit - cell.usage)
+    return _reservable(cell, amount, borrow)
+
+
+def _hold_negative(cycle: Any, queue: Queue, usage: Mapping[FlavorResource, int]) -> None:
+    _hold(cycle, queue, {fr: amount for fr, amount in usage.items() if amount >= 0})
+    for fr, amount in usage.items():
+        if amount < 0:
+            cycle.held.append((_NegativeReservation(queue.node.cells[fr], amount), amount))
+
+
+def is_overdrawn(scenario: Json, answer: list[Json]) -> bool:
+    """Whether ours gives this answer too once it reserves negative amounts."""
+    with (
+        patch.object(processing, "_reservable", _unbounded_below),
+        patch.object(processing._Cycle, "_hold", _hold_negative),
+    ):
+        return not differences(our_answer(scenario), answer)
