@@ -119,6 +119,7 @@ async def _put_there(ask: Ask, door: Door, old: Json) -> str:
 
 
 async def _outcome(ask: Ask, code: int, said: Json, path: str) -> Outcome:
+    assert code < 500, said
     if code >= 300:
         return Outcome(code, refusal=said.get("message", "") if code == 403 else "")
     found, stored = await ask("GET", path, None, {})
