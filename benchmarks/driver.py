@@ -14,6 +14,7 @@ from heapq import heappop, heappush
 from benchmarks.yardsticks import JobClass, Yardstick, workload
 from kohort.api.codec import decode, encode
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Decision, Evict, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import Put
@@ -21,7 +22,6 @@ from kohort.engine.lifecycle.admission import Refusal, Reservation, refuse, rese
 from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
-from kohort.engine.records import Key
 from kohort.engine.settings import Settings
 
 DAWN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -76,7 +76,7 @@ class Driver:
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.settings)
-        self.jobs: dict[Key, Job] = {}
+        self.jobs: dict[ObjectKey, Job] = {}
         self._due: list[tuple[int, int, Job, int | None]] = []
         """Time, a number that keeps the order, the job, and which of its starts ends then; None for its arrival."""
         self._numbers = 0
@@ -208,8 +208,8 @@ class Driver:
         heappush(self._due, (at_ms, self._numbers, job, start))
 
 
-def _key(thing: Workload) -> Key:
-    return Key(thing.metadata.namespace, thing.metadata.name)
+def _key(thing: Workload) -> ObjectKey:
+    return ObjectKey(thing.metadata.namespace, thing.metadata.name)
 
 
 def as_watched(thing: Workload) -> Workload:

@@ -10,11 +10,11 @@ from benchmarks.driver import DAWN
 from benchmarks.yardsticks import NAMESPACE, cluster_queue, cohort, local_queue, surroundings, workload
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
+from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
 from kohort.engine.events import Put
 from kohort.engine.lifecycle.admission import Reservation, reserve
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 from kohort.engine.settings import Settings
 
 COHORTS = 10
@@ -50,7 +50,7 @@ def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
     """The preemptor waits for what is missing; nothing is issued, so every round finds the same."""
     preemptor = workload(900_000 + cores, OWNER, cores, 100, DAWN)
     engine.apply(Put(preemptor), DAWN)
-    waiting = engine.workloads[Key(NAMESPACE, preemptor.metadata.name)]
+    waiting = engine.workloads[ObjectKey(NAMESPACE, preemptor.metadata.name)]
     queue = engine.queues[OWNER]
     best, found = float("inf"), 0
     for _ in range(rounds):

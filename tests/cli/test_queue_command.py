@@ -16,11 +16,11 @@ from controllers.houses import cluster_queue, flavor, house, kueue_cluster, loca
 from embedded.server.clusters import running_cluster
 from insight.looking import admitted, in_namespace, let, namespace, somebody
 from insight.serving import Shell, shell
+from kohort.api.meta import ObjectKey
 from kohort.cli.options import Output
 from kohort.cli.queue_picture import Form, picture_of
 from kohort.insight.lean import Position
 from kohort.insight.queues import Line, Owner, Queues, Standing
-from kohort.kube.kinds import ObjectKey
 from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.kube.clock import VirtualClock
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.kinds import typed
 from kohort.kube.metrics import NO_METRICS
 from kohort.kube.mirror import Mirror
 

@@ -12,14 +12,13 @@ from embedded.collector.worlds import Meddler
 from embedded.server.clusters import ADMIN, Cluster, Object
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.meta import OwnerReference
+from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.controllers.workloads.known import LONGEST_AHEAD, KnownWorkloads, key_of
 from kohort.engine.lifecycle.finishing import finish
 from kohort.kube.client import Client
 from kohort.kube.clock import settle
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.transport import Request, Response
 
 MANAGER = "kueue-admission"

@@ -8,7 +8,7 @@ import pytest
 from controllers.houses import cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, conditions, says, stage, used
 from embedded.server.clusters import Object
-from kohort.engine.records import Key
+from kohort.api.meta import ObjectKey
 from kube.faults import Refusal
 
 PREEMPTING: dict[str, Any] = {"preemption": {"withinClusterQueue": "LowerPriority"}}
@@ -158,7 +158,7 @@ async def test_an_admission_of_what_was_deleted_meanwhile_leaves_no_quota_behind
         await scene.later(1)
         await scene.create(workload("x", "lq", "2"))
         await scene.until(says(Admitted="True"), "Workload", "x")
-        assert set(manager.world.engine.queues["q"].holders) == {Key("default", "x")}
+        assert set(manager.world.engine.queues["q"].holders) == {ObjectKey("default", "x")}
 
 
 async def test_what_was_decided_for_a_former_life_takes_nothing_from_the_next() -> None:
@@ -275,9 +275,9 @@ async def test_the_engine_knows_nothing_of_who_has_finished_and_nobody_waits_for
         engine = manager.world.engine
         assert (
             set(engine.workloads)
-            == {Key("default", "second")}
-            == set(engine.local_queues[Key("default", "lq")].workloads)
+            == {ObjectKey("default", "second")}
+            == set(engine.local_queues[ObjectKey("default", "lq")].workloads)
         )
         again = await scene.start()
         await scene.later(5)
-        assert set(again.world.engine.workloads) == {Key("default", "second")}
+        assert set(again.world.engine.workloads) == {ObjectKey("default", "second")}

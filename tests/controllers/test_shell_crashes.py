@@ -5,7 +5,7 @@ import asyncio
 from controllers.flows import Flow, holders, opened
 from controllers.houses import cluster_queue, flavor, local_queue, workload
 from controllers.stages import Stage, says, stage, used
-from kohort.engine.records import Key
+from kohort.api.meta import ObjectKey
 from kube.faults import Refusal
 
 
@@ -67,7 +67,7 @@ async def test_a_leader_that_loses_the_lease_while_it_writes_gives_back_what_it_
         await scene.later(5)
         admitted = [name for name, each in (await scene.states()).items() if each["queue"]]
         assert len(admitted) == len(manager.wire.writes) == 1
-        assert set(manager.world.engine.queues["q"].holders) == {Key("default", name) for name in admitted}
+        assert set(manager.world.engine.queues["q"].holders) == {ObjectKey("default", name) for name in admitted}
         assert len(manager.writer) == 0
 
 

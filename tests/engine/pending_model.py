@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.forest import QueueNode
 from kohort.engine.pending import Place
-from kohort.engine.records import FlavorGroup, Key, Policies, Progress, Queue, Workload
+from kohort.engine.records import FlavorGroup, Policies, Progress, Queue, Workload
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -35,11 +36,11 @@ def workload(
     generation: int = 1,
     has_more: bool = False,
 ) -> Workload:
-    made = Workload(Key(namespace, name), uid=name)
+    made = Workload(ObjectKey(namespace, name), uid=name)
     made.priority = priority
     made.queued_at = at(queued)
     made.equivalence = kind
-    made.local_queue = Key(namespace, local_queue)
+    made.local_queue = ObjectKey(namespace, local_queue)
     made.backoff_until = backoff_until
     made.generation = generation
     made.progress = Progress({("main", "cpu"): 0 if has_more else -1}, 0, 0, kind)
@@ -63,12 +64,12 @@ IMMEDIATE = {
 
 
 class Model:
-    def __init__(self, queue: Queue, usage_of: Callable[[Key], float] | None = None) -> None:
+    def __init__(self, queue: Queue, usage_of: Callable[[ObjectKey], float] | None = None) -> None:
         self.queue = queue
         self.usage_of = usage_of
-        self.rows: dict[Key, Row] = {}
+        self.rows: dict[ObjectKey, Row] = {}
         self.failed: dict[str, str] = {}
-        self.preemptor: tuple[Key, int] | None = None
+        self.preemptor: tuple[ObjectKey, int] | None = None
         self.retried = False
 
     @property
@@ -91,12 +92,12 @@ class Model:
             elif row.sleeps_until or self._backs_off(workload, now):
                 row.sleeps_until = workload.backoff_until or now
 
-    def remove(self, key: Key) -> None:
+    def remove(self, key: ObjectKey) -> None:
         self.rows.pop(key, None)
         if self.preemptor is not None and self.preemptor[0] == key:
             self.preemptor = None
 
-    def assume(self, key: Key) -> None:
+    def assume(self, key: ObjectKey) -> None:
         if key in self.rows and self.rows[key].place is Place.IN_FLIGHT:
             del self.rows[key]
 

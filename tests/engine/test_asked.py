@@ -10,9 +10,10 @@ from engine.play import CPU, Play
 from kohort.api.codec import from_json
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION
+from kohort.api.meta import ObjectKey
 from kohort.engine import asked
 from kohort.engine.asked import Reader
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Workload
 from kohort.engine.requests import Environment
 from kohort.engine.settings import Settings
 
@@ -22,7 +23,7 @@ ANOTHER = Environment.of((), ())
 
 
 def reading(reader: Reader, thing: Json, environment: Environment = PLAIN, **facts: Any) -> asked.Asked:
-    workload = Workload(Key("ns", "w"), "uid")
+    workload = Workload(ObjectKey("ns", "w"), "uid")
     for name, value in facts.items():
         setattr(workload, name, value)
     return reader.read(workload, from_json(thing, v1beta2.Workload), environment)
@@ -47,7 +48,7 @@ FACTS: tuple[Json, ...] = (
     {},
     {"priority": 1},
     {"allowed_flavors": frozenset("f")},
-    {"replaces": Workload(Key("ns", "old"), "old")},
+    {"replaces": Workload(ObjectKey("ns", "old"), "old")},
 )
 
 
@@ -66,7 +67,7 @@ def test_workloads_that_ask_alike_share_one_answer() -> None:
     play.queue("q", 1)
     play.submit("a", 1)
     play.submit("b", 1)
-    a, b = (play.engine.workloads[Key("ns", name)] for name in "ab")
+    a, b = (play.engine.workloads[ObjectKey("ns", name)] for name in "ab")
     assert a.pod_sets is b.pod_sets
     assert a.local_queue is b.local_queue
 

@@ -3,10 +3,10 @@
 import pytest
 
 from engine.play import Play
+from kohort.api.meta import ObjectKey
 from kohort.engine.events import Claimed, Gone
-from kohort.engine.records import Key
 
-W = Key("ns", "w")
+W = ObjectKey("ns", "w")
 
 
 def claimed(cpus: int) -> Claimed:

@@ -7,14 +7,14 @@ from msgspec.structs import replace
 
 from engine.play import CPU, FAIR, Play, configured
 from kohort.api.conditions import find
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
 from kohort.engine.events import Gone, Put
 from kohort.engine.invariants import CheckedEngine
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 
 Json = Any
-S1, S2 = Key("ns", "s1"), Key("ns", "s2")
+S1, S2 = ObjectKey("ns", "s1"), ObjectKey("ns", "s2")
 
 
 def play(settings: Json = None, **spec: Json) -> Play:
@@ -42,7 +42,7 @@ def used(play: Play, queue: str = "q") -> int:
     return play.engine.queues[queue].node.cell(FlavorResource("f", CPU)).usage // 1000
 
 
-def echo(play: Play, key: Key) -> None:
+def echo(play: Play, key: ObjectKey) -> None:
     """The API shows the workload once more, with a label that matters to nobody."""
     workload = play.workloads[key]
     seen = replace(workload, metadata=replace(workload.metadata, labels={"seen": "again"}))

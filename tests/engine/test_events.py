@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from engine.play import CPU, Play, group, quota
+from kohort.api.meta import ObjectKey
 from kohort.engine.events import Gone, ReservationFailed
 from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 
 Json = Any
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -143,7 +143,7 @@ class TestOrder:
         play.queue("q", 4)
         play.submit("w", 4)
         assert play.turn().reserved == []
-        assert list(play.engine.queues["q"].holders) == [Key("ns", "x")]
+        assert list(play.engine.queues["q"].holders) == [ObjectKey("ns", "x")]
 
     def test_a_queue_that_comes_back_finds_everybody(self, play: Play) -> None:
         play.queue("q", 4)
@@ -154,7 +154,7 @@ class TestOrder:
         play.turn()
         play.queue("q", 8)
         assert play.turn().reserved == ["w"]
-        assert set(play.engine.queues["q"].holders) == {Key("ns", "x"), Key("ns", "w")}
+        assert set(play.engine.queues["q"].holders) == {ObjectKey("ns", "x"), ObjectKey("ns", "w")}
 
     def test_a_local_queue_may_come_last(self, play: Play) -> None:
         play.submit("w", 4)
@@ -166,7 +166,7 @@ class TestOrder:
         "kind", ["Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Namespace"]
     )
     def test_what_was_never_there_may_go(self, play: Play, kind: str) -> None:
-        play.engine.apply(Gone(kind, Key("ns", "nobody")), play.now)
+        play.engine.apply(Gone(kind, ObjectKey("ns", "nobody")), play.now)
         assert check(play.engine) == []
 
     def test_a_namesake_is_somebody_else(self, play: Play) -> None:
@@ -175,7 +175,7 @@ class TestOrder:
         play.running("x", 4)
         play.submit("x", 2)
         assert play.turn().reserved == ["x"]
-        assert play.engine.workloads[Key("ns", "x")].uid == "0002-x"
+        assert play.engine.workloads[ObjectKey("ns", "x")].uid == "0002-x"
 
 
 class TestFailedWrites:
@@ -188,7 +188,7 @@ class TestFailedWrites:
         changed = play.workload("w", 4, "q", priority=-1)
         changed["metadata"] |= {"uid": "0001-w", "generation": 2}
         play.put(changed)
-        play.engine.apply(ReservationFailed(Key("ns", "w")), play.now)
+        play.engine.apply(ReservationFailed(ObjectKey("ns", "w")), play.now)
         assert play.turn().reserved == ["other"]
 
     def test_quota_dropped_while_the_local_queue_is_stopped_is_not_given_again(self, play: Play) -> None:

@@ -15,6 +15,7 @@ from engine.play import CPU, FAIR, Play, configured, group, quota
 from engine.scenario_strategies import scenarios
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Mode
 from kohort.engine.decisions import Reserve, Wait
 from kohort.engine.engine import Engine
@@ -22,7 +23,6 @@ from kohort.engine.events import Put
 from kohort.engine.explain import Explanation, Held, Help, State, lines, remedies
 from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Time, Turn, Yielding, lenders
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 from kohort.engine.scenario import Stage
 
 Json = Any
@@ -31,7 +31,7 @@ RECLAIM: Json = {"preemption": {"reclaimWithinCohort": "Any"}}
 
 
 def ask(play: Play, name: str) -> Explanation:
-    return play.engine.explain(Key("ns", name), play.now)
+    return play.engine.explain(ObjectKey("ns", name), play.now)
 
 
 def help_for(play: Play, name: str) -> Help:
@@ -224,7 +224,7 @@ class TestRivals:
         assert lines(explanation) == [
             "ns/small fits in queue b, but waits: what it needs is kept for ns/large of another queue."
         ]
-        assert remedies(explanation) == (Yielding((Key("ns", "large"),)),)
+        assert remedies(explanation) == (Yielding((ObjectKey("ns", "large"),)),)
         assert explanation.message == "Workload no longer fits after processing another workload"
 
     def test_without_them_it_goes_next(self, play: Play) -> None:
@@ -510,11 +510,11 @@ class TestWouldFit:
         ("queue", "message"),
         [
             ("x", "ClusterQueue x doesn't exist"),
-            (Key("ns", "x"), "LocalQueue x doesn't exist"),
-            (Key("nowhere", "q"), "LocalQueue q doesn't exist"),
+            (ObjectKey("ns", "x"), "LocalQueue x doesn't exist"),
+            (ObjectKey("nowhere", "q"), "LocalQueue q doesn't exist"),
         ],
     )
-    def test_a_queue_that_does_not_exist(self, queue: Key | str, message: str) -> None:
+    def test_a_queue_that_does_not_exist(self, queue: ObjectKey | str, message: str) -> None:
         explanation = one_queue().engine.would_fit([pods(1)], queue, one_queue().now)
         assert (explanation.reason, explanation.message) == ("Misconfigured", message)
 
@@ -525,7 +525,7 @@ class TestWouldFit:
 
     def test_a_namespace_that_is_not_selected(self) -> None:
         play = one_queue(namespaceSelector={"matchLabels": {"team": "x"}})
-        explanation = play.engine.would_fit([pods(1)], Key("ns", "q"), play.now)
+        explanation = play.engine.would_fit([pods(1)], ObjectKey("ns", "q"), play.now)
         assert explanation.message == "workload namespace doesn't match ClusterQueue selector"
 
     @given(scenarios(most_steps=15), st.data())
@@ -540,10 +540,10 @@ class TestWouldFit:
             metadata=structs.replace(model.metadata, name="new", uid="zzz", creation_timestamp=stage.now),
             spec=model.spec,
         )
-        queue = Key(model.metadata.namespace, model.spec.queue_name or "")
+        queue = ObjectKey(model.metadata.namespace, model.spec.queue_name or "")
         foreseen = stage.engine.would_fit(thing, queue, stage.now)
         stage.engine.apply(Put(thing), stage.now)
-        seen = stage.engine.explain(Key(queue.namespace, "new"), stage.now)
+        seen = stage.engine.explain(ObjectKey(queue.namespace, "new"), stage.now)
         assert foreseen.evaluation == seen.evaluation
         assert foreseen.standing == seen.standing
         if seen.state is not State.INADMISSIBLE:
@@ -643,7 +643,7 @@ def plain(decision: Any) -> Any:
     return decision
 
 
-def tree_of(engine: Engine, key: Key) -> str:
+def tree_of(engine: Engine, key: ObjectKey) -> str:
     queue = engine.workloads[key].queue
     assert queue is not None
     parent = queue.node.parent
@@ -705,7 +705,7 @@ def test_a_picture_shows_every_change() -> None:
     play = one_queue()
     play.submit("w", 1)
     before = picture(play.engine)
-    play.engine.workloads[Key("ns", "w")].priority += 1
+    play.engine.workloads[ObjectKey("ns", "w")].priority += 1
     assert picture(play.engine) != before
 
 
@@ -728,16 +728,16 @@ def local_queue(name: str, **spec: Json) -> Json:
 
 
 def change(play: Play, name: str, **spec: Json) -> None:
-    workload = play.workloads[Key("ns", name)]
+    workload = play.workloads[ObjectKey("ns", name)]
     play.show(structs.replace(workload, spec=structs.replace(workload.spec, **spec)))
 
 
 def annotate(play: Play, name: str, annotations: dict[str, str]) -> None:
-    workload = play.workloads[Key("ns", name)]
+    workload = play.workloads[ObjectKey("ns", name)]
     play.show(structs.replace(workload, metadata=structs.replace(workload.metadata, annotations=annotations)))
 
 
 def back_off(play: Play, name: str, until: datetime) -> None:
-    workload = play.workloads[Key("ns", name)]
+    workload = play.workloads[ObjectKey("ns", name)]
     state = v1beta2.workload.RequeueState(count=1, requeue_at=until)
     play.show(structs.replace(workload, status=structs.replace(workload.status, requeue_state=state)))

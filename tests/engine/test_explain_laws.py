@@ -13,6 +13,7 @@ from msgspec import structs
 
 from engine.play import configured
 from engine.scenario_strategies import scenarios
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Evict, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.explain import Explanation, Help, State, lines, remedies
@@ -29,7 +30,6 @@ from kohort.engine.explain.remedies import (
 from kohort.engine.forest import CohortNode, Node
 from kohort.engine.pending import Place as Waiting
 from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
-from kohort.engine.records import Key
 from kohort.engine.scenario import Stage
 from kohort.engine.shortage import Limit, Place, Shortage
 
@@ -54,7 +54,7 @@ def at_rest(scenario: Json) -> Stage:
     return stage
 
 
-def asked(stage: Stage) -> dict[Key, Explanation]:
+def asked(stage: Stage) -> dict[ObjectKey, Explanation]:
     """What is said of everybody who waits in a queue."""
     found = {key: stage.engine.explain(key, stage.now) for key in stage.engine.workloads}
     return {key: each for key, each in found.items() if each.state in WAITING and each.evaluation is not None}
@@ -66,11 +66,11 @@ def asked_about_one(scenario: Json, data: st.DataObject) -> tuple[Stage, Explana
     return (stage, found[data.draw(st.sampled_from(sorted(found)))]) if found else None
 
 
-def let_go(stage: Stage, key: Key) -> None:
+def let_go(stage: Stage, key: ObjectKey) -> None:
     stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
 
 
-def left_alone(stage: Stage, key: Key) -> None:
+def left_alone(stage: Stage, key: ObjectKey) -> None:
     """Nobody else waits; it comes anew, so that it gets a look."""
     thing = stage.workloads[key]
     for other, record in list(stage.engine.workloads.items()):
@@ -79,7 +79,7 @@ def left_alone(stage: Stage, key: Key) -> None:
     stage.show(thing)
 
 
-def reserved(stage: Stage) -> set[Key]:
+def reserved(stage: Stage) -> set[ObjectKey]:
     stage.decisions = []
     return {each.workload for each in stage.schedule() if isinstance(each, Reserve)}
 
@@ -102,7 +102,7 @@ def test_at_rest_nobody_fits_whose_turn_it_is(scenario: Json) -> None:
             assert ahead_and_active(stage, key, explanation), lines(explanation)
 
 
-def ahead_and_active(stage: Stage, key: Key, explanation: Explanation) -> bool:
+def ahead_and_active(stage: Stage, key: ObjectKey, explanation: Explanation) -> bool:
     """Whether somebody is ahead who stays there: an active one, or anybody in a strict queue."""
     assert explanation.standing is not None
     pending = stage.engine.pending[explanation.cluster_queue]
@@ -284,7 +284,7 @@ def test_those_ahead_are_exactly_those_looked_at_before(scenario: Json) -> None:
     """SCH-212, SCH-213, SCH-230: as long as no equals are passed over, which is a look at all of them (SCH-251)."""
     stage = nobody_looked_at(scenario)
     told = {key: each.standing for key, each in asked(stage).items()}
-    seen: dict[str, list[Key]] = {}
+    seen: dict[str, list[ObjectKey]] = {}
     for queue, key in looks(stage):
         before = seen.setdefault(queue, [])
         if key in before:
@@ -303,7 +303,7 @@ def nobody_looked_at(scenario: Json) -> Stage:
     return stage
 
 
-def looks(stage: Stage) -> Iterator[tuple[str, Key]]:
+def looks(stage: Stage) -> Iterator[tuple[str, ObjectKey]]:
     """Queue and workload of every head, cycle by cycle."""
     for _ in range(len(stage.workloads) + 1):
         homes = {key: each.queue.name for key, each in stage.engine.workloads.items() if each.queue is not None}

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine.play import CPU, FAIR, Play, configured, group, quota
 from kohort.api.codec import to_json
-from kohort.engine.records import Key
+from kohort.api.meta import ObjectKey
 from kohort.engine.shares import INFINITE_SHARE
 
 Json = Any
@@ -57,7 +57,7 @@ def test_a_local_queue_counts_its_own_workloads() -> None:
     play.submit("one", 3)
     play.submit("two", 3)
     play.turn()
-    status = play.engine.local_queue_status(Key("ns", "q"))
+    status = play.engine.local_queue_status(ObjectKey("ns", "q"))
     assert (status.pending_workloads, status.reserving_workloads, status.admitted_workloads) == (1, 1, 1)
     assert status.flavors_usage[0].resources[0].total == "3"
 

@@ -6,9 +6,9 @@ import pytest
 
 from engine.play import CPU, Play, configured, group, quota
 from kohort.api.kueue.v1beta2.queues import FlavorFungibility
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Mode
 from kohort.engine.decisions import Requeue, Reserve, Wait
-from kohort.engine.records import Key
 
 Json = Any
 MEMORY = "memory"
@@ -34,7 +34,7 @@ def pod_set(name: str, requests: Json, more: Json = None) -> Json:
 
 def flavors(play: Play, name: str = "w") -> dict[str, dict[str, str]]:
     """Flavors of each pod set of an admitted workload."""
-    admission = play.workloads[Key("ns", name)].status.admission
+    admission = play.workloads[ObjectKey("ns", name)].status.admission
     return {each.name: dict(each.flavors) for each in admission.pod_set_assignments} if admission else {}
 
 
@@ -256,7 +256,7 @@ class TestScanning:
         play.submit("first", 4)
         play.submit("second", 4, "rival")
         assert play.once().reserved == ["first"]
-        return play.engine.workloads[Key("ns", "second")]
+        return play.engine.workloads[ObjectKey("ns", "second")]
 
 
 @pytest.mark.parametrize(

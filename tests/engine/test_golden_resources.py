@@ -9,9 +9,9 @@ from engine.play import CPU, Play, configured, group, quota
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod
 from kohort.api.merge import merge
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 
 GPU = "nvidia.com/gpu"
 FR = FlavorResource("f", CPU)
@@ -24,7 +24,7 @@ def used(play: Play, queue: str = "q") -> int:
 
 
 def counts(play: Play, name: str) -> list[int | None]:
-    admission = play.workloads[Key("ns", name)].status.admission
+    admission = play.workloads[ObjectKey("ns", name)].status.admission
     return [each.count for each in admission.pod_set_assignments] if admission else []
 
 
@@ -39,7 +39,7 @@ def test_g20_pod_sets_share_what_they_take() -> None:
     manifest["spec"]["podSets"] = [merge(driver, {"name": "driver"}), workers]
     play.put(manifest)
     play.turn()
-    admission = play.workloads[Key("ns", "w")].status.admission
+    admission = play.workloads[ObjectKey("ns", "w")].status.admission
     assert admission is not None
     assert [dict(each.flavors) for each in admission.pod_set_assignments] == [{CPU: "f1"}, {CPU: "f2"}]
 
@@ -97,7 +97,7 @@ def test_g41_reclaimable_pods_make_room() -> None:
     play.running("W1", 1, count=10)
     play.submit("W2", 4)
     assert "W2" not in play.turn().admitted
-    first = play.workloads[Key("ns", "W1")]
+    first = play.workloads[ObjectKey("ns", "W1")]
     status = msgspec.structs.replace(first.status, reclaimable_pods=(ReclaimablePod(name="main", count=4),))
     play.show(msgspec.structs.replace(first, status=status))
     assert used(play) == 6
@@ -121,7 +121,7 @@ class TestG42:
         play.running("other", 6)
         self.replacement(play, "s2", 4, "s1")
         assert play.turn().reserved == ["s2"]
-        finished = find(play.workloads[Key("ns", "s1")].status.conditions, "Finished")
+        finished = find(play.workloads[ObjectKey("ns", "s1")].status.conditions, "Finished")
         assert finished is not None
         assert finished.reason == "WorkloadSliceReplaced"
         assert used(play) == 10
@@ -175,7 +175,7 @@ def test_one_workload_at_a_time_until_its_pods_are_ready() -> None:
         "WaitingForPodsReady",
         "waiting for all admitted workloads to be in PodsReady condition",
     )
-    first = play.workloads[Key("ns", "one")]
+    first = play.workloads[ObjectKey("ns", "one")]
     ready = msgspec.structs.replace(first.status.conditions[0], type="PodsReady")
     status = msgspec.structs.replace(first.status, conditions=(*first.status.conditions, ready))
     play.show(msgspec.structs.replace(first, status=status))

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from engine.play import CPU, Play
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.events import Put
-from kohort.engine.records import Key
 
 Json = Any
-W = Key("ns", "w")
+W = ObjectKey("ns", "w")
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_workload_that_has_quota_by_now_is_not_looked_at(play: Play) -> None:
     play.submit("w", 1)
     waiting = play.workloads[W]
     play.running("v", 1)
-    admitted = play.workloads[Key("ns", "v")].status
+    admitted = play.workloads[ObjectKey("ns", "v")].status
     play.engine.apply(Put(replace(waiting, status=admitted)), play.now)
     assert play.turn().decisions == []
 

@@ -8,15 +8,15 @@ from msgspec.structs import replace
 
 from engine.play import CPU, Play, configured
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, ReclaimablePod, RequeueState
+from kohort.api.meta import ObjectKey
 from kohort.engine.events import Gone, Put
 from kohort.engine.invariants import CheckedEngine
 from kohort.engine.lifecycle.eviction import Eviction, evict, release
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, false, mark
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 
 Json = Any
-W = Key("ns", "w")
+W = ObjectKey("ns", "w")
 FR = FlavorResource("f", CPU)
 
 

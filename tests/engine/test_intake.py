@@ -7,11 +7,10 @@ import pytest
 
 from engine.lifecycle.sample_workloads import admitted, at, with_status
 from engine.play import Play, configured
-from kohort.api.meta import Condition
+from kohort.api.meta import Condition, ObjectKey
 from kohort.engine.intake import conditions_of, queue_timestamp
 from kohort.engine.lifecycle.checks import CheckReport, act_on_checks, report_check
 from kohort.engine.lifecycle.eviction import release
-from kohort.engine.records import Key
 from kohort.engine.settings import Settings
 
 Json = Any
@@ -47,7 +46,7 @@ def test_g33_whoever_was_created_before_a_retry_precedes_it() -> None:
     play.queue("q", 4)
     play.running("retried", 4, at=1)
     play.wait(100)
-    held = report_check(play.workloads[Key("ns", "retried")], CheckReport("C", "Retry"), play.now)
+    held = report_check(play.workloads[ObjectKey("ns", "retried")], CheckReport("C", "Retry"), play.now)
     evicted = act_on_checks(held, play.now).workload
     released = release(evicted, play.settings.gates, play.now)
     conditions = tuple(each for each in released.status.conditions if each.type != "Requeued")

@@ -6,6 +6,7 @@ import pytest
 
 from engine.play import CPU, FAIR, Play, configured, group, quota
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
 from kohort.engine.events import EvictionFailed
 from kohort.engine.invariants import CheckedEngine, check
@@ -14,7 +15,7 @@ from kohort.engine.invariants.sums import broken_limits
 from kohort.engine.invariants.victims import Hunt, wrong_victims
 from kohort.engine.preemption import Target
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key, Queue, Workload
+from kohort.engine.records import Queue, Workload
 
 Json = Any
 CORE = 1000
@@ -36,7 +37,7 @@ def play() -> Play:
 
 
 def named(play: Play, name: str) -> Workload:
-    return play.engine.workloads[Key("ns", name)]
+    return play.engine.workloads[ObjectKey("ns", name)]
 
 
 def problem(play: Play) -> str:
@@ -105,12 +106,12 @@ class TestPlaces:
         assert "ns/x holds quota in [], and should in [a]" in check(play.engine)
 
     def test_somebody_whom_nobody_knows(self, play: Play) -> None:
-        del play.engine.workloads[Key("ns", "x")]
+        del play.engine.workloads[ObjectKey("ns", "x")]
         assert "ns/x holds quota in a and is not known" in check(play.engine)
         assert "ns/a knows ns/x, a ghost" in check(play.engine)
 
     def test_a_local_queue_that_forgot_its_workload(self, play: Play) -> None:
-        del play.engine.local_queues[Key("ns", "a")].workloads[Key("ns", "w")]
+        del play.engine.local_queues[ObjectKey("ns", "a")].workloads[ObjectKey("ns", "w")]
         assert problem(play) == "ns/w is known to [], and should be to ns/a"
 
     def test_priorities_counted_wrongly(self, play: Play) -> None:
@@ -135,7 +136,7 @@ class TestLimits:
 
     def gain(self, play: Play, queue: str, amount: int, fr: FlavorResource = FR) -> list[str]:
         """Give a new workload so much, and ask what that breaks."""
-        holder = Workload(Key("ns", "new"), "new")
+        holder = Workload(ObjectKey("ns", "new"), "new")
         holder.usage, holder.reserved_at = {fr: amount}, play.now
         play.engine.queues[queue].add_holder(holder)
         return list(broken_limits(play.engine, play.engine.queues[queue], {fr: amount}))
@@ -161,14 +162,14 @@ class TestLimits:
 class TestAdmissions:
     def test_half_a_gang(self, play: Play) -> None:
         """SCH-351."""
-        decision = Reserve(Key("ns", "w"), Admission(cluster_queue="a"), "", 0)
+        decision = Reserve(ObjectKey("ns", "w"), Admission(cluster_queue="a"), "", 0)
         assert list(half_admitted(named(play, "w"), decision)) == ["ns/w was admitted with the pod sets []"]
 
     def test_too_few_pods(self, play: Play) -> None:
         """SCH-562."""
         play.submit("p", 1, "a", count=4, min_count=2)
         admission = Admission(cluster_queue="a", pod_set_assignments=(PodSetAssignment(name="main", count=1),))
-        found = list(half_admitted(named(play, "p"), Reserve(Key("ns", "p"), admission, "", 0)))
+        found = list(half_admitted(named(play, "p"), Reserve(ObjectKey("ns", "p"), admission, "", 0)))
         assert found == ["ns/p was admitted with 1 pods of main"]
 
     def test_overtaking_in_a_strict_queue(self, play: Play) -> None:
@@ -274,7 +275,7 @@ class TestCheckedEngine:
     def test_it_raises_what_is_broken_after_an_event(self, play: Play) -> None:
         play.engine.queues["b"].node.cells[FR].use(CORE)
         with pytest.raises(AssertionError, match=r"after EvictionFailed:\n  b says that 1000 of f/cpu is in use"):
-            play.engine.apply(EvictionFailed(Key("ns", "x")), play.now)
+            play.engine.apply(EvictionFailed(ObjectKey("ns", "x")), play.now)
 
     @pytest.mark.parametrize("turn", [CheckedEngine.schedule, CheckedEngine.run_cycle])
     def test_it_raises_what_is_broken_after_a_turn(self, play: Play, turn: Any) -> None:

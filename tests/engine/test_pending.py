@@ -6,9 +6,10 @@ import pytest
 
 from engine.pending_model import cluster_queue, workload
 from engine.pending_queues import BOTH, NOW, QueueOf, admit, best_effort, drained, fail, filled, popped, retry, strict
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.pending import Counts, PendingQueue, Place
-from kohort.engine.records import NO_END, FlavorGroup, Key
+from kohort.engine.records import NO_END, FlavorGroup
 
 
 class TestOrder:
@@ -28,25 +29,25 @@ class TestOrder:
 
     def test_usage_of_the_local_queue_goes_before_priority(self) -> None:
         """SCH-212a, SCH-808"""
-        usages = {Key("team", "a"): 2.0, Key("team", "b"): 1.0}
+        usages = {ObjectKey("team", "a"): 2.0, ObjectKey("team", "b"): 1.0}
         queue = PendingQueue(cluster_queue(), usages.__getitem__)
         filled(queue, [workload("of-a", local_queue="a", priority=9), workload("of-b", local_queue="b")])
         assert admit(queue) == "of-b"
 
     def test_usage_counts_as_it_is_when_the_head_is_popped(self) -> None:
         """SCH-231"""
-        usages = {Key("team", "a"): 0.0, Key("team", "b"): 1.0}
+        usages = {ObjectKey("team", "a"): 0.0, ObjectKey("team", "b"): 1.0}
         queue = PendingQueue(cluster_queue(), usages.__getitem__)
         filled(queue, [workload(f"{name}{n}", local_queue=name) for name in "ab" for n in "12"])
         order = []
         while queue.counts.active:
             order.append(admit(queue))
-            usages[Key("team", order[-1][0])] += 1.5
+            usages[ObjectKey("team", order[-1][0])] += 1.5
         assert order == ["a1", "b1", "a2", "b2"]
 
     def test_usage_can_be_taken_into_account_at_any_time(self) -> None:
         """SCH-809"""
-        usages = {Key("team", "a"): 2.0, Key("team", "b"): 1.0}
+        usages = {ObjectKey("team", "a"): 2.0, ObjectKey("team", "b"): 1.0}
         queue = best_effort(*[workload(f"{name}{n}", local_queue=name) for name in "ab" for n in "12"])
         queue.order_by(usages.__getitem__)
         assert admit(queue) == "b1"
@@ -64,7 +65,7 @@ class TestOrder:
         """SCH-222"""
         a, b = workload("a", priority=2, kind="x"), workload("b", priority=1, kind="x")
         queue = best_effort(a, b)
-        b.priority, b.equivalence, b.local_queue = 3, "y", Key("team", "other")
+        b.priority, b.equivalence, b.local_queue = 3, "y", ObjectKey("team", "other")
         queue.update(b, NOW, changed=True)
         assert drained(queue) == ["b", "a"]
         assert queue.counts == Counts(0, 0, 0)
@@ -317,10 +318,10 @@ class TestPreemptor:
 
     def test_comes_after_usage(self) -> None:
         """SCH-240, SCH-808"""
-        usages = {Key("team", "a"): 1.0, Key("team", "b"): 1.0}
+        usages = {ObjectKey("team", "a"): 1.0, ObjectKey("team", "b"): 1.0}
         queue = filled(PendingQueue(cluster_queue(), usages.__getitem__), [workload("P", local_queue="a")])
         fail(queue, Requeue.PENDING_PREEMPTION)
         queue.push(workload("H", local_queue="b", priority=9), NOW)
         assert fail(queue, Requeue.FAILED_AFTER_NOMINATION) == "P"
-        usages[Key("team", "a")] = 2.0
+        usages[ObjectKey("team", "a")] = 2.0
         assert drained(queue) == ["H", "P"]

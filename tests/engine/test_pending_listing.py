@@ -6,10 +6,11 @@ import pytest
 
 from engine.pending_model import Model, cluster_queue, workload
 from engine.pending_queues import NOW, best_effort, fail, filled, popped, retry, same
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.pending import PendingQueue, Place
 from kohort.engine.pending.shelf import Item, Shelf
-from kohort.engine.records import Key, Policies
+from kohort.engine.records import Policies
 
 
 class TestListing:
@@ -22,11 +23,11 @@ class TestListing:
 
     def test_follows_what_changes(self) -> None:
         """SCH-213"""
-        usages = {Key("team", "a"): 0.0, Key("team", "b"): 1.0}
+        usages = {ObjectKey("team", "a"): 0.0, ObjectKey("team", "b"): 1.0}
         queue = PendingQueue(cluster_queue(), usages.__getitem__)
         filled(queue, [workload("of-a", local_queue="a"), workload("of-b", local_queue="b")])
         assert names(queue) == ["of-a", "of-b"]
-        usages[Key("team", "a")] = 2.0
+        usages[ObjectKey("team", "a")] = 2.0
         assert names(queue) == ["of-b", "of-a"]
         queue.push(workload("first", local_queue="b", priority=1), NOW)
         assert names(queue) == ["first", "of-b", "of-a"]

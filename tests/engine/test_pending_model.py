@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from engine.pending_model import Model, at, cluster_queue, workload
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.pending import PendingQueue, Place
-from kohort.engine.records import NO_END, Key, Policies, Workload
+from kohort.engine.records import NO_END, Policies, Workload
 
 NAMES = st.sampled_from([f"w{number}" for number in range(24)])
 KINDS = st.sampled_from(["", "", "x", "y", "z"])
@@ -23,13 +24,13 @@ class PendingMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.seconds = 0.0
-        self.usages: dict[Key, float] = {}
+        self.usages: dict[ObjectKey, float] = {}
 
     @property
     def now(self) -> datetime:
         return at(self.seconds)
 
-    def usage_of(self, local_queue: Key) -> float:
+    def usage_of(self, local_queue: ObjectKey) -> float:
         return self.usages.get(local_queue, 0.0)
 
     @initialize(strict=st.booleans(), fair=st.booleans())
@@ -140,7 +141,7 @@ class PendingMachine(RuleBasedStateMachine):
 
     @rule(namespace=st.sampled_from(NAMESPACES), name=st.sampled_from(LOCAL_QUEUES), usage=USAGES)
     def use(self, namespace: str, name: str, usage: float) -> None:
-        self.usages[Key(namespace, name)] = usage
+        self.usages[ObjectKey(namespace, name)] = usage
 
     @rule(strict=st.booleans())
     def change_strategy(self, strict: bool) -> None:

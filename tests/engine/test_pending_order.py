@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from engine.pending_model import cluster_queue, workload
 from engine.pending_queues import NOW
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.pending import PendingQueue
 from kohort.engine.pending import ranking as rankings
 from kohort.engine.pending.ranking import Ranking, Standing
-from kohort.engine.records import Key
 
 NAMES = [f"w{number}" for number in range(12)]
-STANDINGS: list[Standing] = [(0, (f"{number:03}", ""), Key("ns", str(number))) for number in range(40)]
+STANDINGS: list[Standing] = [(0, (f"{number:03}", ""), ObjectKey("ns", str(number))) for number in range(40)]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from(STANDINGS)), max_size=120))
@@ -37,7 +37,7 @@ def test_a_ranking_is_a_sorted_list(steps: Sequence[tuple[bool, Standing]]) -> N
 
 @given(st.data(), st.booleans())
 def test_positions_are_those_of_the_listing(data: st.DataObject, by_usage: bool) -> None:
-    usages = {Key("team", name): data.draw(st.sampled_from([0.0, 1.0])) for name in "abc"}
+    usages = {ObjectKey("team", name): data.draw(st.sampled_from([0.0, 1.0])) for name in "abc"}
     queue = PendingQueue(cluster_queue(), usages.__getitem__ if by_usage else None)
     for name in data.draw(st.lists(st.sampled_from(NAMES), max_size=25)):
         queue.push(

@@ -15,6 +15,7 @@ from engine.play import configured
 from engine.scenario_strategies import CALM_WRITINGS, SCHEDULE, scenarios
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.admission import Write, admit
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Mode
 from kohort.engine.cycle import NO_LONGER_FITS
 from kohort.engine.decisions import Decision, Evict, Reserve, Wait
@@ -24,7 +25,7 @@ from kohort.engine.invariants.sums import staying, sums_of
 from kohort.engine.pending import Place
 from kohort.engine.preemption import Needs, Requests, Target
 from kohort.engine.quota import NO_QUOTA, FlavorResource
-from kohort.engine.records import Key, Queue, Workload
+from kohort.engine.records import Queue, Workload
 from kohort.engine.scenario import Stage
 from kohort.engine.settings import Settings
 
@@ -204,7 +205,7 @@ class Witness(CheckedEngine):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.found: set[tuple[Key, Key, str]] = set()
+        self.found: set[tuple[ObjectKey, ObjectKey, str]] = set()
 
     def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
         targets = super().find_targets(preemptor, queue, needs, requests)
@@ -300,7 +301,7 @@ def cycles_until_quiet(stage: Stage) -> list[Decision]:
     return made
 
 
-def outcome(decisions: Iterable[Decision]) -> dict[Key, str]:
+def outcome(decisions: Iterable[Decision]) -> dict[ObjectKey, str]:
     """Who got what, or had to go and why."""
     return {
         each.workload: str(each.admission) if isinstance(each, Reserve) else each.reason
@@ -335,7 +336,7 @@ def living(scenario: Json) -> list[Json]:
     return [each for each in last.values() if each["kind"] != "Workload"]
 
 
-def placed(stage: Stage) -> dict[Key, tuple[str, bool]]:
+def placed(stage: Stage) -> dict[ObjectKey, tuple[str, bool]]:
     """In which queue everybody is, and whether with quota."""
     return {
         key: (workload.queue.name if workload.queue else "", workload.has_quota)

@@ -18,7 +18,7 @@ from kohort.api.core.nodes import RuntimeClass
 from kohort.api.errors import DocumentError
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.engine.cycle import CycleRules
 from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.engine import Engine
@@ -38,7 +38,6 @@ from kohort.engine.record import (
     unpacked,
 )
 from kohort.engine.record.header import VERSION, decisions_header, events_header, settings_of
-from kohort.engine.records import Key
 from kohort.engine.requests.rules import RequestRules, Transformation
 from kohort.engine.scenario import DAWN, Stage
 from kohort.engine.settings import Settings
@@ -48,7 +47,7 @@ from kohort.engine.usage_history import HistoryRules
 Json = Any
 HEADER = events_header(Settings())
 TURN = b'{"do":"turn","t":"2026-01-01T00:00:00Z","turn":"schedule"}\n'
-W = Key("ns", "w")
+W = ObjectKey("ns", "w")
 
 
 names = st.sampled_from(["cpu", "memory", "example.com/gpu"])
@@ -130,7 +129,7 @@ class TestEveryStep:
             ),
             Put(v1beta2.ResourceFlavor(metadata=ObjectMeta(name="x"))),
             Put(v1beta2.Workload(metadata=ObjectMeta(name="x", namespace="ns"))),
-            Gone("Cohort", Key("", "x")),
+            Gone("Cohort", ObjectKey("", "x")),
             Claimed(W, (("main", (("example.com/gpu", 2),)),)),
             ReservationFailed(W),
             EvictionFailed(W),
@@ -165,9 +164,9 @@ class TestEveryStep:
         assert isinstance(reserve, Reserve)
         decisions: list[Decision] = [
             replace(reserve, considered="f(Fit;borrow=1)", borrow=1),
-            replace(reserve, replaces=Key("ns", "older")),
-            Evict(W, "InClusterQueue", Key("ns", "p"), "/R/q", "/R/b"),
-            Migrate(W, Key("ns", "v")),
+            replace(reserve, replaces=ObjectKey("ns", "older")),
+            Evict(W, "InClusterQueue", ObjectKey("ns", "p"), "/R/q", "/R/b"),
+            Migrate(W, ObjectKey("ns", "v")),
             Displace(W, ("n1", "n2")),
             Linger(W, "no node has room"),
             Wait(W, "WaitingForQuota", "2 more needed", Requeue.NO_FIT),

@@ -12,15 +12,16 @@ from kohort.api.conditions import find
 from kohort.api.kueue.slices import Domain, compress, expand
 from kohort.api.kueue.v1beta2 import Workload as WorkloadObject
 from kohort.api.kueue.v1beta2.workload import TopologyAssignment
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Assignment
 from kohort.engine.decisions import Displace, Evict, Linger, Reserve
 from kohort.engine.events import EvictionFailed, ReservationFailed
 from kohort.engine.invariants import CheckedEngine
 from kohort.engine.preemption import Target
-from kohort.engine.records import Key, Need, Queue, Workload
+from kohort.engine.records import Need, Queue, Workload
 from kohort.engine.scenario import DAWN
 
-W = Key("ns", "w")
+W = ObjectKey("ns", "w")
 
 
 @dataclass
@@ -49,7 +50,7 @@ def on(node: str) -> TopologyAssignment:
 
 
 def node_of(play: Play, name: str = "w") -> str:
-    admission = play.workloads[Key("ns", name)].status.admission
+    admission = play.workloads[ObjectKey("ns", name)].status.admission
     assert admission is not None
     place = admission.pod_set_assignments[0].topology_assignment
     return next(expand(place)).values[0] if place is not None else ""
@@ -71,7 +72,7 @@ class Stage(Play):
         self.change(name, unhealthyNodes=[{"name": node} for node in nodes])
 
     def change(self, name: str, **status: Any) -> None:
-        manifest = to_json(self.workloads[Key("ns", name)])
+        manifest = to_json(self.workloads[ObjectKey("ns", name)])
         manifest["status"] = {**manifest.get("status", {}), **status}
         self.show(from_json(manifest, WorkloadObject))
 
@@ -202,7 +203,7 @@ class TestDelayed:
         """TAS-88."""
         stage = delayed()
         stage.running("small", 1)
-        nodes_of(stage).victims = [stage.engine.workloads[Key("ns", "small")]]
+        nodes_of(stage).victims = [stage.engine.workloads[ObjectKey("ns", "small")]]
         stage.check("Ready")
         decisions = stage.later(1).decisions
         assert [type(each) for each in decisions] == [Evict, Linger]
@@ -285,7 +286,7 @@ class TestReplacement:
         """TAS-109."""
         stage = running(Nodes(["n1"]), TASFailedNodeReplacementFailFast=False)
         stage.running("small", 1)
-        nodes_of(stage).victims = [stage.engine.workloads[Key("ns", "small")]]
+        nodes_of(stage).victims = [stage.engine.workloads[ObjectKey("ns", "small")]]
         stage.fail_node("n1")
         assert [type(each) for each in stage.later(1).decisions] == [Linger]
 

@@ -6,8 +6,8 @@ import pytest
 
 from engine.play import Play, configured
 from kohort.api.conditions import find
+from kohort.api.meta import ObjectKey
 from kohort.engine.explain import State, lines
-from kohort.engine.records import Key
 
 NOT_SUPPORTED = "topology-aware scheduling is not supported by this version of Kohort yet"
 WITHOUT_TOPOLOGY = {
@@ -46,7 +46,7 @@ def submitted(request: dict[str, Any], **gates: bool) -> Play:
 def test_a_required_topology_holds_the_workload_and_no_other(request_: dict[str, Any]) -> None:
     play = submitted(request_)
     assert play.reserved == ["other"]
-    reserved = find(play.workloads[Key("ns", "w")].status.conditions, "QuotaReserved")
+    reserved = find(play.workloads[ObjectKey("ns", "w")].status.conditions, "QuotaReserved")
     assert reserved is not None
     assert reserved.status == "False"
     assert reserved.message.startswith("pod set main requires a topology: ")
@@ -64,6 +64,6 @@ def test_with_the_gate_off_the_request_is_not_read() -> None:
 
 def test_explain_names_the_topology() -> None:
     play = submitted({"required": "rack"})
-    found = play.engine.explain(Key("ns", "w"), play.now)
+    found = play.engine.explain(ObjectKey("ns", "w"), play.now)
     assert found.state is State.MISCONFIGURED
     assert any(NOT_SUPPORTED in line for line in lines(found))

@@ -10,15 +10,16 @@ from hypothesis import strategies as st
 
 from engine.pending_model import at, cluster_queue, workload
 from kohort.api.config.common import AdmissionFairSharing
+from kohort.api.meta import ObjectKey
 from kohort.api.quantity import Quantity
 from kohort.api.times import MINUTE, SECOND
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Workload
 from kohort.engine.usage_history import HistoryRules, UsageHistory, decay, rules_of, scaled
 
 RULES = HistoryRules(half_life=10 * MINUTE, interval=5 * MINUTE)
-A, B = Key("team", "a"), Key("team", "b")
-W1, W2 = Key("team", "w1"), Key("team", "w2")
+A, B = ObjectKey("team", "a"), ObjectKey("team", "b")
+W1, W2 = ObjectKey("team", "w1"), ObjectKey("team", "w2")
 GI = 2**30
 
 
@@ -30,11 +31,11 @@ def history(rules: HistoryRules = RULES, **consumed: str) -> UsageHistory:
     """An account per LocalQueue, with the cores that it used so far."""
     made = UsageHistory(rules)
     for name, cpu in consumed.items():
-        made.seed(Key("team", name), {"cpu": cpu}, minutes(0))
+        made.seed(ObjectKey("team", name), {"cpu": cpu}, minutes(0))
     return made
 
 
-def consumed(accounts: UsageHistory, local_queue: Key = A) -> dict[str, object]:
+def consumed(accounts: UsageHistory, local_queue: ObjectKey = A) -> dict[str, object]:
     status = accounts.status_of(local_queue)
     assert status is not None
     return dict(status.consumed_resources)
@@ -176,7 +177,7 @@ class TestPenalties:
         accounts = history(a="0")
         pending: dict[str, int] = {}
         for name, is_charged, amount in steps:
-            key = Key("team", name)
+            key = ObjectKey("team", name)
             if is_charged:
                 accounts.charge(A, key, {"cpu": amount}, minutes(0))
                 pending[name] = int(amount * 10**6 * Fraction(repr(decay(RULES.interval, RULES.half_life))))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from engine.play import CPU, Play, configured, group, quota
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Migrate, Requeue, Reserve
 from kohort.engine.lifecycle.deactivation import evict_inactive
 from kohort.engine.lifecycle.eviction import release
@@ -13,7 +14,6 @@ from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE, 
 from kohort.engine.lifecycle.requeueing import let_return
 from kohort.engine.lifecycle.states import is_admitted, is_evicted
 from kohort.engine.lifecycle.variants import MigrationRules, settle_family
-from kohort.engine.records import Key
 
 Json = Any
 
@@ -75,7 +75,7 @@ def test_a_better_variant_takes_over_from_a_worse_one() -> None:
     variant(stage, "best")
     stage.turn()
     assert [each for each in stage.decisions if isinstance(each, Migrate)] == [
-        Migrate(Key("ns", "w-poor"), Key("ns", "w-best"))
+        Migrate(ObjectKey("ns", "w-poor"), ObjectKey("ns", "w-best"))
     ]
     assert stage.waiting["w-best"].requeue is Requeue.PENDING_MIGRATION
     assert not any(isinstance(each, Migrate) for each in stage.turn().decisions), "one eviction is enough"
@@ -114,7 +114,7 @@ class TestWhileChecksDecide:
     def test_whoever_passes_ends_the_race(self, stage: Play) -> None:
         variant(stage, "best")
         stage.turn()
-        assert is_admitted(stage.workloads[Key("ns", "w-best")]), "the checks of a stage are passed at once"
+        assert is_admitted(stage.workloads[ObjectKey("ns", "w-best")]), "the checks of a stage are passed at once"
         variant(stage, "poor")
         assert stage.turn().waiting["w-poor"].message == "A more favorable variant is already admitted"
 
@@ -134,7 +134,7 @@ class Family:
     """A parent and its variants as controllers keep them, round the engine."""
 
     RULES = MigrationRules(("best", "good", "poor"))
-    PARENT = Key("ns", "w")
+    PARENT = ObjectKey("ns", "w")
 
     def __init__(self, stage: Play, size: int = 4) -> None:
         self.stage = stage

@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from kohort.api.meta import ObjectKey
 from kohort.api.times import format_time, parse_time
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.insight.doctor.examining import CHECKS, LOOKED_AT, examine
 from kohort.insight.doctor.model import Check, Finding
 from kohort.insight.reading import Asked, Read, Unseen, kind_of, resource_asked
 from kohort.insight.snapshot import DECIDING, Snapshot
-from kohort.kube.kinds import ObjectKey
 
 NOW = parse_time("2026-06-01T12:00:00Z")
 QUEUE = "kueue.x-k8s.io/queue-name"

@@ -14,6 +14,7 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.documents import Document, read_documents
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.controllers.world import ManagerSettings
 from kohort.engine.explain import State
@@ -27,7 +28,6 @@ from kohort.insight.snapshot import DECIDING, Snapshot, take
 from kohort.insight.story.model import Story
 from kohort.insight.story.telling import story_of
 from kohort.insight.story.words import told
-from kohort.kube.kinds import ObjectKey
 from web.engines import NOON
 
 MAPPED = Rules(from_json(MAPPINGS, Configuration))

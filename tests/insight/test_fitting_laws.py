@@ -14,10 +14,10 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
 from kohort.engine.events import Put
 from kohort.engine.explain import State, lines
-from kohort.engine.records import Key
 from kohort.engine.scenario import Stage
 from kohort.insight.fitting.candidates import Candidate
 from kohort.insight.fitting.judging import judge
@@ -25,7 +25,6 @@ from kohort.insight.reading import Asked, Read
 from kohort.insight.rules import Rules
 from kohort.insight.snapshot import DECIDING, Snapshot
 from kohort.insight.story.telling import story_of
-from kohort.kube.kinds import ObjectKey
 
 Json = Any
 WORLDS = scenarios(most_steps=15)
@@ -81,12 +80,12 @@ def test_fits_says_yes_exactly_where_the_next_turn_does(scenario: Json, data: st
     thing = newcomer(stage, data)
     if thing is None:
         return
-    queue = Key(thing.metadata.namespace, thing.spec.queue_name or "")
+    queue = ObjectKey(thing.metadata.namespace, thing.spec.queue_name or "")
     (verdict,) = judge(look_at(stage, scenario), [Candidate("workload/new", "f:1", queue, (thing,))])
     stage.engine.apply(Put(thing), stage.now)
     admitted = {each.workload for each in stage.engine.schedule(stage.now) if isinstance(each, Reserve)}
     assert verdict.explanation is not None
-    assert verdict.starts == (Key(queue.namespace, "new") in admitted), lines(verdict.explanation)
+    assert verdict.starts == (ObjectKey(queue.namespace, "new") in admitted), lines(verdict.explanation)
 
 
 @given(WORLDS)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from kohort.api.meta import ObjectKey
 from kohort.insight.lean import Position
 from kohort.insight.order import VISIBILITY, positions_in
 from kohort.kube.client import Client
 from kohort.kube.errors import Named, StatusError, forbidden, not_found
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.retries import NO_RETRIES
 from kohort.kube.transport import Request
 from kube.fake_api import Answer

@@ -17,6 +17,7 @@ from controllers.houses import (
 from insight.looking import admitted, client_of, let, somebody
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState, WorkloadStatus
+from kohort.api.meta import ObjectKey
 from kohort.engine.explain import State
 from kohort.insight.snapshot import Snapshot, take
 from kohort.insight.story.data import story_data
@@ -24,7 +25,6 @@ from kohort.insight.story.history import history_of
 from kohort.insight.story.model import Story
 from kohort.insight.story.telling import story_of
 from kohort.insight.story.words import told
-from kohort.kube.kinds import ObjectKey
 from web.engines import NOON
 
 RECLAIMING = {"reclaimWithinCohort": "Any"}

@@ -9,10 +9,10 @@ from msgspec import structs
 from engine.scenario_strategies import scenarios
 from engine.test_explain_laws import asked_about_one, at_rest, let_go
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Evict
 from kohort.engine.engine import Engine
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 from kohort.engine.scenario import Stage
 from kohort.engine.shortage import Place
 from kohort.insight.story.holders import holdings_of, node_at
@@ -63,7 +63,7 @@ def test_nobody_is_evicted_whose_place_nobody_may_take(scenario: Json, data: st.
     assert not evicted & safe
 
 
-def come(stage: Stage, model: Any, queue: Key) -> None:
+def come(stage: Stage, model: Any, queue: ObjectKey) -> None:
     """A Workload like another one comes to a queue, more urgent than all."""
     head = structs.replace(model.metadata, name="new", namespace=queue.namespace, uid="zzz")
     spec = structs.replace(model.spec, queue_name=queue.name, priority=HIGHEST, active=True)

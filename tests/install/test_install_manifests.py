@@ -12,12 +12,12 @@ from click.testing import CliRunner
 from kohort.api.config.loading import default_configuration, load_configuration
 from kohort.api.config.parsing import Surroundings, parse_configuration
 from kohort.api.gates import COMPAT
+from kohort.api.meta import ObjectKey
 from kohort.cli.main import cli
 from kohort.install.manifests import manifests
 from kohort.install.options import Extra, Options, OptionsError, peers, usual_document
 from kohort.install.permissions import AT_HOME, MANAGER, Permission
 from kohort.install.roles import user_roles
-from kohort.kube.kinds import ObjectKey
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
 

@@ -10,13 +10,13 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
+from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.registry import registry_of
-from kohort.kube.kinds import ObjectKey
 
 JOB = BatchJob()
 KEY = JobKey("ns", "etl")

@@ -13,6 +13,7 @@ from jobs.test_golden_job_flows import shown
 from kohort.api.config.common import Integrations
 from kohort.api.fields import FieldError
 from kohort.api.merge import merge
+from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.states import REQUEUED, without_condition
 from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
 from kohort.jobs.contract import Framework, JobKey
@@ -28,7 +29,6 @@ from kohort.jobs.frameworks.statefulset import StatefulSets
 from kohort.jobs.passes import Plan
 from kohort.jobs.registry import registry_of
 from kohort.jobs.validation import validate_job
-from kohort.kube.kinds import ObjectKey
 
 Json = Any
 

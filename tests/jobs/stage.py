@@ -14,6 +14,7 @@ from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityClass
 from kohort.api.merge import difference, merge
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.engine.lifecycle.writes import Part
 from kohort.jobs.ancestors import managed_ancestor
@@ -33,7 +34,6 @@ from kohort.jobs.expectations import Expectations
 from kohort.jobs.passes import Plan
 from kohort.jobs.planning import plan_pass
 from kohort.jobs.registry import Registry
-from kohort.kube.kinds import ObjectKey
 
 START = datetime(2026, 8, 1, 12, tzinfo=UTC)
 

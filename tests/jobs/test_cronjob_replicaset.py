@@ -4,10 +4,10 @@ from jobs.pod_builders import K, of_kind, owned, pod
 from jobs.pod_flows import FRAMEWORKS, PODS, PodStage
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.meta import ObjectKey
 from kohort.jobs.contract import JobKey
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.registry import Registry, registry_of
-from kohort.kube.kinds import ObjectKey
 
 UID = "0a1b2c3d-0000-4000-8000-0000000000"
 JOB = BatchJob()

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from jobs.acting import a_stage, admit, newest, rest
+from kohort.api.meta import ObjectKey
 from kohort.jobs.conformance import Samples, check_framework
 from kohort.jobs.contract import JobKey
 from kohort.jobs.declarative import DeclaredFramework, declared_framework
 from kohort.jobs.registry import RegistryError
-from kohort.kube.kinds import ObjectKey
 
 SIMULATION = """
 name: example.org/simulation

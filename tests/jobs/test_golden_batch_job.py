@@ -11,6 +11,7 @@ from kohort.api.codec import from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.merge import merge
+from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.lifecycle.states import ADMITTED, QUOTA_RESERVED, mark, put, true
 from kohort.jobs.building import stored
@@ -18,7 +19,6 @@ from kohort.jobs.contract import JobKey
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.names import workload_name
 from kohort.jobs.objects import asks_for_slices
-from kohort.kube.kinds import ObjectKey
 
 Json = Any
 

@@ -7,9 +7,9 @@ import pytest
 from jobs.golden_jobs import cases, stage_of
 from jobs.stage import Stage
 from jobs.test_golden_job_flows import admit
+from kohort.api.meta import ObjectKey
 from kohort.jobs.contract import JobKey
 from kohort.jobs.frameworks.job import BatchJob
-from kohort.kube.kinds import ObjectKey
 
 Json = Any
 JOB = BatchJob()

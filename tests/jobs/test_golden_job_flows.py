@@ -10,11 +10,11 @@ from jobs.stage import Seen, Stage
 from kohort.api.codec import from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState
+from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
 from kohort.jobs.contract import JobKey
 from kohort.jobs.frameworks.job import BatchJob
-from kohort.kube.kinds import ObjectKey
 
 Json = Any
 Event = tuple[str, str, str, str]

@@ -13,12 +13,12 @@ from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import CustomLabel, Metrics
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.merge import merge
+from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
 from kohort.jobs.contract import JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import role_of
-from kohort.kube.kinds import ObjectKey
 
 SINGLE = JobKey("ns", "a")
 THE_WORKLOAD = ObjectKey("ns", "g")

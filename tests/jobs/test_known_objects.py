@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from jobs.acting import a_job
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.known import KnownObjects
 from kohort.kube.client import Client
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kube.fake_api import FakeApi
 
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)

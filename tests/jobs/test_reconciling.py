@@ -13,10 +13,10 @@ from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration, CustomLabel, Metrics, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_admitted, is_finished, mark, true
 from kohort.jobs.contract import JobKey
 from kohort.jobs.keys import JOB_UID_LABEL, SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION
-from kohort.kube.kinds import ObjectKey
 
 LABELLED = FeatureGates(DEFAULT_GATES.on | {Gate.CustomMetricLabels})
 

@@ -10,12 +10,12 @@ from jobs.stage import Seen
 from jobs.test_group_passes import admit
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import merge
+from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.eviction import Eviction, evict
 from kohort.engine.lifecycle.finishing import finish
 from kohort.jobs.contract import JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.statefulset import StatefulSets
-from kohort.kube.kinds import ObjectKey
 
 SETS = StatefulSets()
 DB = ObjectKey("ns", "db")

@@ -2,7 +2,8 @@
 
 from typing import Generic, TypeVar
 
-from kohort.kube.kinds import Identity, Kind, ObjectKey
+from kohort.api.meta import ObjectKey
+from kohort.kube.kinds import Identity, Kind
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from kohort.api.merge import merge
+from kohort.api.meta import ObjectKey
 from kohort.kube import errors
 from kohort.kube.errors import Named, StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.transport import Request, Response
 
 Place = tuple[str, ObjectKey]

@@ -10,12 +10,12 @@ import pytest
 from kohort.api.core.pods import Pod
 from kohort.api.core.settings import ConfigMap
 from kohort.api.errors import ApiError
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.kube.client import USER_AGENT, Client
 from kohort.kube.clock import VirtualClock, settle
 from kohort.kube.errors import KubeError, LostAnswerError, StatusError, UnreachableError
-from kohort.kube.kinds import ObjectKey, foreign
+from kohort.kube.kinds import foreign
 from kohort.kube.limits import TokenBucket
 from kohort.kube.mapping import ASK_AGAIN_AFTER, ResourceMapping, UnknownKindError
 from kohort.kube.options import Deletion, LogOptions, Scope, WriteOptions

@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.api.core.settings import ConfigMap
+from kohort.api.meta import ObjectKey
 from kohort.kube.errors import LostAnswerError, StatusError, expired
-from kohort.kube.frames import Change, ChangeType, Lines, changes
-from kohort.kube.kinds import ObjectKey, Unreadable, typed
+from kohort.kube.frames import Change, Lines, WatchEventType, changes
+from kohort.kube.kinds import Unreadable, typed
 
 KIND = typed(ConfigMap)
 
@@ -56,10 +57,10 @@ def test_events_carry_type_revision_and_object() -> None:
     added, mark = read(
         frame("ADDED", config_map("a", "5", key="1")), frame("BOOKMARK", {"metadata": {"resourceVersion": "9"}})
     )
-    assert (added.type, added.version) == (ChangeType.ADDED, "5")
+    assert (added.type, added.version) == (WatchEventType.ADDED, "5")
     assert isinstance(added.object, ConfigMap)
     assert added.object.data == {"key": "1"}
-    assert mark == Change(ChangeType.BOOKMARK, "9", None)
+    assert mark == Change(WatchEventType.BOOKMARK, "9", None)
 
 
 def test_an_error_event_is_raised_as_the_status_it_is() -> None:

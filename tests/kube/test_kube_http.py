@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from kohort.api.core.settings import ConfigMap
+from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.config.access import Access, Impersonation, Trust
@@ -20,7 +21,7 @@ from kohort.kube.errors import ConfigError, LostAnswerError, StatusError, Unreac
 from kohort.kube.freshness import State
 from kohort.kube.http import HttpSettings, HttpTransport
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.kinds import typed
 from kohort.kube.reflector import WatchSettings
 from kohort.kube.retries import NO_RETRIES
 from kohort.kube.transport import Request

@@ -7,13 +7,13 @@ from random import Random
 import pytest
 
 from kohort.api.core.settings import ConfigMap
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.kube.client import Client
 from kohort.kube.clock import START, VirtualClock, settle
-from kohort.kube.frames import Change, ChangeType
+from kohort.kube.frames import Change, WatchEventType
 from kohort.kube.freshness import State
 from kohort.kube.informer import Informer, Informers
-from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.kinds import typed
 from kohort.kube.metrics import NO_METRICS
 from kohort.kube.mirror import Mirror
 from kohort.kube.options import Scope
@@ -320,7 +320,7 @@ def test_the_going_of_what_was_never_there_is_not_told() -> None:
     chains = Chains(typed(ConfigMap))
     mirror.subscribe(chains)
     gone = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="7"))
-    mirror.apply(Change(ChangeType.DELETED, "7", gone))
+    mirror.apply(Change(WatchEventType.DELETED, "7", gone))
     assert chains.calls == []
 
 
@@ -331,7 +331,7 @@ def test_the_going_of_an_object_tells_its_final_state() -> None:
     mirror.put(first)
     told: list[tuple[ConfigMap | None, ConfigMap | None]] = []
     mirror.subscribe(lambda old, new: told.append((old, new)))
-    mirror.apply(Change(ChangeType.DELETED, "2", final))
+    mirror.apply(Change(WatchEventType.DELETED, "2", final))
     assert told == [(None, first), (final, None)]
 
 

@@ -8,8 +8,8 @@ from kohort.api.core.batch import Job
 from kohort.api.core.settings import ConfigMap
 from kohort.api.errors import ApiError, DecodeError
 from kohort.api.kueue.v1beta2 import ResourceFlavor
-from kohort.api.meta import ObjectMeta
-from kohort.kube.kinds import Head, Kind, ObjectKey, StructKind, foreign, resource_of, typed, untyped
+from kohort.api.meta import ObjectKey, ObjectMeta
+from kohort.kube.kinds import Head, Kind, StructKind, foreign, resource_of, typed, untyped
 
 HEAD = {"kind": "ConfigMap", "apiVersion": "v1"}
 ITEM = {"metadata": {"namespace": "ns", "name": "a", "uid": "u1", "resourceVersion": "7"}, "data": {"x": "1"}}

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.leader import Callbacks, LeaderElection, LeaseTimes
 from kube.fake_api import FakeApi
 from kube.faults import Fault, FaultyTransport, Refusal

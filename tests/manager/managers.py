@@ -12,12 +12,12 @@ import msgspec
 from kohort.api.config.common import Health, LeaderElection, Webhook
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, Metrics, VisibilityServer
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.world import ManagerSettings
 from kohort.embedded.plane import ControlPlane, control_plane
 from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client
-from kohort.kube.kinds import ObjectKey
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from kohort.api.core.leases import Lease
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.embedded.plane import ControlPlane
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.patches import MergePatch
 from kohort.manager.errors import StartError
 from kohort.manager.state import Manager

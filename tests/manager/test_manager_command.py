@@ -12,9 +12,9 @@ import yaml
 from click.testing import CliRunner
 
 from kohort.api.core.leases import Lease
+from kohort.api.meta import ObjectKey
 from kohort.cli.main import cli, main
 from kohort.embedded.plane import ControlPlane
-from kohort.kube.kinds import ObjectKey
 from kohort.manager.definitions import WhenMissing, have_definitions
 from manager.managers import LOCAL, NAMESPACE, a_plane, admitted, create
 from reserved_ports import reserved_port

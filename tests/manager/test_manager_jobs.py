@@ -8,10 +8,10 @@ from kohort.api.config.common import Integrations
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
+from kohort.api.meta import ObjectKey
 from kohort.embedded.plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from manager.managers import RESOURCES, a_manager, a_plane, configuration, create, eventually, is_true
 from web.engines import cluster_queue, flavor, local_queue
 

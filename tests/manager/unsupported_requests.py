@@ -4,13 +4,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.insight.doctor.examining import LOOKED_AT, examine
 from kohort.insight.reading import served
 from kohort.insight.snapshot import take
 from kohort.kube.client import Client
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import PLAIN, WriteOptions
 from manager.managers import RESOURCES, create, eventually
 from web.engines import cluster_queue, flavor, local_queue

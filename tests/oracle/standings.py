@@ -7,8 +7,8 @@ from engine.play import configured
 from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSetAssignment
+from kohort.api.meta import ObjectKey
 from kohort.engine.pending import Place
-from kohort.engine.records import Key
 from kohort.engine.scenario import Stage
 
 Json = Any
@@ -41,7 +41,7 @@ def standings(stage: Stage) -> Standings:
     return {f"{key.namespace}/{key.name}": _standing(stage, key, each) for key, each in stage.workloads.items()}
 
 
-def _standing(stage: Stage, key: Key, workload: Workload) -> Json:
+def _standing(stage: Stage, key: ObjectKey, workload: Workload) -> Json:
     conditions = workload.status.conditions
     standing: Json = {"state": _state(workload)}
     admission = workload.status.admission
@@ -70,7 +70,7 @@ def _assignment(assignment: PodSetAssignment) -> Json:
     return {"name": assignment.name, "count": assignment.count or 0, "flavors": dict(assignment.flavors)}
 
 
-def _place(stage: Stage, key: Key) -> str:
+def _place(stage: Stage, key: ObjectKey) -> str:
     record = stage.engine.workloads.get(key)
     if record is None or record.queue is None:
         return ""

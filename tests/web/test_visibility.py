@@ -9,8 +9,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
-from kohort.engine.records import Key
 from kohort.kube.errors import StatusError
 from kohort.kube.reviews import Act
 from kohort.web.visibility import summaries
@@ -138,7 +138,7 @@ async def test_what_is_not_served_is_refused_in_kubernetes_shape(
 def test_a_local_queue_that_is_only_named_by_workloads_is_unknown(at_work: EngineAtWork) -> None:
     at_work.put(workload("lost", "nobody-made-it"))
     with pytest.raises(StatusError, match=r'localqueue.visibility.kueue.x-k8s.io "nobody-made-it" not found'):
-        in_local_queue(at_work.engine, Key("verify", "nobody-made-it"), Window())
+        in_local_queue(at_work.engine, ObjectKey("verify", "nobody-made-it"), Window())
 
 
 @pytest.mark.parametrize(
@@ -177,9 +177,9 @@ def test_pages_are_parts_of_the_engines_order(
     found = in_cluster_queue(subject.engine, "q", window)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(summaries, "WORTH_WALKING", worth_walking)
-        of_one = in_local_queue(subject.engine, Key("verify", "a"), window)
+        of_one = in_local_queue(subject.engine, ObjectKey("verify", "a"), window)
     assert [each.workload.metadata.name for each in found] == order[offset : offset + limit]
     assert [each.workload.metadata.name for each in of_one] == own[offset : offset + limit]
     for each in (*found, *of_one):
-        key = Key("verify", each.workload.metadata.name)
+        key = ObjectKey("verify", each.workload.metadata.name)
         assert listing.positions[key] == (each.in_cluster_queue, each.in_local_queue)

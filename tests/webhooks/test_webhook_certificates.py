@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedded.server.clusters import Cluster
+from kohort.api.meta import ObjectKey
 from kohort.embedded.auth.users import User
 from kohort.kube.certificates import AUTHORITY_LIFE, Authority
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.webhooks.certificates import (
     SETTLING,
     CertificateError,

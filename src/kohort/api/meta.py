@@ -6,7 +6,7 @@ Their rules (API-6, API-37, API-38) are declared here once, for Kohort's kinds a
 from collections.abc import Callable
 from datetime import datetime
 from sys import intern
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -24,6 +24,16 @@ from kohort.api.struct import Struct, View
 
 Time = Annotated[datetime, msgspec.Meta(tz=True), Format("date-time")]
 """An instant with time zone; second precision on the wire."""
+
+
+class ObjectKey(NamedTuple):
+    """Namespace and name of an object; the namespace is empty for cluster-scoped kinds."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 class OwnerReference(View):

@@ -8,6 +8,7 @@ import click
 from kohort.api.codec import Json
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
+from kohort.api.meta import ObjectKey
 from kohort.cli.log_streams import LogError
 from kohort.cli.logs import pods_of
 from kohort.cli.options import (
@@ -32,7 +33,6 @@ from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import queue_name
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.mapping import ResourceMapping
 from kohort.terminal.nearest import instead
 from kohort.terminal.sections import Section, sections_text

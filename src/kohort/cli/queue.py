@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from kohort.api.errors import ApiError
+from kohort.api.meta import ObjectKey
 from kohort.cli.options import (
     DATA,
     Output,
@@ -28,7 +29,6 @@ from kohort.insight.lean import LeanLocalQueue, LeanWorkload
 from kohort.insight.order import Positions, positions_in, reckoned_positions
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Scope
 from kohort.terminal.nearest import instead
 

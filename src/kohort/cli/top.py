@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 
 from kohort.api.errors import ApiError
+from kohort.api.meta import ObjectKey
 from kohort.cli.options import (
     Output,
     Where,
@@ -24,7 +25,6 @@ from kohort.cli.stopping import stop_asked
 from kohort.cli.top_picture import as_data, chosen, picture_of
 from kohort.engine.engine import Engine
 from kohort.engine.events import Gone, Put
-from kohort.engine.records import Key
 from kohort.insight.quota import Branch, quota_trees
 from kohort.insight.snapshot import DECIDING, Snapshot, take
 from kohort.kube.client import Client
@@ -133,7 +133,7 @@ async def _follow(client: Client, access: Access, snapshot: Snapshot, pick: Pick
 
 def _feeder(engine: Engine, kind: str, client: Client, changed: asyncio.Event) -> Callable[[Any, Any], None]:
     def feed(old: Any, new: Any) -> None:
-        key = Key(old.metadata.namespace, old.metadata.name) if old is not None else None
+        key = ObjectKey(old.metadata.namespace, old.metadata.name) if old is not None else None
         if new is not None:
             engine.apply(Put(new), client.clock.wall())
         elif key is not None:

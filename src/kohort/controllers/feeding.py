@@ -18,15 +18,14 @@ from kohort.api.kueue.v1beta2 import (
     Topology,
     Workload,
 )
+from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event, Gone, Object, Put
 from kohort.engine.lifecycle.states import is_finished
-from kohort.engine.records import Key
 from kohort.kube.clock import Clock
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.mirror import Handler
 
 FED: tuple[type[Any], ...] = (
@@ -85,7 +84,7 @@ class Feed:
         to become a parent must not be admitted before it says so (SCH-1110).
         """
         if workload is None or is_finished(workload) or self._becomes_parent(workload):
-            self.tell(Gone("Workload", Key(*key)))
+            self.tell(Gone("Workload", ObjectKey(*key)))
         else:
             self.tell(Put(workload))
 
@@ -101,6 +100,6 @@ class Feed:
             if new is not None:
                 self.tell(Put(new))
             elif old is not None:
-                self.tell(Gone(kind, Key(old.metadata.namespace, old.metadata.name)))
+                self.tell(Gone(kind, ObjectKey(old.metadata.namespace, old.metadata.name)))
 
         return tell

@@ -5,8 +5,8 @@ from enum import Enum
 import msgspec
 
 from kohort.api.kueue.v1beta2.workload import Admission
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Assignment
-from kohort.engine.records import Key
 
 
 class Requeue(Enum):
@@ -29,22 +29,22 @@ class Requeue(Enum):
 class Reserve(msgspec.Struct, frozen=True):
     """Quota is set aside for the workload, or its pods got places: write its admission (SCH-351, SCH-341)."""
 
-    workload: Key
+    workload: ObjectKey
     admission: Admission
     considered: str
     """Flavors that were not simply taken (SCH-354)."""
     borrow: int
-    replaces: Key | None = None
+    replaces: ObjectKey | None = None
     """The slice whose quota goes over, to be ended once the admission is written (SCH-1104)."""
 
 
 class Evict(msgspec.Struct, frozen=True):
     """The workload must give its quota back (SCH-651)."""
 
-    workload: Key
+    workload: ObjectKey
     reason: str
     """Why it could be chosen: InClusterQueue, InCohortReclamation …"""
-    preemptor: Key
+    preemptor: ObjectKey
     preemptor_path: str
     victim_path: str
 
@@ -52,14 +52,14 @@ class Evict(msgspec.Struct, frozen=True):
 class Migrate(msgspec.Struct, frozen=True):
     """The workload gives its quota back so that a variant of it can use a better flavor (SCH-1113)."""
 
-    workload: Key
-    successor: Key
+    workload: ObjectKey
+    successor: ObjectKey
 
 
 class Wait(msgspec.Struct, frozen=True):
     """The workload was looked at and stays pending (SCH-360)."""
 
-    workload: Key
+    workload: ObjectKey
     reason: str
     """Reason of QuotaReserved=False."""
     message: str
@@ -71,14 +71,14 @@ class Wait(msgspec.Struct, frozen=True):
 class Displace(msgspec.Struct, frozen=True):
     """The workload must give its quota back, as nothing can replace its failed nodes (SCH-332)."""
 
-    workload: Key
+    workload: ObjectKey
     nodes: tuple[str, ...]
 
 
 class Linger(msgspec.Struct, frozen=True):
     """The workload keeps its quota and found no place for its pods: tell so and write nothing (SCH-272)."""
 
-    workload: Key
+    workload: ObjectKey
     message: str
 
 

@@ -18,6 +18,7 @@ from kohort.api.kueue.v1beta2.queues import (
 )
 from kohort.api.kueue.v1beta2.workload import Admission, PodSet
 from kohort.api.kueue.v1beta2.workload import Workload as WorkloadObject
+from kohort.api.meta import ObjectKey
 from kohort.engine import cycle
 from kohort.engine.cycle import Entry, Head
 from kohort.engine.decisions import Decision, Requeue, Wait
@@ -32,7 +33,7 @@ from kohort.engine.pending import Place
 from kohort.engine.placement import Anywhere, Placement
 from kohort.engine.preemption import Needs, Requests, Target, find_targets
 from kohort.engine.quota import Usage
-from kohort.engine.records import Key, Queue, Workload
+from kohort.engine.records import Queue, Workload
 from kohort.engine.settings import Settings
 from kohort.engine.shares import share_of
 from kohort.engine.state import State
@@ -40,7 +41,7 @@ from kohort.engine.state import State
 MOST_SCANS: Final = 100
 """Cycles in a row that do nothing but search flavors, before a turn ends."""
 
-Scan = frozenset[tuple[Key, tuple[tuple[tuple[str, str], int], ...]]]
+Scan = frozenset[tuple[ObjectKey, tuple[tuple[tuple[str, str], int], ...]]]
 """How far each search for flavors came (SCH-550); empty when all are at their end."""
 
 
@@ -100,7 +101,7 @@ class Engine(State):
             if self.history.sample(key, self.admitted_by(key), now):
                 self._stirred.add(queue.name)
 
-    def _sampled(self) -> Iterator[tuple[Key, Queue]]:
+    def _sampled(self) -> Iterator[tuple[ObjectKey, Queue]]:
         """LocalQueues whose past usage counts and changes, each with its queue."""
         for key, local_queue in self.local_queues.items():
             queue = self.queues.get(local_queue.cluster_queue)
@@ -169,7 +170,7 @@ class Engine(State):
     def _run_tree(self, tree: list[Queue], now: datetime) -> list[Decision]:
         """Repeat cycles until one moves nothing (SCH-302); of several answers to one workload the last counts."""
         done: list[Decision] = []
-        waits: dict[Key, Wait] = {}
+        waits: dict[ObjectKey, Wait] = {}
         scans: set[Scan] = set()
         goes_on = True
         while goes_on:
@@ -251,7 +252,7 @@ class Engine(State):
             fair_sharing=self._share_status(queue.node),
         )
 
-    def local_queue_status(self, key: Key) -> LocalQueueStatus:
+    def local_queue_status(self, key: ObjectKey) -> LocalQueueStatus:
         """What a LocalQueue's status says, but for its conditions (API-112, API-113)."""
         local_queue = self.local_queues[key]
         queue = self.queues.get(local_queue.cluster_queue)
@@ -267,7 +268,7 @@ class Engine(State):
             fair_sharing=self._history_status(key),
         )
 
-    def _history_status(self, key: Key) -> LocalQueueFairSharingStatus | None:
+    def _history_status(self, key: ObjectKey) -> LocalQueueFairSharingStatus | None:
         """SCH-807; a LocalQueue has no share of its own."""
         account = self.history.status_of(key) if self.history else None
         if account is None:
@@ -285,11 +286,11 @@ class Engine(State):
 
     # Questions
 
-    def explain(self, workload: Key, now: datetime) -> Explanation:
+    def explain(self, workload: ObjectKey, now: datetime) -> Explanation:
         """Why the workload is where it is, and what would let it in; nothing is changed by asking."""
         return explain(self, workload, now)
 
-    def would_fit(self, asked: WorkloadObject | Sequence[PodSet], queue: Key | str, now: datetime) -> Explanation:
+    def would_fit(self, asked: WorkloadObject | Sequence[PodSet], queue: ObjectKey | str, now: datetime) -> Explanation:
         """What would become of a workload that was never submitted: in a LocalQueue, or in a ClusterQueue by name."""
         return would_fit(self, asked, queue, now)
 

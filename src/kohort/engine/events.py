@@ -13,7 +13,8 @@ from kohort.api.kueue.v1beta2 import (
     Topology,
     Workload,
 )
-from kohort.engine.records import Key, PodSetDevices
+from kohort.api.meta import ObjectKey
+from kohort.engine.records import PodSetDevices
 
 Object = (
     AdmissionCheck
@@ -41,7 +42,7 @@ class Gone:
     """An object was deleted."""
 
     kind: str
-    key: Key
+    key: ObjectKey
     """With an empty namespace for cluster-scoped kinds."""
 
 
@@ -49,21 +50,21 @@ class Gone:
 class ReservationFailed:
     """An admission could not be written: take it back (SCH-352)."""
 
-    workload: Key
+    workload: ObjectKey
 
 
 @dataclass(frozen=True, slots=True)
 class EvictionFailed:
     """An eviction could not be written: it may be issued again (SCH-654)."""
 
-    workload: Key
+    workload: ObjectKey
 
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """Claims of a workload on devices were counted (SCH-132); holds until it is told again, or the workload is gone."""
 
-    workload: Key
+    workload: ObjectKey
     devices: tuple[PodSetDevices, ...]
 
 

@@ -19,11 +19,11 @@ from kohort.api.kueue.keys import (
 )
 from kohort.api.kueue.v1beta2.queues import ClusterQueueSpec, FairSharing, ResourceGroup
 from kohort.api.kueue.validation.workload import priority_boost
-from kohort.api.meta import Condition
+from kohort.api.meta import Condition, ObjectKey
 from kohort.api.quantity import NANO, Quantity
 from kohort.api.taints import BLOCKING_EFFECTS
 from kohort.engine.quota import FlavorResource, Quota
-from kohort.engine.records import NO_END, Flavor, FlavorGroup, Key, Policies
+from kohort.engine.records import NO_END, Flavor, FlavorGroup, Policies
 from kohort.engine.settings import Settings
 
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -224,13 +224,13 @@ def allowed_flavors(workload: v1beta2.Workload, gates: FeatureGates) -> frozense
     return frozenset(name.strip() for name in text.split(",") if name.strip())
 
 
-def replaced_slice(workload: v1beta2.Workload, gates: FeatureGates) -> Key | None:
+def replaced_slice(workload: v1beta2.Workload, gates: FeatureGates) -> ObjectKey | None:
     """The older slice of an elastic job that the workload takes over from (SCH-1101)."""
     text = workload.metadata.annotations.get(SLICE_REPLACEMENT_ANNOTATION)
     if not text or not gates.enabled(Gate.ElasticJobsViaWorkloadSlices):
         return None
     namespace, _, name = text.rpartition("/")
-    return Key(namespace, name) if namespace == workload.metadata.namespace else None
+    return ObjectKey(namespace, name) if namespace == workload.metadata.namespace else None
 
 
 def has_closed_gate(workload: v1beta2.Workload) -> bool:

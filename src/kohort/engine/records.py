@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from kohort.api.core.pods import AskingTemplate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import Admission
-from kohort.api.meta import Taint, Toleration
+from kohort.api.meta import ObjectKey, Taint, Toleration
 from kohort.api.selectors import Selector
 from kohort.engine.forest import QueueNode
 from kohort.engine.quota import Cell, FlavorResource
@@ -26,17 +26,7 @@ NO_END: Final = datetime.max.replace(tzinfo=UTC)
 """A time that never comes."""
 
 
-class Key(NamedTuple):
-    """Name of a namespaced object."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-NOWHERE: Final = Key("", "")
+NOWHERE: Final = ObjectKey("", "")
 """The LocalQueue of a workload that was not yet read."""
 
 
@@ -133,7 +123,7 @@ class Workload:
         "usage",
     )
 
-    def __init__(self, key: Key, uid: str) -> None:
+    def __init__(self, key: ObjectKey, uid: str) -> None:
         self.key = key
         self.uid = uid
         self.creation_order: CreationOrder = (uid, uid)
@@ -248,7 +238,7 @@ class Queue:
         """The worst flavor to which variants may migrate (SCH-1113)."""
         self.orders_by_usage = False
         """Whether LocalQueues that used less lately go first (SCH-808)."""
-        self.holders: dict[Key, Workload] = {}
+        self.holders: dict[ObjectKey, Workload] = {}
         """Workloads that hold quota here."""
         self.priorities: dict[int, int] = {}
         """How many holders have each priority, so that a search without candidates ends at once."""

@@ -28,6 +28,7 @@ from kohort.api.errors import ApiError
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod, WorkloadStatus
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.engine import Engine
 from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
@@ -37,7 +38,6 @@ from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
 from kohort.engine.lifecycle.slices import end_replaced, take_over
-from kohort.engine.records import Key
 from kohort.engine.settings import Settings
 
 _CORE_KINDS: Final[Mapping[str, type]] = {"Namespace": Namespace, "LimitRange": LimitRange}
@@ -51,10 +51,10 @@ class Stage:
     settings: Settings = field(default_factory=Settings)
     now: datetime = DAWN
     engine: Engine = field(init=False)
-    workloads: dict[Key, Workload] = field(default_factory=dict)
+    workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     """What the last step decided."""
-    conflicts: set[Key] = field(default_factory=set)
+    conflicts: set[ObjectKey] = field(default_factory=set)
     """Workloads of which the next write fails."""
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class Stage:
 
     def delete(self, what: Json) -> None:
         """Delete an object."""
-        key = Key(what.get("namespace", ""), what["name"])
+        key = ObjectKey(what.get("namespace", ""), what["name"])
         self.workloads.pop(key, None)
         self.engine.apply(Gone(what["kind"], key), self.now)
 
@@ -136,7 +136,7 @@ class Stage:
 
     def show(self, workload: Workload) -> None:
         """Let the engine see a workload as it is now."""
-        key = Key(workload.metadata.namespace, workload.metadata.name)
+        key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
         if self.workloads.get(key) is not workload:
             self.workloads[key] = workload
             self.engine.apply(Put(workload), self.now)
@@ -145,7 +145,7 @@ class Stage:
 
     def _stored(self, workload: Workload) -> Workload | None:
         """What a write changes; nothing where it brings a UID of its own."""
-        old = self.workloads.get(Key(workload.metadata.namespace, workload.metadata.name))
+        old = self.workloads.get(ObjectKey(workload.metadata.namespace, workload.metadata.name))
         return old if old is not None and workload.metadata.uid in ("", old.metadata.uid) else None
 
     def _fails(self, decision: Decision) -> bool:
@@ -231,9 +231,9 @@ _ACTIONS: dict[str, Callable[[Stage, Any], Any]] = {
 }
 
 
-def _key_of(name: str) -> Key:
+def _key_of(name: str) -> ObjectKey:
     namespace, _, short = name.rpartition("/")
-    return Key(namespace, short)
+    return ObjectKey(namespace, short)
 
 
 def _as_stored(workload: Workload, old: Workload | None, now: datetime) -> Workload:

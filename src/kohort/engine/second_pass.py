@@ -12,8 +12,9 @@ from typing import Final
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.slices import expand
+from kohort.api.meta import ObjectKey
 from kohort.engine.intake import Conditions
-from kohort.engine.records import Key, Need
+from kohort.engine.records import Need
 
 DELAYS: Final = tuple(timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16, 30))
 """Before each attempt; the last one for all that follow (SCH-271)."""
@@ -50,30 +51,30 @@ class SecondPasses:
     """When each of them is tried next."""
 
     def __init__(self) -> None:
-        self._due: dict[Key, datetime] = {}
-        self._failures: dict[Key, int] = {}
-        self._timers: list[tuple[datetime, Key]] = []
+        self._due: dict[ObjectKey, datetime] = {}
+        self._failures: dict[ObjectKey, int] = {}
+        self._timers: list[tuple[datetime, ObjectKey]] = []
         """Earliest first; those that `_due` does not confirm are out of date."""
 
-    def want(self, key: Key, now: datetime) -> None:
+    def want(self, key: ObjectKey, now: datetime) -> None:
         """The workload needs a pass; a timer that runs goes on (SCH-271)."""
         if key not in self._due:
             delay = DELAYS[min(self._failures.get(key, 0), len(DELAYS) - 1)]
             self._due[key] = now + delay
             heappush(self._timers, (now + delay, key))
 
-    def retry(self, key: Key, now: datetime) -> None:
+    def retry(self, key: ObjectKey, now: datetime) -> None:
         """The pass failed: another one, after a longer delay (SCH-272)."""
         self._due.pop(key, None)
         self._failures[key] = self._failures.get(key, 0) + 1
         self.want(key, now)
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """The workload needs none any more."""
         self._due.pop(key, None)
         self._failures.pop(key, None)
 
-    def take_due(self, now: datetime) -> Iterator[Key]:
+    def take_due(self, now: datetime) -> Iterator[ObjectKey]:
         """Those whose delay is over: their passes are made now."""
         while self._timers and self._timers[0][0] <= now:
             at, key = heappop(self._timers)

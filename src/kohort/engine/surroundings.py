@@ -2,7 +2,7 @@
 
 from kohort.api.core.namespaces import LimitRange
 from kohort.api.core.nodes import RuntimeClass
-from kohort.engine.records import Key
+from kohort.api.meta import ObjectKey
 from kohort.engine.requests.environment import Environment
 
 
@@ -30,7 +30,7 @@ class Surroundings:
         self._limit_ranges.setdefault(metadata.namespace, {})[metadata.name] = limit_range
         self._merged.pop(metadata.namespace, None)
 
-    def remove_limit_range(self, key: Key) -> None:
+    def remove_limit_range(self, key: ObjectKey) -> None:
         """A LimitRange went."""
         self._limit_ranges.get(key.namespace, {}).pop(key.name, None)
         self._merged.pop(key.namespace, None)

@@ -13,9 +13,9 @@ from kohort.api.amounts import CPU
 from kohort.api.config.common import AdmissionFairSharing
 from kohort.api.kueue.v1beta2.queues import AdmissionFairSharingStatus
 from kohort.api.markers import ResourceList
+from kohort.api.meta import ObjectKey
 from kohort.api.quantity import NANO, Quantity
 from kohort.api.times import Nanoseconds, from_timedelta, parse_duration, to_timedelta
-from kohort.engine.records import Key
 
 Amounts = Mapping[str, int]
 """Amounts per resource in internal units."""
@@ -68,7 +68,7 @@ class Ledger:
 
     def __init__(self, consumed: Nanos, now: datetime) -> None:
         self.consumed = consumed
-        self.penalties: dict[Key, Nanos] = {}
+        self.penalties: dict[ObjectKey, Nanos] = {}
         """Per workload that was reserved and not admitted yet."""
         self.owed: Nanos = {}
         """Sum of the penalties."""
@@ -85,14 +85,14 @@ class Ledger:
             _add(consumed, scaled(to_nanos(admitted), forgotten))
         self.consumed, self.updated_at, self.usage = consumed, now, None
 
-    def charge(self, workload: Key, penalty: Nanos) -> None:
+    def charge(self, workload: ObjectKey, penalty: Nanos) -> None:
         """Record a penalty in place of any former one of the workload (SCH-805)."""
         self.drop(workload)
         self.penalties[workload] = penalty
         _add(self.owed, penalty)
         self.usage = None
 
-    def drop(self, workload: Key) -> Nanos | None:
+    def drop(self, workload: ObjectKey) -> Nanos | None:
         """Take the workload's penalty out, if there is one."""
         penalty = self.penalties.pop(workload, None)
         if penalty is not None:
@@ -115,27 +115,27 @@ class UsageHistory:
     def __init__(self, rules: HistoryRules) -> None:
         self.rules = rules
         self._entry_part = decay(rules.interval, rules.half_life)
-        self._ledgers: dict[Key, Ledger] = {}
-        self._weights: dict[Key, float] = {}
+        self._ledgers: dict[ObjectKey, Ledger] = {}
+        self._weights: dict[ObjectKey, float] = {}
 
-    def set_weight(self, local_queue: Key, weight: float) -> bool:
+    def set_weight(self, local_queue: ObjectKey, weight: float) -> bool:
         """Take over `spec.fairSharing.weight` of a LocalQueue, 1 until told otherwise; whether it changed (SCH-804)."""
         changes = self._weights.get(local_queue, 1.0) != weight
         self._weights[local_queue] = weight
         return changes
 
-    def seed(self, local_queue: Key, consumed: ResourceList, now: datetime) -> None:
+    def seed(self, local_queue: ObjectKey, consumed: ResourceList, now: datetime) -> None:
         """Open the account with what the status says, unless it is open already (SCH-807)."""
         if local_queue not in self._ledgers:
             nanos = {name: Quantity.parse(quantity).nanos for name, quantity in consumed.items()}
             self._ledgers[local_queue] = Ledger(nanos, now)
 
-    def forget(self, local_queue: Key) -> None:
+    def forget(self, local_queue: ObjectKey) -> None:
         """The LocalQueue is gone."""
         self._ledgers.pop(local_queue, None)
         self._weights.pop(local_queue, None)
 
-    def sample(self, local_queue: Key, admitted: Amounts, now: datetime) -> bool:
+    def sample(self, local_queue: ObjectKey, admitted: Amounts, now: datetime) -> bool:
         """Bring the account up to date if it is new, it is time, or a penalty is pending; whether it was (SCH-803).
 
         `admitted` is what the admitted workloads of the LocalQueue use, over all flavors; a resource that is used
@@ -149,16 +149,16 @@ class UsageHistory:
             return True
         return False
 
-    def due_at(self, local_queue: Key) -> datetime | None:
+    def due_at(self, local_queue: ObjectKey) -> datetime | None:
         """When the account is sampled next; None where there is none (SCH-803)."""
         ledger = self._ledgers.get(local_queue)
         return None if ledger is None else ledger.updated_at + to_timedelta(self.rules.interval)
 
-    def charge(self, local_queue: Key, workload: Key, requests: Amounts, now: datetime) -> None:
+    def charge(self, local_queue: ObjectKey, workload: ObjectKey, requests: Amounts, now: datetime) -> None:
         """Count a workload that just got its reservation with what one interval would add (SCH-805)."""
         self._ledger(local_queue, now).charge(workload, scaled(to_nanos(requests), self._entry_part))
 
-    def settle(self, local_queue: Key, workload: Key, admitted: Amounts, now: datetime) -> bool:
+    def settle(self, local_queue: ObjectKey, workload: ObjectKey, admitted: Amounts, now: datetime) -> bool:
         """The workload was admitted: its penalty becomes consumption; whether there was one (SCH-806)."""
         ledger = self._ledger(local_queue, now)
         penalty = ledger.drop(workload)
@@ -168,13 +168,13 @@ class UsageHistory:
         _add(ledger.consumed, penalty)
         return True
 
-    def drop(self, local_queue: Key, workload: Key) -> None:
+    def drop(self, local_queue: ObjectKey, workload: ObjectKey) -> None:
         """The workload's penalty lapses: write failed, deleted, moved, finished or inactive (SCH-806)."""
         ledger = self._ledgers.get(local_queue)
         if ledger is not None:
             ledger.drop(workload)
 
-    def usage_of(self, local_queue: Key) -> float:
+    def usage_of(self, local_queue: ObjectKey) -> float:
         """What decides whose turn it is (SCH-804)."""
         weight = self._weights.get(local_queue, 1.0)
         if weight <= 0:
@@ -182,7 +182,7 @@ class UsageHistory:
         ledger = self._ledgers.get(local_queue)
         return 0.0 if ledger is None else ledger.weighed(self.rules.weights) / weight
 
-    def status_of(self, local_queue: Key) -> AdmissionFairSharingStatus | None:
+    def status_of(self, local_queue: ObjectKey) -> AdmissionFairSharingStatus | None:
         """The account as the LocalQueue's status shows it; None where there is none (SCH-807)."""
         ledger = self._ledgers.get(local_queue)
         if ledger is None:
@@ -190,7 +190,7 @@ class UsageHistory:
         consumed: ResourceList = {name: str(Quantity(amount)) for name, amount in sorted(ledger.consumed.items())}
         return AdmissionFairSharingStatus(consumed_resources=consumed, last_update=ledger.updated_at)
 
-    def _ledger(self, local_queue: Key, now: datetime) -> Ledger:
+    def _ledger(self, local_queue: ObjectKey, now: datetime) -> Ledger:
         ledger = self._ledgers.get(local_queue)
         if ledger is None:
             ledger = self._ledgers[local_queue] = Ledger({}, now)

@@ -2,11 +2,11 @@
 
 from kohort.api.kueue.v1beta2 import ClusterQueue
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
+from kohort.api.meta import ObjectKey
 from kohort.engine.explain import Explanation
 from kohort.engine.lifecycle.checks import required_checks
 from kohort.engine.lifecycle.facts import cluster_queue_facts
 from kohort.insight.snapshot import Snapshot
-from kohort.kube.kinds import ObjectKey
 
 
 def checks_after(snapshot: Snapshot, admission: Admission | None) -> tuple[str, ...]:

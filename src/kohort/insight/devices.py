@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import (
     TEMPLATES,
     DeviceResources,
@@ -24,10 +25,9 @@ from kohort.controllers.devices.claims import (
 from kohort.engine.engine import Engine
 from kohort.engine.events import Claimed, Put
 from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
-from kohort.engine.records import Key, PodSetDevices
+from kohort.engine.records import PodSetDevices
 from kohort.insight.reading import Read
 from kohort.insight.rules import Rules
-from kohort.kube.kinds import ObjectKey
 
 
 def name_templates(workloads: Iterable[Workload], rules: Rules) -> bool:
@@ -51,7 +51,7 @@ class Claims:
             return
         engine.apply(Put(workload), now)
         if devices:
-            engine.apply(Claimed(Key(workload.metadata.namespace, workload.metadata.name), devices), now)
+            engine.apply(Claimed(ObjectKey(workload.metadata.namespace, workload.metadata.name), devices), now)
 
     def problem_of(self, workload: Workload) -> str:
         """Why what a Workload claims can't be counted; empty where it can, or nothing is claimed."""

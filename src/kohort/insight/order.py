@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from kohort.api.codec import decode
+from kohort.api.meta import ObjectKey
 from kohort.insight.lean import PendingWorkloads, Position
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.transport import Request
 
 VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"

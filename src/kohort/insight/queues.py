@@ -15,10 +15,10 @@ import msgspec
 from kohort.api.amounts import add, format_amount, to_amount
 from kohort.api.core.objects import StatusCondition
 from kohort.api.errors import ApiError
+from kohort.api.meta import ObjectKey
 from kohort.insight.lean import LeanLocalQueue, LeanWorkload, Position
 from kohort.insight.reasons import short_reason
 from kohort.insight.simple_pods import simple_request
-from kohort.kube.kinds import ObjectKey
 
 Amounts = Mapping[str, str]
 REMEMBERED: Final = 1024

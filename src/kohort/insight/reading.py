@@ -5,10 +5,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import Kind, ObjectKey, Unreadable, resource_of, typed, untyped
+from kohort.kube.kinds import Kind, Unreadable, resource_of, typed, untyped
 from kohort.kube.objects import Listing
 from kohort.kube.options import EVERYTHING, Scope
 

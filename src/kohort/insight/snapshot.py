@@ -15,20 +15,19 @@ from typing import Any, Final, TypeVar, get_args, overload
 from kohort.api.codec import Json
 from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.engine.decisions import Reserve
 from kohort.engine.engine import Engine
 from kohort.engine.events import Object, Put
-from kohort.engine.records import Key
 from kohort.engine.settings import Settings
 from kohort.insight.devices import Claims, name_templates
 from kohort.insight.reading import Asked, Read, Unseen, read_kind, read_kinds, resource_asked
 from kohort.insight.rules import Rules, read_rules
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey, Unreadable
+from kohort.kube.kinds import Unreadable
 
 T = TypeVar("T")
 
@@ -42,7 +41,7 @@ class NextTurn:
     """A cluster after one turn of its schedule."""
 
     engine: Engine
-    admitted: frozenset[Key]
+    admitted: frozenset[ObjectKey]
     """Who got quota in it."""
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload_update import workload_create_errors
 from kohort.api.merge import difference
+from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.known import key_of as workload_key
 from kohort.controllers.world import World
 from kohort.engine.lifecycle.writes import Part
@@ -33,7 +34,6 @@ from kohort.jobs.reading import WorldReads
 from kohort.jobs.timing import time_creation, time_opening
 from kohort.kube.errors import Named, StatusError, invalid
 from kohort.kube.events import EventRecorder
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.objects import Objects
 from kohort.kube.options import Deletion, WriteOptions
 from kohort.kube.patches import MergePatch

@@ -17,11 +17,10 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.fields import FieldError
 from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.meta import Condition
+from kohort.api.meta import Condition, ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.effects import Effect, Object, PatchObject, key_of, tell
 from kohort.jobs.podsets import PodSet, PodSetInfo
-from kohort.kube.kinds import ObjectKey
 
 
 class JobKey(NamedTuple):

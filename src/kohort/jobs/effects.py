@@ -8,10 +8,10 @@ from typing import Any
 
 from kohort.api.core.objects import ObjectReference
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers import telling
 from kohort.engine.lifecycle.writes import Part
 from kohort.kube.events import EventType, Note
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import AS_USUAL, Deletion
 
 Object = dict[str, Any]

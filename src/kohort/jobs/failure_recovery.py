@@ -11,6 +11,7 @@ from typing import Any, Final
 from kohort.api.core.nodes import Node
 from kohort.api.core.pods import Pod
 from kohort.api.gates import Gate
+from kohort.api.meta import ObjectKey
 from kohort.api.times import format_duration, format_time, from_timedelta, parse_time
 from kohort.controllers.world import RETRIES, World
 from kohort.jobs.effects import Object, key_of, reference
@@ -20,7 +21,6 @@ from kohort.kube.controller import Controller, Requeue
 from kohort.kube.errors import StatusError
 from kohort.kube.events import Note
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Deletion, WriteOptions
 from kohort.kube.patches import MergePatch
 from kohort.kube.workqueue import WorkQueue

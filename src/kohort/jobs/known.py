@@ -13,10 +13,11 @@ from typing import Any, Final
 import msgspec
 
 from kohort.api.codec import decode_json, encode
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.effects import Object
 from kohort.kube.informer import Informer, Informers
-from kohort.kube.kinds import Data, Identity, JsonKind, Kind, ObjectKey
+from kohort.kube.kinds import Data, Identity, JsonKind, Kind
 from kohort.kube.options import EVERYTHING, Scope
 
 MOST_AHEAD: Final = 10_000

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.meta import OwnerReference
+from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.finishing import finish, without_finalizer
 from kohort.engine.lifecycle.states import is_reserved
@@ -24,7 +24,6 @@ from kohort.jobs.keys import (
 from kohort.jobs.objects import annotations, asks_for_slices, metadata, uid
 from kohort.jobs.passes import Pass
 from kohort.jobs.priority import out_of_line, resolve_priority, with_priority
-from kohort.kube.kinds import ObjectKey
 
 OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
 RESTORED = "No matching Workload; restoring pod templates according to existent Workload"

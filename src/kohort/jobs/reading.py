@@ -8,6 +8,7 @@ from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import FeatureGates
 from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityClass
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.world import World
 from kohort.jobs.contract import Framework
@@ -16,7 +17,6 @@ from kohort.jobs.expectations import Expectations
 from kohort.jobs.known import KnownObjects
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.mapping import ResourceMapping
 from kohort.kube.options import Scope
 

@@ -9,6 +9,7 @@ from typing import Final
 from kohort.api.core.pods import Pod
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.known import key_of as workload_key
 from kohort.controllers.world import World
 from kohort.jobs.carrying import merge_patch
@@ -20,7 +21,6 @@ from kohort.jobs.objects import metadata, uid
 from kohort.jobs.timing import time_opening
 from kohort.jobs.ungating import chain_of, is_gated, is_slice, serving_slice, slice_named_by, ungate
 from kohort.kube.controller import Controller, Requeue
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Scope, WriteOptions
 from kohort.kube.workqueue import WorkQueue
 

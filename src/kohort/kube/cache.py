@@ -6,7 +6,7 @@ Indices are kept up with each change, so that a question costs its answer and no
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Generic, TypeVar, cast
 
-from kohort.kube.kinds import ObjectKey
+from kohort.api.meta import ObjectKey
 
 T = TypeVar("T")
 

@@ -17,12 +17,11 @@ from msgspec import to_builtins
 from kohort.api.core.events import Event, EventSeries
 from kohort.api.core.objects import ObjectReference
 from kohort.api.errors import ApiError
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.times import format_micro_time
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.limits import TokenBucket
 from kohort.kube.patches import MergePatch
 from kohort.kube.workqueue import WorkQueue

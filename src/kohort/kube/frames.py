@@ -21,7 +21,7 @@ MAX_FRAME = 64 * 1024 * 1024
 """Bytes after which a line is no object any more: far above what an API server stores."""
 
 
-class ChangeType(StrEnum):
+class WatchEventType(StrEnum):
     """What happened to an object, or that nothing did up to a revision."""
 
     ADDED = "ADDED"
@@ -30,13 +30,13 @@ class ChangeType(StrEnum):
     BOOKMARK = "BOOKMARK"
 
 
-_TYPES: dict[str, ChangeType] = {str(each): each for each in ChangeType}
+_TYPES: dict[str, WatchEventType] = {str(each): each for each in WatchEventType}
 
 
 class Change(NamedTuple, Generic[T]):
     """One event of a watch; a bookmark has no object."""
 
-    type: ChangeType
+    type: WatchEventType
     version: str
     object: T | Unreadable | None
 
@@ -95,12 +95,12 @@ def _change(frame: _Frame, kind: Kind[T]) -> Change[T]:
     what = _TYPES.get(frame.type)
     if what is None:
         raise LostAnswerError(f"the watch sent an event of unknown type {frame.type[:40]!r}")
-    if what is ChangeType.BOOKMARK:
+    if what is WatchEventType.BOOKMARK:
         return Change(what, decode(frame.object, Head).metadata.resource_version, None)
     return _object_change(what, frame.object, kind)
 
 
-def _object_change(what: ChangeType, data: Data, kind: Kind[T]) -> Change[T]:
+def _object_change(what: WatchEventType, data: Data, kind: Kind[T]) -> Change[T]:
     try:
         found = kind.read(data)
         return Change(what, kind.identity(found).version, found)

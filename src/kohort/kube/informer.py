@@ -10,11 +10,12 @@ from typing import Any, Generic, TypeVar, overload
 from kohort.api.codec import Json
 from kohort.api.core.objects import ObjectView
 from kohort.api.kinds import CustomObject
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.kube.cache import Cache, IndexFunction
 from kohort.kube.client import Client
 from kohort.kube.freshness import Freshness, Standing
-from kohort.kube.kinds import Kind, ObjectKey, Unreadable
+from kohort.kube.kinds import Kind, Unreadable
 from kohort.kube.mirror import Handler, Mirror
 from kohort.kube.objects import Objects
 from kohort.kube.options import EVERYTHING, Scope

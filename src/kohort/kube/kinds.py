@@ -16,7 +16,7 @@ from kohort.api.core.foreign import Foreign, new_object
 from kohort.api.core.objects import KindView, ObjectView
 from kohort.api.errors import ApiError, DecodeError
 from kohort.api.kinds import CustomObject
-from kohort.api.meta import ListMeta, ObjectList, ObjectMeta
+from kohort.api.meta import ListMeta, ObjectKey, ObjectList, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.api.struct import View
 
@@ -25,16 +25,6 @@ S = TypeVar("S", bound=CustomObject | ObjectView)
 V = TypeVar("V", bound=ObjectView)
 
 Data = bytes | memoryview | msgspec.Raw
-
-
-class ObjectKey(NamedTuple):
-    """The place of an object among its kind; the namespace is empty for cluster-scoped kinds."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 class Identity(NamedTuple):

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from kohort.api.core.leases import Lease, LeaseSpec
 from kohort.api.errors import ApiError
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.times import format_micro_time
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.patches import MergePatch
 
 log = logging.getLogger(__name__)

@@ -8,9 +8,10 @@ import logging
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from kohort.api.meta import ObjectKey
 from kohort.kube.cache import Cache
-from kohort.kube.frames import Change, ChangeType
-from kohort.kube.kinds import Kind, ObjectKey, Unreadable
+from kohort.kube.frames import Change, WatchEventType
+from kohort.kube.kinds import Kind, Unreadable
 from kohort.kube.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ class Mirror(Generic[T]):
 
     def apply(self, change: Change[T]) -> None:
         """One event of a watch."""
-        if change.type is ChangeType.DELETED:
+        if change.type is WatchEventType.DELETED:
             self._gone(change)
         elif isinstance(change.object, Unreadable):
             self.set_aside(change.object)

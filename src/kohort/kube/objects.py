@@ -11,9 +11,9 @@ from kohort.api.codec import Json, decode, encode
 from kohort.api.core.bodies import Eviction, Scale
 from kohort.api.core.objects import KindView
 from kohort.api.errors import ApiError
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import Kind, ObjectKey, Page, Unreadable, body_of_struct
+from kohort.kube.kinds import Kind, Page, Unreadable, body_of_struct
 from kohort.kube.options import AS_USUAL, EVERYTHING, PLAIN, WHOLE_LOG, Deletion, LogOptions, Scope, WriteOptions, query
 from kohort.kube.patches import ApplyPatch, MergePatch, Patch
 from kohort.kube.transport import Query, Request

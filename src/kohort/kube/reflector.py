@@ -11,12 +11,13 @@ from random import Random
 from typing import Generic, TypeVar
 
 from kohort.api.errors import ApiError
+from kohort.api.meta import ObjectKey
 from kohort.kube.backoff import Backoff
 from kohort.kube.clock import Clock, unless
 from kohort.kube.errors import KubeError, LostAnswerError, StatusError, UnreachableError, expired
-from kohort.kube.frames import Change, ChangeType
+from kohort.kube.frames import Change, WatchEventType
 from kohort.kube.freshness import Standing
-from kohort.kube.kinds import ObjectKey, Page
+from kohort.kube.kinds import Page
 from kohort.kube.mirror import Mirror
 from kohort.kube.objects import PAGE_SIZE, WATCH_SLACK, Objects
 from kohort.kube.options import Scope
@@ -199,7 +200,7 @@ class Reflector(Generic[T]):
                     self._apply(change)
 
     def _apply(self, change: Change[T]) -> None:
-        if change.type is ChangeType.BOOKMARK:
+        if change.type is WatchEventType.BOOKMARK:
             if _is_older(change.version, self._version):
                 raise expired(f"the server went back from revision {self._version} to {change.version}")
         else:

@@ -19,6 +19,7 @@ from kohort.api.config.loading import Loaded, load_configuration
 from kohort.api.config.parsing import Surroundings, parse_configuration
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.core.settings import Secret
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.world import ManagerSettings
 from kohort.install.manifests import api_services
@@ -26,7 +27,6 @@ from kohort.install.options import Options, usual_document
 from kohort.install.workload import CONFIG, CONFIG_FILE
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.local.furnishing import place
 from kohort.local.ports import LOCAL
 from kohort.manager.definitions import NAMESPACES, WhenMissing

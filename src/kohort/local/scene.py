@@ -11,9 +11,8 @@ from typing import Final
 
 from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.meta import Condition
+from kohort.api.meta import Condition, ObjectKey
 from kohort.insight.reasons import short_reason
-from kohort.kube.kinds import ObjectKey
 from kohort.terminal.style import Role
 
 _REMEMBERED: Final = 100

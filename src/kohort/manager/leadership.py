@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from kohort.api.config.common import LeaderElection as Settings
+from kohort.api.meta import ObjectKey
 from kohort.api.times import parse_duration, to_timedelta
 from kohort.kube.client import Client
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.leader import Callbacks, LeaderElection, LeaseTimes
 from kohort.manager.errors import StartError
 

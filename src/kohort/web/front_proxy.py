@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from multidict import CIMultiDictProxy
 
 from kohort.api.errors import ApiError
-from kohort.kube.kinds import ObjectKey
+from kohort.api.meta import ObjectKey
 from kohort.kube.reviews import User
 
 log = logging.getLogger(__name__)

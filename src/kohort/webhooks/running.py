@@ -13,11 +13,12 @@ from kohort.api.config.common import Tls
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import SelfSubjectReview
 from kohort.api.core.settings import Secret
+from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller, Requeue
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey, typed
+from kohort.kube.kinds import typed
 from kohort.kube.options import Scope
 from kohort.kube.serving import server_context, show, verify_clients
 from kohort.kube.workqueue import WorkQueue

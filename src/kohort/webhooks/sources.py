@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from kohort.api.codec import Json
 from kohort.api.core.settings import Secret
+from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.config.material import Rotating
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError, StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.webhooks.certificates import CERTIFICATE, KEY, CertificateError, decoded, due, to_secret
 
 _TRIES = 5

@@ -4,6 +4,7 @@ from itertools import count
 from typing import Any
 
 from kohort.api.codec import decode, encode
+from kohort.api.meta import ObjectKey
 from kohort.embedded.scheduler.budgets import Budget
 from kohort.embedded.scheduler.cluster import Cluster, NodeRecord, PodRecord
 from kohort.embedded.scheduler.demands import Demands
@@ -11,7 +12,6 @@ from kohort.embedded.scheduler.placement import Found, Placer
 from kohort.embedded.scheduler.preemption import Candidate, InVain, Preemptor
 from kohort.embedded.scheduler.refusals import Nowhere, Refusal
 from kohort.embedded.scheduler.seen import SeenNode, SeenPod
-from kohort.kube.kinds import ObjectKey
 
 Object = dict[str, Any]
 HOST = "kubernetes.io/hostname"

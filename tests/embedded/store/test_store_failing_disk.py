@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from embedded.store.stores import empty, held, keeping, key, names, opened, pod, quiet, turns
-from kohort.embedded.store import Change, Entry, Kind, OpenError, Store, WriteFailed
+from kohort.embedded.store import Change, Entry, OpenError, Store, WriteFailed
 from kohort.embedded.store.journal import Journal, Sweep
+from kohort.kube.frames import WatchEventType
 
 
 def create(store: Store, name: str) -> "asyncio.Future[Entry]":
@@ -174,7 +175,10 @@ async def test_what_a_failed_batch_should_have_swept_is_swept_later(tmp_path: Pa
 
 async def test_a_batch_that_sqlite_refuses_leaves_no_open_transaction(tmp_path: Path) -> None:
     journal, state = Journal.open(tmp_path / "store.db", 1, empty, 0)
-    changes = [Change(Kind.ADDED, Entry(key(str(number)), number, b"{}", state.decoded), None) for number in (2, 3, 4)]
+    changes = [
+        Change(WatchEventType.ADDED, Entry(key(str(number)), number, b"{}", state.decoded), None)
+        for number in (2, 3, 4)
+    ]
     journal.commit(changes[:2], Sweep(1, ()))
     with pytest.raises(WriteFailed, match="UNIQUE"):
         journal.commit([changes[2], changes[0]], Sweep(1, ()))

@@ -9,6 +9,7 @@ import click
 
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
+from kohort.api.meta import ObjectKey
 from kohort.cli.completing import names_of
 from kohort.cli.kueuectl.connection import Connection, connection_options
 from kohort.cli.kueuectl.listing import Selection, View, all_of, page_limit, say_nothing_found, selection_options
@@ -21,7 +22,6 @@ from kohort.engine.lifecycle.states import ADMITTED, FINISHED, is_admitted, is_f
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.jobs.objects import uid
 from kohort.kube.client import Client
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Scope
 from kohort.terminal.ages import age, duration
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import (
     TEMPLATES,
     DeviceResources,
@@ -30,11 +31,9 @@ from kohort.engine.events import Claimed, Gone, Put
 from kohort.engine.lifecycle.pending_reason import explain_waiting
 from kohort.engine.lifecycle.requeueing import keep_out, let_return
 from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
-from kohort.engine.records import Key
 from kohort.kube.backoff import Backoff
 from kohort.kube.controller import Controller, Requeue
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.workqueue import WorkQueue
 
 WORKERS: Final = 4
@@ -91,7 +90,7 @@ class Claimants:
             self._hide(key)
 
     def _hide(self, key: ObjectKey) -> None:
-        self._world.feed.tell(Gone("Workload", Key(*key)))
+        self._world.feed.tell(Gone("Workload", ObjectKey(*key)))
 
     async def _count(self, key: ObjectKey) -> Requeue | None:
         workload = self._world.known.get(key)
@@ -145,7 +144,7 @@ class Claimants:
         if not becomes_parent(known, self._surroundings.cluster_queue_of(known), self._gates):
             self._world.feed.tell(Put(known))
         claimed = tuple((name, tuple(sorted(amounts.items()))) for name, amounts in devices.items())
-        self._world.feed.tell(Claimed(Key(*key), claimed))
+        self._world.feed.tell(Claimed(ObjectKey(*key), claimed))
 
 
 def _state(workload: Workload) -> State:

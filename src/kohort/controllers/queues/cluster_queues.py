@@ -15,6 +15,7 @@ from kohort.api.kueue.v1beta2 import (
     Workload,
 )
 from kohort.api.kueue.v1beta2.queues import ClusterQueueStatus
+from kohort.api.meta import ObjectKey
 from kohort.controllers.queues import naming
 from kohort.controllers.queues.cohort_trees import circle_of, queues_in_tree
 from kohort.controllers.queues.finalizers import with_finalizers
@@ -30,7 +31,6 @@ from kohort.engine.lifecycle.activity import Surroundings, with_cluster_queue_ac
 from kohort.engine.records import Queue
 from kohort.kube.controller import Requeue
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey
 
 T = TypeVar("T")
 

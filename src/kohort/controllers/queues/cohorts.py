@@ -3,13 +3,13 @@
 from msgspec.structs import replace
 
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort
+from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.cohort_trees import cohorts_above
 from kohort.controllers.queues.gauges import CohortGauges
 from kohort.controllers.queues.keeping import Keeper, key
 from kohort.controllers.queues.writing import write_status
 from kohort.controllers.world import World
 from kohort.kube.controller import Requeue
-from kohort.kube.kinds import ObjectKey
 
 
 class Cohorts(Keeper[Cohort]):

@@ -13,6 +13,7 @@ from kohort.api.amounts import CPU, to_amount
 from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue
 from kohort.api.kueue.v1beta2.queues import FlavorUsage, LocalQueueFlavorUsage
+from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.keeping import key
 from kohort.controllers.queues.labelled import show_by_labels
 from kohort.controllers.queues.naming import CLUSTER_QUEUE
@@ -23,9 +24,7 @@ from kohort.controllers.world import World
 from kohort.engine.forest import CohortNode, Node
 from kohort.engine.lifecycle.states import ACTIVE
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 from kohort.engine.shares import share_of
-from kohort.kube.kinds import ObjectKey
 from kohort.metrics.families import Gauge
 from kohort.metrics.series import WorkloadSeries
 
@@ -74,7 +73,7 @@ class ClusterQueueGauges:
         waiting = Waiting()
         for each in self._local_queues(name):
             place = _place(each)
-            mine = waiting_among(engine.local_queues[Key(*place)].workloads.values(), queue)
+            mine = waiting_among(engine.local_queues[ObjectKey(*place)].workloads.values(), queue)
             if not metrics.has_workload_labels:
                 counts = self._admissible(name, mine.counts)
                 _show_counts(metrics.local_queue.pending_workloads, counts, _labels_of(place))
@@ -177,7 +176,7 @@ class LocalQueueGauges:
             _show_usage(family, usage, labels)
         history = self._world.engine.history
         if history is not None and queue.status.fair_sharing is not None:
-            usage_now = history.usage_of(Key(*place))
+            usage_now = history.usage_of(ObjectKey(*place))
             metrics.admission_fair_sharing_usage.set(usage_now, cluster_queue=queue.spec.cluster_queue or "", **labels)
 
 

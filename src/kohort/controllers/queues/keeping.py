@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from typing import Any, Final, Generic, TypeVar
 
 from kohort.api.kinds import CustomObject
+from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.pacing import INTERVAL, Pace
 from kohort.controllers.world import World
 from kohort.kube.controller import Controller, Requeue
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey, identity_of
+from kohort.kube.kinds import identity_of
 from kohort.kube.workqueue import WorkQueue
 
 T = TypeVar("T", bound=CustomObject)

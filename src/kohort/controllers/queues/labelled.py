@@ -7,11 +7,11 @@ Workloads.
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.pending import status_of
 from kohort.controllers.world import World
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Key, Workload
-from kohort.kube.kinds import ObjectKey
+from kohort.engine.records import Workload
 from kohort.metrics.families import Gauge
 from kohort.metrics.series import WorkloadSeries
 
@@ -23,7 +23,7 @@ def show_by_labels(world: World, name: str, places: Iterable[ObjectKey]) -> None
     """Set the gauges of a ClusterQueue and of the LocalQueues before it, by labels of their Workloads."""
     engine, pending, waiting = world.engine, world.engine.pending[name], Counter[Labels]()
     for place in places:
-        workloads = engine.local_queues[Key(*place)].workloads.values()
+        workloads = engine.local_queues[ObjectKey(*place)].workloads.values()
         mine = Counter(_waiting(world, workloads, pending))
         waiting += mine
         series, owner = world.metrics.local_queue, {"name": place.name, "namespace": place.namespace}

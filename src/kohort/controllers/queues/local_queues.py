@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.kueue.v1beta2.queues import LocalQueueStatus
+from kohort.api.meta import ObjectKey
 from kohort.api.times import SECOND
 from kohort.controllers.queues import naming
 from kohort.controllers.queues.gauges import LocalQueueGauges
@@ -19,10 +20,8 @@ from kohort.controllers.world import World
 from kohort.engine.intake import conditions_of, is_admissible
 from kohort.engine.lifecycle.activity import with_local_queue_activity
 from kohort.engine.lifecycle.states import ACTIVE
-from kohort.engine.records import Key
 from kohort.engine.state.facts import LocalQueue as Record
 from kohort.kube.controller import Requeue
-from kohort.kube.kinds import ObjectKey
 
 
 class LocalQueues(Keeper[LocalQueue]):
@@ -107,8 +106,8 @@ class LocalQueues(Keeper[LocalQueue]):
         self._gauges.forget(gone)
 
 
-def _place(found: LocalQueue) -> Key:
-    return Key(found.metadata.namespace, found.metadata.name)
+def _place(found: LocalQueue) -> ObjectKey:
+    return ObjectKey(found.metadata.namespace, found.metadata.name)
 
 
 def _mean_alike(old: ClusterQueue, new: ClusterQueue) -> bool:

@@ -6,11 +6,11 @@ Between two walks such a gauge is a little old; after the last change it is walk
 from collections.abc import Callable
 from typing import Final
 
+from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.pacing import INTERVAL, Pace
 from kohort.controllers.strain import Strain
 from kohort.controllers.world import World
 from kohort.kube.controller import Controller, Requeue
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.workqueue import WorkQueue
 
 EVERY: Final = 15.0

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 
 from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.keeping import key
 from kohort.engine.lifecycle.states import ADMITTED, FINISHED, QUOTA_RESERVED
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey
 
 
 class Standing(NamedTuple):

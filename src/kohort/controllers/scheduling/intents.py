@@ -5,16 +5,16 @@ from dataclasses import dataclass
 import msgspec
 
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Displace, Evict, Migrate, Reserve, Wait
-from kohort.engine.records import Key
 from kohort.kube.errors import StatusError
 
 
 class EndSlice(msgspec.Struct, frozen=True):
     """The slice whose quota went over to another one is to end (SCH-1104)."""
 
-    workload: Key
-    successor: Key
+    workload: ObjectKey
+    successor: ObjectKey
 
 
 ToWrite = Reserve | Evict | Migrate | Displace | Wait | EndSlice
@@ -39,7 +39,7 @@ class Intents:
     """All that is to be written; at most a handful for each Workload."""
 
     def __init__(self) -> None:
-        self._queues: dict[Key, list[Intent]] = {}
+        self._queues: dict[ObjectKey, list[Intent]] = {}
 
     def __len__(self) -> int:
         return len(self._queues)
@@ -50,7 +50,7 @@ class Intents:
         queue[:] = [each for each in queue if not isinstance(each.decision, Wait)]
         queue.append(intent)
 
-    def first(self, key: Key) -> Intent | None:
+    def first(self, key: ObjectKey) -> Intent | None:
         """What is to be written next of a Workload."""
         queue = self._queues.get(key)
         return queue[0] if queue else None

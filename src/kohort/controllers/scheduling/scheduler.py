@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+from kohort.api.meta import ObjectKey
 from kohort.controllers.scheduling.measuring import Measures
 from kohort.controllers.scheduling.writer import MANAGER, USUAL_PACE, Pace, Writer
 from kohort.controllers.telling import tell
@@ -17,7 +18,6 @@ from kohort.controllers.world import World
 from kohort.engine.decisions import Decision, Linger, Wait
 from kohort.engine.engine import MOST_SCANS
 from kohort.engine.lifecycle.events import warning
-from kohort.engine.records import Key
 from kohort.kube.clock import within
 
 LONGEST_WAIT: Final = 60.0
@@ -80,7 +80,7 @@ class Scheduler:
 
     async def _turn(self) -> None:
         """Cycles until one decides nothing (SCH-302); between slices of them everybody else has his time."""
-        looks: Counter[Key] = Counter()
+        looks: Counter[ObjectKey] = Counter()
         goes_on = True
         while goes_on and self._world.leads() and self._world.feed.is_live:
             goes_on = self._slice(looks)
@@ -88,7 +88,7 @@ class Scheduler:
         if goes_on:
             self._stirred.set()
 
-    def _slice(self, looks: Counter[Key]) -> bool:
+    def _slice(self, looks: Counter[ObjectKey]) -> bool:
         """Some cycles, for a short while; whether there may be more to decide."""
         end = self._world.clock.now() + SLICE
         for _ in range(MOST_CYCLES):
@@ -114,7 +114,7 @@ class Scheduler:
             tell(self._world.recorder(MANAGER), workload, [warning("SecondPassFailed", decision.message)])
 
 
-def _goes_round(decisions: list[Decision], looks: Counter[Key]) -> bool:
+def _goes_round(decisions: list[Decision], looks: Counter[ObjectKey]) -> bool:
     """Whether the same workloads are looked at again and again and nobody moves: a search that starts over."""
     if any(not isinstance(each, Wait) for each in decisions):
         looks.clear()

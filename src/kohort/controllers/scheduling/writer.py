@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers.scheduling.intents import EndSlice, Intent, Intents, ToWrite
 from kohort.controllers.scheduling.scribe import Scribe
 from kohort.controllers.scheduling.standing import has_arrived, stands
@@ -20,7 +21,6 @@ from kohort.engine.lifecycle.events import Change
 from kohort.engine.lifecycle.preemption import preemptor_event
 from kohort.engine.lifecycle.reasons import of_scheduler
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_reserved
-from kohort.engine.records import Key
 from kohort.kube.controller import Controller, Requeue
 from kohort.kube.errors import StatusError
 from kohort.kube.workqueue import WorkQueue
@@ -59,9 +59,9 @@ class Writer:
         self._scribe = Scribe(world)
         self._recorder = world.recorder(MANAGER)
         self._intents = Intents()
-        self._aside: set[Key] = set()
+        self._aside: set[ObjectKey] = set()
         """Workloads that the engine does not see for a while, because their admission is refused."""
-        self._queue: WorkQueue[Key] = WorkQueue(world.clock, "scheduler", RETRIES)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "scheduler", RETRIES)
         self._controller = Controller("scheduler", self._queue, self._work, world.clock)
         world.known.subscribe(self._look_again)
 
@@ -106,12 +106,12 @@ class Writer:
         shown = new or old
         if shown is None:
             return
-        key = Key(shown.metadata.namespace, shown.metadata.name)
+        key = ObjectKey(shown.metadata.namespace, shown.metadata.name)
         first = self._intents.first(key)
         if first is not None and first.outdated:
             self._queue.add(key)
 
-    async def _work(self, key: Key) -> Requeue | None:
+    async def _work(self, key: ObjectKey) -> Requeue | None:
         self._bring_back(key)
         while (intent := self._intents.first(key)) is not None:
             workload = self._world.known.get(key)
@@ -195,7 +195,7 @@ class Writer:
             self._aside.add(key)
         return Requeue(self._pace.after_refusal)
 
-    def _bring_back(self, key: Key) -> None:
+    def _bring_back(self, key: ObjectKey) -> None:
         if key in self._aside:
             self._aside.discard(key)
             workload = self._world.known.get(key)

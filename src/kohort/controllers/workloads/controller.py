@@ -13,6 +13,7 @@ from typing import Final
 from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
+from kohort.api.meta import ObjectKey
 from kohort.controllers.telling import tell
 from kohort.controllers.workloads.counting import Counting
 from kohort.controllers.workloads.facts import Surroundings
@@ -24,10 +25,8 @@ from kohort.engine.lifecycle.events import Event, normal
 from kohort.engine.lifecycle.facts import cluster_queue_facts, local_queue_facts
 from kohort.engine.lifecycle.reconciliation import reconcile
 from kohort.engine.lifecycle.writes import Part, Write
-from kohort.engine.records import Key
 from kohort.kube.controller import Controller, Requeue
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.workqueue import WorkQueue
 
 CONTROLLER: Final = "kueue-workload-controller"
@@ -82,7 +81,7 @@ class WorkloadController:
         before, after = (local_queue_facts(each) if each else None for each in (old, new))
         shown = new or old
         if before != after and shown is not None:
-            self._look_at_queue(Key(shown.metadata.namespace, shown.metadata.name))
+            self._look_at_queue(ObjectKey(shown.metadata.namespace, shown.metadata.name))
 
     def _cluster_queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
         before, after = (cluster_queue_facts(each) if each else None for each in (old, new))
@@ -91,7 +90,7 @@ class WorkloadController:
             return
         name = shown.metadata.name
         for local_queue in self._world.local_queues.cache.find(BEHIND, name):
-            self._look_at_queue(Key(local_queue.metadata.namespace, local_queue.metadata.name))
+            self._look_at_queue(ObjectKey(local_queue.metadata.namespace, local_queue.metadata.name))
         queue = self._world.engine.queues.get(name)
         if queue is not None:
             self._look_at(ObjectKey(*key) for key in queue.holders)
@@ -104,7 +103,7 @@ class WorkloadController:
             if key.namespace == new.metadata.name:
                 self._look_at_queue(key)
 
-    def _look_at_queue(self, key: Key) -> None:
+    def _look_at_queue(self, key: ObjectKey) -> None:
         local_queue = self._world.engine.local_queues.get(key)
         if local_queue is not None:
             self._look_at(ObjectKey(*each) for each in local_queue.workloads)

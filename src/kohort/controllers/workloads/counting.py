@@ -8,6 +8,7 @@ from datetime import datetime
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import EvictionCount
+from kohort.api.meta import ObjectKey
 from kohort.controllers.world import World
 from kohort.engine.lifecycle.admission import queued_since
 from kohort.engine.lifecycle.reasons import WORKLOAD_SLICE_REPLACED
@@ -22,7 +23,6 @@ from kohort.engine.lifecycle.states import (
     is_evicted,
     is_reserved,
 )
-from kohort.engine.records import Key
 from kohort.metrics.series import WorkloadSeries
 
 Labels = dict[str, str]
@@ -125,7 +125,7 @@ class Counting:
         finished = condition(workload, FINISHED)
         if finished is None or finished.reason != WORKLOAD_SLICE_REPLACED or not is_evicted(workload):
             return ""
-        place = Key(workload.metadata.namespace, workload.spec.queue_name or "")
+        place = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
         local_queue = self._world.engine.local_queues.get(place)
         return local_queue.cluster_queue if local_queue is not None else ""
 

@@ -3,11 +3,11 @@
 from typing import Final
 
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import claims_problem
 from kohort.controllers.world import World
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, cluster_queue_facts, local_queue_facts, policies_of
 from kohort.engine.lifecycle.reasons import MISCONFIGURED
-from kohort.engine.records import Key
 
 MOST_READ: Final = 10_000
 """ClusterQueues whose facts are kept at hand."""
@@ -62,7 +62,7 @@ class Surroundings:
     def _words_of_the_queue(self, workload: Workload) -> tuple[str, str]:
         """Why it does not belong into the queue that it waits in (SCH-124), and for which equal one it stands back."""
         engine = self._world.engine
-        record = engine.workloads.get(Key(workload.metadata.namespace, workload.metadata.name))
+        record = engine.workloads.get(ObjectKey(workload.metadata.namespace, workload.metadata.name))
         queue = record.queue if record is not None and not record.has_quota else None
         if record is None or queue is None:
             return "", ""

@@ -16,11 +16,11 @@ import msgspec
 from kohort.api.codec import Json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import difference
+from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.sharing import Sharing
 from kohort.kube.cache import Cache
 from kohort.kube.errors import MODIFIED, Named, StatusError, conflict
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.mirror import Handler
 from kohort.kube.options import Deletion, WriteOptions
 from kohort.kube.patches import MergePatch

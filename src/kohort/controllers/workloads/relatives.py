@@ -9,6 +9,7 @@ from datetime import datetime
 
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.facts import Surroundings
 from kohort.controllers.workloads.known import key_of
 from kohort.controllers.workloads.variants import becomes_parent, missing_variants, stale_variants
@@ -18,7 +19,6 @@ from kohort.engine.lifecycle.slices import end_replaced
 from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.variants import migration_rules, settle_family
 from kohort.engine.lifecycle.writes import Part, Write
-from kohort.kube.kinds import ObjectKey
 
 
 @dataclass(frozen=True, slots=True)

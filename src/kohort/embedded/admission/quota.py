@@ -21,8 +21,9 @@ from kohort.embedded.admission.usage import (
     usage_of,
 )
 from kohort.embedded.server.commits import Commits
-from kohort.embedded.store import Change, Changed, Entry, Key, Kind, Store
+from kohort.embedded.store import Change, Changed, Entry, Key, Store
 from kohort.kube.errors import forbidden
+from kohort.kube.frames import WatchEventType
 
 QUOTAS = "resourcequotas"
 _CHARGED_ON_UPDATE = ("persistentvolumeclaims", "services")
@@ -129,7 +130,7 @@ class QuotaAdmission(Silent):
 
     def _on_quota(self, change: Change) -> None:
         key = change.entry.key
-        if change.kind is Kind.DELETED:
+        if change.kind is WatchEventType.DELETED:
             self._accounts[key.namespace].pop(key.name, None)
             if not self._accounts[key.namespace]:
                 del self._accounts[key.namespace]
@@ -150,7 +151,7 @@ class QuotaAdmission(Silent):
     def _book(self, account: _Account, change: Change) -> None:
         resource = change.entry.key.resource
         before = account.part(resource, change.previous.object) if change.previous else {}
-        after = account.part(resource, change.entry.object) if change.kind is not Kind.DELETED else {}
+        after = account.part(resource, change.entry.object) if change.kind is not WatchEventType.DELETED else {}
         if before != after:
             account.used = subtracted(added(account.used, after), before)
             metadata = account.quota["metadata"]

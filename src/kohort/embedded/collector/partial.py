@@ -11,12 +11,12 @@ import msgspec
 
 from kohort.api.codec import Json, decode
 from kohort.api.errors import ApiError
-from kohort.api.meta import OwnerReference
+from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.api.resource import Resource
 from kohort.api.struct import View
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import Data, Identity, Kind, ObjectKey
+from kohort.kube.kinds import Data, Identity, Kind
 from kohort.kube.objects import Objects
 from kohort.kube.options import Deletion, Scope
 from kohort.kube.patches import MergePatch

@@ -6,11 +6,10 @@ Which of two states is newer is told by their revisions as numbers. A wrong gues
 from typing import Generic, TypeVar
 
 from kohort.api.core.objects import ObjectView
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.selectors import int64
 from kohort.embedded.controllers.seen import key_of
 from kohort.kube.clock import Clock
-from kohort.kube.kinds import ObjectKey
 
 T = TypeVar("T", bound=ObjectView)
 

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from kohort.api.codec import Json
 from kohort.api.conditions import is_true
 from kohort.api.core.nodes import Node
+from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.disruptions import amend_status, delete, disruption_target
 from kohort.embedded.controllers.seen import SeenPod, pods_by_node, pods_on
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 
 QUARANTINE = 40.0
 """Seconds that a node must be away before its pods are given up."""

@@ -8,11 +8,10 @@ from typing import ClassVar
 from kohort.api.conditions import find, is_true
 from kohort.api.core.objects import ObjectReference, ObjectView
 from kohort.api.core.pods import Pod, PodStatus
-from kohort.api.meta import ObjectMeta, OwnerReference, Toleration
+from kohort.api.meta import ObjectKey, ObjectMeta, OwnerReference, Toleration
 from kohort.api.struct import View
 from kohort.kube.cache import Cache
 from kohort.kube.informer import Informer, Informers
-from kohort.kube.kinds import ObjectKey
 
 FINISHED = ("Succeeded", "Failed")
 

@@ -6,6 +6,7 @@ Who wants a pod gone says so in its status and then deletes it. Between the two 
 from datetime import timedelta
 
 from kohort.api.conditions import find
+from kohort.api.meta import ObjectKey
 from kohort.api.times import format_time
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.disruptions import amend_status
@@ -13,7 +14,6 @@ from kohort.embedded.controllers.seen import SeenPod
 from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 
 PATIENCE = timedelta(minutes=2)
 _BY_KUBELET = "TerminationByKubelet"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kohort.api.conditions import find
 from kohort.api.core.nodes import Node
-from kohort.api.meta import Taint, Toleration
+from kohort.api.meta import ObjectKey, Taint, Toleration
 from kohort.api.taints import tolerates
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.disruptions import amend_status, delete, disruption_target
@@ -16,7 +16,6 @@ from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
 from kohort.kube.events import Note
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 
 FOR_EVER = float("inf")
 

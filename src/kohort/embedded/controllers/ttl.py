@@ -5,13 +5,13 @@ The Job is read anew before, since whoever raised the limit in the meantime want
 
 from datetime import datetime, timedelta
 
+from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, JOBS, SeenJob
 from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Deletion
 
 

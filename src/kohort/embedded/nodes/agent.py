@@ -13,6 +13,7 @@ from typing import Any
 from kohort.api.codec import Json
 from kohort.api.core.objects import ObjectReference
 from kohort.api.core.pods import Pod
+from kohort.api.meta import ObjectKey
 from kohort.embedded.nodes.addresses import PodAddresses
 from kohort.embedded.nodes.admission import Ledger, as_told, refusal, requests_of
 from kohort.embedded.nodes.manifests import Site
@@ -28,7 +29,6 @@ from kohort.kube.client import Client
 from kohort.kube.controller import Controller
 from kohort.kube.errors import StatusError, bad_request
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Deletion, Scope
 from kohort.kube.patches import StrategicPatch
 from kohort.kube.workqueue import WorkQueue

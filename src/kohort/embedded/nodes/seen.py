@@ -9,11 +9,11 @@ import msgspec
 from kohort.api.codec import Json, decode, decode_json, from_json
 from kohort.api.core.pods import Pod
 from kohort.api.errors import ApiError
-from kohort.api.meta import Time
+from kohort.api.meta import ObjectKey, Time
 from kohort.api.resource import Resource
 from kohort.api.struct import View
 from kohort.embedded.nodes.shapes import ContainerShape, Shape, Shapes
-from kohort.kube.kinds import Data, Identity, Kind, ObjectKey
+from kohort.kube.kinds import Data, Identity, Kind
 
 TERMINAL = ("Succeeded", "Failed")
 """Phases that a pod never leaves."""

@@ -9,10 +9,10 @@ from kohort.api.amounts import to_amount
 from kohort.api.codec import decode
 from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
-from kohort.api.meta import Taint
+from kohort.api.meta import ObjectKey, Taint
 from kohort.api.resource import Resource
 from kohort.embedded.nodes.runtime import Value
-from kohort.kube.kinds import Data, Identity, Kind, ObjectKey
+from kohort.kube.kinds import Data, Identity, Kind
 
 
 class SeenNode(Value):

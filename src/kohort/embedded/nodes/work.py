@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from kohort.api.codec import Json
+from kohort.api.meta import ObjectKey
 from kohort.embedded.nodes.phases import by_name, completed, given_up, has_stopped, phase_of
 from kohort.embedded.nodes.runtime import Failure, Note, PodState, RunningPod, Terminated, Waiting
 from kohort.embedded.nodes.seen import TERMINAL, SeenPod
 from kohort.embedded.nodes.shapes import Shape
 from kohort.embedded.nodes.status import About, patch_between, status_of
 from kohort.embedded.nodes.timers import Alarm
-from kohort.kube.kinds import ObjectKey
 
 NOTHING_YET = PodState(())
 Told = tuple[PodState, About]

@@ -11,12 +11,11 @@ from itertools import islice
 from typing import Final
 
 from kohort.api.amounts import to_amount
-from kohort.api.meta import Taint
+from kohort.api.meta import ObjectKey, Taint
 from kohort.embedded.scheduler.demands import Demand, HostPort
 from kohort.embedded.scheduler.seen import SeenNode
 from kohort.embedded.scheduler.tallies import Resident, Tallies
 from kohort.embedded.scheduler.terms import Labels
-from kohort.kube.kinds import ObjectKey
 
 LOGGED: Final = 8192
 PODS: Final = "pods"

@@ -13,10 +13,10 @@ from kohort.api.core.nodes import Node, NodeSpec
 from kohort.api.core.objects import ObjectView
 from kohort.api.core.pods import Pod, SchedulingGate
 from kohort.api.markers import ResourceList
-from kohort.api.meta import LabelSelector, Time, Toleration
+from kohort.api.meta import LabelSelector, ObjectKey, Time, Toleration
 from kohort.api.resource import Resource
 from kohort.api.struct import View
-from kohort.kube.kinds import ObjectKey, StructKind
+from kohort.kube.kinds import StructKind
 
 FINISHED = ("Succeeded", "Failed")
 MOST_SPECS = 4096

@@ -5,6 +5,7 @@ from typing import Final
 from kohort.api.codec import Json, to_json
 from kohort.api.core.objects import ObjectReference
 from kohort.api.core.pods import Pod
+from kohort.api.meta import ObjectKey
 from kohort.api.times import format_time
 from kohort.embedded.scheduler.cluster import PodRecord
 from kohort.embedded.scheduler.errands import Errands
@@ -13,7 +14,6 @@ from kohort.kube.cache import Cache
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.events import EventRecorder, Note
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.objects import Objects
 from kohort.kube.options import Deletion
 from kohort.kube.patches import StrategicPatch

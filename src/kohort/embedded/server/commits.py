@@ -8,8 +8,9 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable
 
 from kohort.embedded.server.versions import Object
-from kohort.embedded.store import Busy, Change, Closed, Entry, Key, Kind, Store, WriteFailed
+from kohort.embedded.store import Busy, Change, Closed, Entry, Key, Store, WriteFailed
 from kohort.kube.errors import StatusError, too_many_requests
+from kohort.kube.frames import WatchEventType
 
 _log = logging.getLogger(__name__)
 EVERYTHING = "*"
@@ -30,19 +31,19 @@ class Commits:
     async def create(self, key: Key, found: Object) -> Entry:
         """Store a new object."""
         entry = await self._guarded(self._store.create(key, found))
-        await self._tell(Change(Kind.ADDED, entry, None))
+        await self._tell(Change(WatchEventType.ADDED, entry, None))
         return entry
 
     async def update(self, previous: Entry, found: Object) -> Entry:
         """Store the next state of an object."""
         entry = await self._guarded(self._store.update(previous.key, found, previous.revision))
-        await self._tell(Change(Kind.MODIFIED, entry, previous))
+        await self._tell(Change(WatchEventType.MODIFIED, entry, previous))
         return entry
 
     async def delete(self, previous: Entry) -> Entry:
         """Remove an object."""
         entry = await self._guarded(self._store.delete(previous.key, previous.revision))
-        await self._tell(Change(Kind.DELETED, entry, previous))
+        await self._tell(Change(WatchEventType.DELETED, entry, previous))
         return entry
 
     async def _guarded(self, write: Awaitable[Entry]) -> Entry:

@@ -54,8 +54,9 @@ from kohort.embedded.server.trust import Trust
 from kohort.embedded.server.versions import Object, Versions
 from kohort.embedded.server.watching import Watcher
 from kohort.embedded.server.writing import Writer
-from kohort.embedded.store import Change, Kind, Store
+from kohort.embedded.store import Change, Store
 from kohort.kube.clock import Clock
+from kohort.kube.frames import WatchEventType
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ class Core:
 
     async def _on_api_service(self, change: Change) -> None:
         before = change.previous.object.get("spec") if change.previous else None
-        if change.kind is Kind.DELETED or before != change.entry.object.get("spec"):
+        if change.kind is WatchEventType.DELETED or before != change.entry.object.get("spec"):
             self.aggregator.invalidate()
             self.availability.refresh_soon()
 

@@ -16,10 +16,11 @@ from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.options import DeleteOptions
 from kohort.embedded.server.versions import Object
 from kohort.embedded.server.writing import is_released
-from kohort.embedded.store import Change, Changed, Key, Kind, Store
+from kohort.embedded.store import Change, Changed, Key, Store
 from kohort.kube.clock import Clock
 from kohort.kube.controller import Controller
 from kohort.kube.errors import StatusError, internal
+from kohort.kube.frames import WatchEventType
 from kohort.kube.workqueue import WorkQueue
 
 _CONVERSION_SECONDS = 30.0
@@ -59,7 +60,7 @@ class Definitions:
     async def on_change(self, change: Change) -> None:
         """Serve what is there now; begin to clear away what is to go."""
         crd = change.entry.object
-        if change.kind is Kind.DELETED:
+        if change.kind is WatchEventType.DELETED:
             self._catalogue.forget(change.entry.key.name)
             return
         self._catalogue.define(crd)
@@ -69,7 +70,7 @@ class Definitions:
     async def on_any_change(self, change: Change) -> None:
         """The last object of a definition that waits for it may be gone now."""
         name = change.entry.key.resource
-        if change.kind is not Kind.DELETED or "." not in name:
+        if change.kind is not WatchEventType.DELETED or "." not in name:
             return
         entry = self._store.get(Key(CRDS, "", name))
         if entry is not None and entry.object["metadata"].get("deletionTimestamp"):

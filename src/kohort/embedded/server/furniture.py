@@ -9,9 +9,10 @@ from kohort.embedded.server.catalogue import Catalogue
 from kohort.embedded.server.operations import Operation
 from kohort.embedded.server.options import WriteOptions
 from kohort.embedded.server.writing import Writer
-from kohort.embedded.store import Change, Key, Kind, Store
+from kohort.embedded.store import Change, Key, Store
 from kohort.kube.clock import Clock
 from kohort.kube.errors import StatusError
+from kohort.kube.frames import WatchEventType
 
 Object = dict[str, Json]
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
@@ -72,7 +73,7 @@ class Furniture:
 
     async def on_namespace(self, change: Change) -> None:
         """A new namespace gets its service account and the server's authority."""
-        if change.kind is Kind.ADDED:
+        if change.kind is WatchEventType.ADDED:
             await self.furnish(change.entry.key.name)
 
     async def furnish(self, namespace: str) -> None:

@@ -9,8 +9,9 @@ from kohort.embedded.server.operations import Method, Operation
 from kohort.embedded.server.options import WriteOptions
 from kohort.embedded.server.versions import Object
 from kohort.embedded.server.writing import Writer
-from kohort.embedded.store import Change, Key, Kind, Store
+from kohort.embedded.store import Change, Key, Store
 from kohort.kube.clock import Clock
+from kohort.kube.frames import WatchEventType
 
 CONFIG_MAP: Final = Key("configmaps", "kube-system", TRUST)
 
@@ -37,7 +38,7 @@ class Trust:
 
     async def on_config_map(self, change: Change) -> None:
         """Put it back where somebody changed or removed it."""
-        if change.entry.key == CONFIG_MAP and change.kind is not Kind.ADDED:
+        if change.entry.key == CONFIG_MAP and change.kind is not WatchEventType.ADDED:
             await self.place()
 
     async def _mend(self, found: Object) -> Object:

@@ -3,7 +3,7 @@
 Reads are served from memory; the file is a log of revisions that is written in batches and read at the start.
 """
 
-from kohort.embedded.store.entries import Change, Entry, Key, Kind, Listing, Progress
+from kohort.embedded.store.entries import Change, Entry, Key, Listing, Progress
 from kohort.embedded.store.errors import (
     Busy,
     Changed,
@@ -19,6 +19,7 @@ from kohort.embedded.store.errors import (
 from kohort.embedded.store.history import Retention
 from kohort.embedded.store.store import Settings, Store
 from kohort.embedded.store.watches import Watch
+from kohort.kube.frames import WatchEventType
 
 __all__ = [
     "Busy",
@@ -30,7 +31,6 @@ __all__ = [
     "Exists",
     "Future",
     "Key",
-    "Kind",
     "Lagging",
     "Listing",
     "OpenError",
@@ -40,5 +40,6 @@ __all__ = [
     "Store",
     "StoreError",
     "Watch",
+    "WatchEventType",
     "WriteFailed",
 ]

@@ -5,12 +5,12 @@ The bytes are the object; the decoded form is kept only for those used lately, b
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any, NamedTuple
 
 import msgspec
 
 from kohort.api.codec import Json, decode_json
+from kohort.kube.frames import WatchEventType
 
 Object = dict[str, Any]
 
@@ -63,18 +63,10 @@ class Entry(msgspec.Struct, gc=False, eq=False):
         return value
 
 
-class Kind(StrEnum):
-    """What a change did, in the words of a watch event."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-
-
 class Change(msgspec.Struct, gc=False, eq=False, frozen=True):
     """One committed write; a deletion carries the last state under the revision of the deletion."""
 
-    kind: Kind
+    kind: WatchEventType
     entry: Entry
     previous: Entry | None
 
@@ -87,7 +79,7 @@ class Change(msgspec.Struct, gc=False, eq=False, frozen=True):
     def superseded(self) -> "Sequence[Entry]":
         """The states that nothing needs any more once this change lies in the compacted past."""
         gone = (self.previous,) if self.previous else ()
-        return (*gone, self.entry) if self.kind is Kind.DELETED else gone
+        return (*gone, self.entry) if self.kind is WatchEventType.DELETED else gone
 
 
 class Progress(msgspec.Struct, gc=False, frozen=True):

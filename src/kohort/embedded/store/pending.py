@@ -7,7 +7,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kohort.embedded.store.entries import Change, Entry, Key, Kind
+from kohort.embedded.store.entries import Change, Entry, Key
+from kohort.kube.frames import WatchEventType
 
 MOST_IN_A_BATCH = 1000
 """Writes in one transaction: a commit stays short, and those who wait for it with it."""
@@ -25,7 +26,7 @@ class Write:
     @property
     def after(self) -> Entry | None:
         """What will be under the key."""
-        return None if self.change.kind is Kind.DELETED else self.change.entry
+        return None if self.change.kind is WatchEventType.DELETED else self.change.entry
 
     @property
     def size(self) -> int:

@@ -9,7 +9,8 @@ from sys import intern
 from typing import NamedTuple
 from zlib import crc32
 
-from kohort.embedded.store.entries import Change, Key, Kind
+from kohort.embedded.store.entries import Change, Key
+from kohort.kube.frames import WatchEventType
 
 APPLICATION = 0x4B6F6872
 """In SQLite's header: the file is a Kohort store."""
@@ -61,17 +62,19 @@ class Record(NamedTuple):
         return Key(intern(self.resource), intern(self.namespace), self.name)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> WatchEventType:
         """What the revision did."""
         if self.deleted:
-            return Kind.DELETED
-        return Kind.MODIFIED if self.previous else Kind.ADDED
+            return WatchEventType.DELETED
+        return WatchEventType.MODIFIED if self.previous else WatchEventType.ADDED
 
 
 def record_of(change: Change) -> Record:
     """The row that a change becomes."""
     previous = change.previous.revision if change.previous else 0
-    return Record(change.revision, *change.entry.key, previous, int(change.kind is Kind.DELETED), change.entry.data)
+    return Record(
+        change.revision, *change.entry.key, previous, int(change.kind is WatchEventType.DELETED), change.entry.data
+    )
 
 
 def write_changes(db: sqlite3.Connection, changes: Iterable[Change]) -> None:

@@ -6,10 +6,11 @@ Each row names the revision it supersedes: a row that got lost leaves a hole in 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from kohort.embedded.store.entries import Change, Decoded, Entry, Key, Kind
+from kohort.embedded.store.entries import Change, Decoded, Entry, Key
 from kohort.embedded.store.history import History
 from kohort.embedded.store.records import DamageError, Record
 from kohort.embedded.store.shelves import Shelves
+from kohort.kube.frames import WatchEventType
 
 
 @dataclass
@@ -31,7 +32,7 @@ class State:
 
     def publish(self, change: Change) -> None:
         """Let a change show in the present."""
-        if change.kind is Kind.DELETED:
+        if change.kind is WatchEventType.DELETED:
             self.shelves.remove(change.entry.key)
         else:
             self.shelves.put(change.entry)
@@ -45,7 +46,7 @@ class State:
             self.history.append(change, now)
         else:
             self.garbage += (entry.revision for entry in change.superseded)
-        if change.kind is not Kind.DELETED or previous:
+        if change.kind is not WatchEventType.DELETED or previous:
             self.publish(change)
 
 

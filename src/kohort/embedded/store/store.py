@@ -13,7 +13,7 @@ from pathlib import Path
 
 from kohort.api.codec import Json, encode
 from kohort.embedded.store.disk import Disk, Nowhere, OneFile
-from kohort.embedded.store.entries import Change, Decoded, Entry, Key, Kind, Listing, stamped
+from kohort.embedded.store.entries import Change, Decoded, Entry, Key, Listing, stamped
 from kohort.embedded.store.errors import Busy, Changed, Closed, Compacted, Exists, Future, StoreError, WriteFailed
 from kohort.embedded.store.history import Feed, History, Retention
 from kohort.embedded.store.journal import Sweep
@@ -21,6 +21,7 @@ from kohort.embedded.store.pending import Pending, Write
 from kohort.embedded.store.replay import State
 from kohort.embedded.store.shelves import Place
 from kohort.embedded.store.watches import Watch
+from kohort.kube.frames import WatchEventType
 
 SWEPT_AT_ONCE = 200
 """Superseded revisions deleted in one transaction."""
@@ -114,17 +115,17 @@ class Store:
 
     async def create(self, key: Key, obj: Mapping[str, Json]) -> Entry:
         """Store a new object; raises `Exists`."""
-        return await self._write(key, lambda current: Exists(current) if current else None, Kind.ADDED, obj)
+        return await self._write(key, lambda current: Exists(current) if current else None, WatchEventType.ADDED, obj)
 
     async def update(self, key: Key, obj: Mapping[str, Json], expected: int) -> Entry:
         """Store the next state of an object that is at the expected revision; raises `Changed`."""
-        return await self._write(key, _unless_at(key, expected), Kind.MODIFIED, obj)
+        return await self._write(key, _unless_at(key, expected), WatchEventType.MODIFIED, obj)
 
     async def delete(self, key: Key, expected: int) -> Entry:
         """Remove an object that is at the expected revision, and give its last state; raises `Changed`."""
-        return await self._write(key, _unless_at(key, expected), Kind.DELETED, None)
+        return await self._write(key, _unless_at(key, expected), WatchEventType.DELETED, None)
 
-    async def _write(self, key: Key, refuse: Refuse, kind: Kind, obj: Mapping[str, Json] | None) -> Entry:
+    async def _write(self, key: Key, refuse: Refuse, kind: WatchEventType, obj: Mapping[str, Json] | None) -> Entry:
         while True:
             self._check_open()
             ahead = self._pending.newest(key)
@@ -138,7 +139,7 @@ class Store:
                 await asyncio.wait([ahead.settled])
 
     def _submit(
-        self, key: Key, kind: Kind, obj: Mapping[str, Json] | None, current: Entry | None, ahead: Write | None
+        self, key: Key, kind: WatchEventType, obj: Mapping[str, Json] | None, current: Entry | None, ahead: Write | None
     ) -> asyncio.Future[Entry]:
         entry = self._next_entry(key, _object(current) if obj is None else obj)
         self._given_out = entry.revision

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from kohort.api.amounts import format_amount
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.markers import ResourceList
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Assignment, Mode, PodSetResult
 from kohort.engine.cycle.model import Entry, Head, Outcome, World
 from kohort.engine.cycle.nomination import Nominator
@@ -20,7 +21,7 @@ from kohort.engine.cycle.ordering import in_order
 from kohort.engine.decisions import Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.preemption import Target, fits
 from kohort.engine.quota import Cell, FlavorResource
-from kohort.engine.records import Key, Need, Queue, Workload
+from kohort.engine.records import Need, Queue, Workload
 from kohort.engine.variants import BETTER_IS_ADMITTED, WORSE_THAN_ACCEPTABLE, held_rank, rank
 
 WAITING_FOR_QUOTA = "WaitingForQuota"
@@ -43,7 +44,7 @@ class _Cycle:
         self.nominator = Nominator(world)
         self.now = now
         self.outcome = Outcome()
-        self.victims: dict[Key, Target] = {}
+        self.victims: dict[ObjectKey, Target] = {}
         """Targets of entries accepted so far (P of SCH-331)."""
         self.admitted: list[Workload] = []
         """Who got quota so far."""

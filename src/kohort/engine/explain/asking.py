@@ -12,6 +12,7 @@ from msgspec import structs
 
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
+from kohort.api.meta import ObjectKey
 from kohort.engine import intake
 from kohort.engine.explain.evaluation import evaluate
 from kohort.engine.explain.model import Evaluation, Explanation, Held, Standing, State
@@ -19,7 +20,7 @@ from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, settl
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.facts import LocalQueueFacts
 from kohort.engine.lifecycle.pending_reason import Cause
-from kohort.engine.records import NO_END, Key, PodSetDevices, Queue, Workload
+from kohort.engine.records import NO_END, PodSetDevices, Queue, Workload
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -30,11 +31,11 @@ EVALUATED: Final = frozenset({State.QUEUED, State.INADMISSIBLE, State.BACKING_OF
 """States in which a cycle would have something to say."""
 
 
-def explain(engine: "Engine", key: Key, now: datetime) -> Explanation:
+def explain(engine: "Engine", key: ObjectKey, now: datetime) -> Explanation:
     """Why the workload is where it is."""
     workload = engine.workloads.get(key)
     if workload is None or workload.object is None:
-        return Explanation(key, State.UNKNOWN, Key(key.namespace, ""))
+        return Explanation(key, State.UNKNOWN, ObjectKey(key.namespace, ""))
     settled = settled_state(engine, workload, workload.object)
     if settled is not None:
         return _settled(workload, settled)
@@ -44,7 +45,7 @@ def explain(engine: "Engine", key: Key, now: datetime) -> Explanation:
 def would_fit(
     engine: "Engine",
     asked: v1beta2.Workload | Sequence[PodSet],
-    queue: Key | str,
+    queue: ObjectKey | str,
     now: datetime,
     devices: tuple[PodSetDevices, ...] = (),
 ) -> Explanation:
@@ -54,19 +55,21 @@ def would_fit(
     namespaces.
     """
     thing = _as_submitted(asked, queue, now)
-    workload = Workload(Key(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
-    workload.local_queue = Key(thing.metadata.namespace, thing.spec.queue_name or "")
+    workload = Workload(ObjectKey(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
+    workload.local_queue = ObjectKey(thing.metadata.namespace, thing.spec.queue_name or "")
     workload.devices = devices
     engine.describe(workload, thing, intake.conditions_of(thing))
     way = LocalQueueFacts(queue) if isinstance(queue, str) else way_of(engine, queue)
     return replace(_waiting(engine, workload, thing, way, now), state=State.NOT_SUBMITTED)
 
 
-def _as_submitted(asked: v1beta2.Workload | Sequence[PodSet], queue: Key | str, now: datetime) -> v1beta2.Workload:
+def _as_submitted(
+    asked: v1beta2.Workload | Sequence[PodSet], queue: ObjectKey | str, now: datetime
+) -> v1beta2.Workload:
     """The workload as the API server would hold it, in the queue asked for."""
     thing = asked if isinstance(asked, v1beta2.Workload) else v1beta2.Workload(spec=WorkloadSpec(pod_sets=tuple(asked)))
     metadata, spec = thing.metadata, thing.spec
-    if isinstance(queue, Key):
+    if isinstance(queue, ObjectKey):
         metadata = structs.replace(metadata, namespace=queue.namespace)
         spec = structs.replace(spec, queue_name=queue.name)
     metadata = structs.replace(metadata, creation_timestamp=metadata.creation_timestamp or now)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import FlavorAttempt, Mode
 from kohort.engine.decisions import Requeue
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 from kohort.engine.shortage import Shortage
 
 
@@ -64,7 +64,7 @@ class Standing:
     """How many come before it in its ClusterQueue."""
     ahead_locally: int
     """How many of these are of its LocalQueue."""
-    first: tuple[Key, ...]
+    first: tuple[ObjectKey, ...]
     """The first few of those ahead, in order."""
     is_strict: bool
     """Whether nobody passes the first one (SCH-238)."""
@@ -136,7 +136,7 @@ class Help(Enum):
 class Victim:
     """A workload that has to go so that another fits."""
 
-    workload: Key
+    workload: ObjectKey
     queue: str
     priority: int
     reason: str
@@ -183,7 +183,7 @@ class Evaluation:
     """Reason of QuotaReserved=False; empty where it would be admitted."""
     message: str
     requeue: Requeue
-    rivals: tuple[Key, ...] = ()
+    rivals: tuple[ObjectKey, ...] = ()
     """Heads of other queues that go first and take or keep what it needs, though it would fit without them."""
     never: tuple[str, ...] = ()
     """Why it would not fit even if nobody else used anything; empty where it would."""
@@ -200,9 +200,9 @@ class Evaluation:
 class Explanation:
     """Everything that can be said of a workload at one moment."""
 
-    workload: Key
+    workload: ObjectKey
     state: State
-    local_queue: Key
+    local_queue: ObjectKey
     cluster_queue: str = ""
     """Where it waits or holds quota; empty where it gets to no queue."""
     priority: int = 0

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Mode
 from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, Help, State, Victim
-from kohort.engine.records import Key
 from kohort.engine.shortage import Limit, Place, Shortage
 
 
@@ -55,7 +55,7 @@ class Turn:
 class Yielding:
     """Heads of other queues get what they wait for, or wait no longer: until then they go first."""
 
-    rivals: tuple[Key, ...]
+    rivals: tuple[ObjectKey, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from kohort.api.conditions import find, is_true
 from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.explain.model import State
 from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
@@ -14,7 +15,7 @@ from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE, Cause, waiti
 from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, is_on_hold
 from kohort.engine.pending import Place
-from kohort.engine.records import Key, Queue, Workload
+from kohort.engine.records import Queue, Workload
 from kohort.engine.requests.problems import workload_problem
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 NOT_LOOKED_AT = Cause(PENDING_EVALUATION, PENDING_MESSAGE)
 
 
-def way_of(engine: "Engine", local_queue: Key) -> LocalQueueFacts | None:
+def way_of(engine: "Engine", local_queue: ObjectKey) -> LocalQueueFacts | None:
     """What a LocalQueue leads to; None where it does not exist."""
     local = engine.local_queues.get(local_queue)
     if local is None or not local.cluster_queue:

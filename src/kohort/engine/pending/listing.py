@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.pending.shelf import rank_of
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Workload
 
 
 class Position(NamedTuple):
@@ -18,7 +19,9 @@ class Position(NamedTuple):
 class Listing:
     """The order at one moment."""
 
-    def __init__(self, workloads: Iterable[Workload], first: Key | None, usages: Mapping[Key, float]) -> None:
+    def __init__(
+        self, workloads: Iterable[Workload], first: ObjectKey | None, usages: Mapping[ObjectKey, float]
+    ) -> None:
         self.first = first
         """The sticky workload, if there is one."""
         self.usages = usages
@@ -28,10 +31,10 @@ class Listing:
         self.workloads.sort(key=lambda workload: (usages.get(workload.local_queue, 0.0), workload.key != first))
 
     @cached_property
-    def positions(self) -> Mapping[Key, Position]:
+    def positions(self) -> Mapping[ObjectKey, Position]:
         """Where each workload stands."""
         positions = {}
-        seen: dict[Key, int] = {}
+        seen: dict[ObjectKey, int] = {}
         for index, workload in enumerate(self.workloads):
             before = seen.get(workload.local_queue, 0)
             positions[workload.key] = Position(index, before)

@@ -9,10 +9,11 @@ from heapq import merge
 from itertools import groupby
 from typing import Final
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.pending.listing import Position
 from kohort.engine.pending.ranking import Ranking, Standing, standing_of
 from kohort.engine.pending.shelves import UsageOf
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Workload
 
 NOBODY = Ranking()
 MOST_NOTED: Final = 256
@@ -24,10 +25,10 @@ class Order:
 
     def __init__(self) -> None:
         self._all = Ranking()
-        self._locals: dict[Key, Ranking] = {}
-        self._known: dict[Key, tuple[Standing, Key]] = {}
+        self._locals: dict[ObjectKey, Ranking] = {}
+        self._known: dict[ObjectKey, tuple[Standing, ObjectKey]] = {}
         """Standing and LocalQueue with which each workload was put in its place."""
-        self._changed: dict[Key, Workload | None] = {}
+        self._changed: dict[ObjectKey, Workload | None] = {}
         """Who came, moved or went since somebody asked."""
 
     def note(self, workload: Workload) -> None:
@@ -36,7 +37,7 @@ class Order:
         if len(self._changed) > MOST_NOTED:
             self._catch_up()
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: ObjectKey) -> None:
         """The workload is gone."""
         if key in self._known:
             self._changed[key] = None
@@ -67,7 +68,7 @@ class Order:
             own = self._locals[local_queue] = Ranking()
         own.add(standing)
 
-    def _take_out(self, key: Key) -> None:
+    def _take_out(self, key: ObjectKey) -> None:
         known = self._known.pop(key, None)
         if known is None:
             return
@@ -78,7 +79,7 @@ class Order:
         if not len(ranking):
             del self._locals[local_queue]
 
-    def position_of(self, workload: Workload, sticky: Key | None, usage_of: UsageOf | None) -> Position:
+    def position_of(self, workload: Workload, sticky: ObjectKey | None, usage_of: UsageOf | None) -> Position:
         """How many come before the workload, or would if it came now."""
         self._catch_up()
         standing, local_queue = self._known.get(workload.key, (standing_of(workload), workload.local_queue))
@@ -94,7 +95,7 @@ class Order:
             in_own += passed_by[1] == local_queue
         return Position(in_all, in_own)
 
-    def _split(self, local_queue: Key, usage_of: UsageOf | None) -> tuple[int, list[Ranking]]:
+    def _split(self, local_queue: ObjectKey, usage_of: UsageOf | None) -> tuple[int, list[Ranking]]:
         """How many are of LocalQueues that used less, and the rankings of those that used as much."""
         if usage_of is None:
             return 0, [self._all]
@@ -103,7 +104,7 @@ class Order:
         before = sum(len(ranking) for key, ranking in self._locals.items() if usages[key] < usage)
         return before, [ranking for key, ranking in self._locals.items() if usages[key] == usage]
 
-    def keys(self, sticky: Key | None, usage_of: UsageOf | None) -> Iterator[Key]:
+    def keys(self, sticky: ObjectKey | None, usage_of: UsageOf | None) -> Iterator[ObjectKey]:
         """Everybody, the first one first."""
         self._catch_up()
         head = self._known.get(sticky) if sticky is not None else None

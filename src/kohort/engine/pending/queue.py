@@ -9,13 +9,14 @@ from enum import Enum
 from itertools import islice
 from typing import Final, NamedTuple
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Requeue
 from kohort.engine.pending.listing import Listing, Position
 from kohort.engine.pending.order import Order
 from kohort.engine.pending.placement import MAKES_PREEMPTOR, PARKS, SPEAKS_FOR_EQUALS
 from kohort.engine.pending.shelf import Entry
 from kohort.engine.pending.shelves import Shelves, UsageOf
-from kohort.engine.records import NO_END, Key, Queue, Workload
+from kohort.engine.records import NO_END, Queue, Workload
 
 PENDING_EVALUATION: Final = "PendingEvaluation"
 
@@ -39,7 +40,7 @@ class Counts(NamedTuple):
 class Preemptor(NamedTuple):
     """The workload that waits for its victims to leave, as it was when it was evaluated (SCH-240)."""
 
-    key: Key
+    key: ObjectKey
     generation: int
 
 
@@ -51,7 +52,7 @@ class PendingQueue:
         self.pops = 0
         """How often a head was asked for (SCH-231)."""
         self._usage_of = usage_of
-        self._entries: dict[Key, Entry] = {}
+        self._entries: dict[ObjectKey, Entry] = {}
         self._shelves = Shelves(usage_of)
         self._flight: Entry | None = None
         self._preemptor: Preemptor | None = None
@@ -59,7 +60,7 @@ class PendingQueue:
         """Equivalence to the QuotaReserved reason with which one of that kind failed (SCH-251)."""
         self._retried_at = -1
         """Value of `pops` when the pool was last retried."""
-        self._early: dict[Key, Entry] = {}
+        self._early: dict[ObjectKey, Entry] = {}
         """Active workloads that got a backoff while active: they keep their place (SCH-222), but not in the pool."""
         self._listing: Listing | None = None
         self._order = Order()
@@ -127,7 +128,7 @@ class PendingQueue:
         if self._flight is not None and self._flight.workload.key == workload.key:
             self._leave(workload.key)
 
-    def _leave(self, key: Key) -> None:
+    def _leave(self, key: ObjectKey) -> None:
         entry = self._entries.pop(key, None)
         if entry is None:
             return
@@ -304,7 +305,7 @@ class PendingQueue:
         keys = self._order.keys(self._first_key(), self._usage_of)
         return [self._entries[key].workload for key in islice(keys, number)]
 
-    def _first_key(self) -> Key | None:
+    def _first_key(self) -> ObjectKey | None:
         sticky = self._sticky()
         return sticky.workload.key if sticky else None
 
@@ -318,7 +319,7 @@ class PendingQueue:
             kept = self._listing = Listing(workloads, first, usages)
         return kept
 
-    def _usages(self, local_queues: Iterable[Key]) -> dict[Key, float]:
+    def _usages(self, local_queues: Iterable[ObjectKey]) -> dict[ObjectKey, float]:
         return {} if self._usage_of is None else {each: self._usage_of(each) for each in local_queues}
 
 

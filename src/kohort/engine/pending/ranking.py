@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Final
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.pending.shelf import DAWN
-from kohort.engine.records import CreationOrder, Key, Workload
+from kohort.engine.records import CreationOrder, Workload
 
-Standing = tuple[int, CreationOrder, Key]
+Standing = tuple[int, CreationOrder, ObjectKey]
 """What decides the order (SCH-212 c to e): priority and time as one number, which is quick to compare, and UIDs."""
 
 MICROSECOND: Final = timedelta(microseconds=1)

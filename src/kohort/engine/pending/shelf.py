@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from kohort.engine.records import CreationOrder, Key, Workload
+from kohort.api.meta import ObjectKey
+from kohort.engine.records import CreationOrder, Workload
 
 Item = tuple[int, datetime, CreationOrder, int, "Entry"]
 """What decides the order, a number that no other item has, and who it is about."""
@@ -92,7 +93,7 @@ class Group:
 
     __slots__ = ("active", "kind", "local_queue", "pool")
 
-    def __init__(self, kind: str | Key, local_queue: Key) -> None:
+    def __init__(self, kind: str | ObjectKey, local_queue: ObjectKey) -> None:
         self.kind = kind
         self.local_queue = local_queue
         self.active = Shelf()

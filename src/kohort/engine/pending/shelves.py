@@ -7,15 +7,16 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.pending.shelf import Entry, Frontier, Group, Item, Shelf, rank_of
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Workload
 
 Outer = TypeVar("Outer")
 Inner = TypeVar("Inner")
 
-UsageOf = Callable[[Key], float]
+UsageOf = Callable[[ObjectKey], float]
 """Past usage of a LocalQueue (SCH-804)."""
-EVERYONE: Final = Key("", "")
+EVERYONE: Final = ObjectKey("", "")
 """The lane of all workloads where the usage of their LocalQueues does not count."""
 
 
@@ -26,12 +27,12 @@ class Shelves:
         self.active = 0
         """How many can be popped."""
         self._usage_of = usage_of
-        self._groups: dict[str | Key, dict[Key, Group]] = {}
+        self._groups: dict[str | ObjectKey, dict[ObjectKey, Group]] = {}
         self._pooled: dict[str, dict[Group, None]] = {}
         """Groups with someone in the pool, by namespace."""
         self.asleep = Shelf()
         """Who waits for a time."""
-        self._frontiers: dict[Key, Frontier] = {}
+        self._frontiers: dict[ObjectKey, Frontier] = {}
         """One per LocalQueue where their usage counts; else just one."""
         self._numbers = 0
 
@@ -172,7 +173,7 @@ class Shelves:
             del self._frontiers[lane]
         return best
 
-    def _lane(self, group: Group) -> Key:
+    def _lane(self, group: Group) -> ObjectKey:
         return EVERYONE if self._usage_of is None else group.local_queue
 
     def _frontier_of(self, group: Group) -> Frontier:
@@ -183,7 +184,7 @@ class Shelves:
         return frontier
 
     def _offer_heads(self, groups: Iterable[Group]) -> None:
-        heads: dict[Key, list[Item]] = {}
+        heads: dict[ObjectKey, list[Item]] = {}
         for group in groups:
             item = group.active.head()
             if item is not None:

@@ -13,12 +13,12 @@ from kohort.api.codec import decode, encode
 from kohort.api.core.objects import ObjectView
 from kohort.api.errors import DecodeError
 from kohort.api.kueue.v1beta2.workload import Admission
-from kohort.api.meta import Time
+from kohort.api.meta import ObjectKey, Time
 from kohort.api.struct import Struct
 from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
 from kohort.engine.events import Claimed, Event, EvictionFailed, Gone, Object, Put, ReservationFailed
 from kohort.engine.record.model import Applied, Decided, Step, Turn, Turned
-from kohort.engine.records import Key, PodSetDevices
+from kohort.engine.records import PodSetDevices
 
 
 class _Line(Struct, forbid_unknown_fields=True, tag_field="do"):
@@ -31,20 +31,20 @@ class _Put(_Line, tag="put"):
 
 class _Gone(_Line, tag="gone"):
     kind: str
-    key: Key
+    key: ObjectKey
 
 
 class _Claimed(_Line, tag="claimed"):
-    workload: Key
+    workload: ObjectKey
     devices: tuple[PodSetDevices, ...]
 
 
 class _ReservationFailed(_Line, tag="reservationFailed"):
-    workload: Key
+    workload: ObjectKey
 
 
 class _EvictionFailed(_Line, tag="evictionFailed"):
-    workload: Key
+    workload: ObjectKey
 
 
 class _Turn(_Line, tag="turn"):
@@ -53,25 +53,25 @@ class _Turn(_Line, tag="turn"):
 
 class _Decision(_Line):
     turn: int
-    workload: Key
+    workload: ObjectKey
 
 
 class _Reserve(_Decision, tag="reserve"):
     admission: Admission
     considered: str = ""
     borrow: int = 0
-    replaces: Key | None = None
+    replaces: ObjectKey | None = None
 
 
 class _Evict(_Decision, tag="evict"):
     reason: str
-    preemptor: Key
+    preemptor: ObjectKey
     preemptor_path: str
     victim_path: str
 
 
 class _Migrate(_Decision, tag="migrate"):
-    successor: Key
+    successor: ObjectKey
 
 
 class _Displace(_Decision, tag="displace"):

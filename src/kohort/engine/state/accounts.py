@@ -3,15 +3,16 @@
 from datetime import datetime
 
 from kohort.api.kueue import v1beta2
+from kohort.api.meta import ObjectKey
 from kohort.engine import intake
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Workload
 from kohort.engine.state.facts import Facts
 
 
 class Accounts(Facts):
     """Keeps the accounts of LocalQueues; does nothing without admission fair sharing."""
 
-    def _open_account(self, key: Key, thing: v1beta2.LocalQueue, now: datetime) -> None:
+    def _open_account(self, key: ObjectKey, thing: v1beta2.LocalQueue, now: datetime) -> None:
         """SCH-804, SCH-807."""
         if self.history is None:
             return
@@ -33,7 +34,7 @@ class Accounts(Facts):
         if self.history is not None:
             self.history.drop(workload.local_queue, workload.key)
 
-    def admitted_by(self, key: Key) -> dict[str, int]:
+    def admitted_by(self, key: ObjectKey) -> dict[str, int]:
         """What admitted workloads of a LocalQueue use, over all flavors; 0 of what only others there use (SCH-803)."""
         local_queue = self.local_queues[key]
         queue = self.queues.get(local_queue.cluster_queue)

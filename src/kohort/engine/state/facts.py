@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.queues import CohortSpec
+from kohort.api.meta import ObjectKey
 from kohort.engine.asked import Reader
 from kohort.engine.eligibility import Eligibility
 from kohort.engine.forest import CohortNode, Forest, Node
 from kohort.engine.lifecycle.activity import Surroundings as Referred
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Flavor, Key, Queue, Workload
+from kohort.engine.records import Flavor, Queue, Workload
 from kohort.engine.second_pass import SecondPasses
 from kohort.engine.settings import Settings
 from kohort.engine.surroundings import Surroundings
@@ -25,11 +26,11 @@ from kohort.engine.variants import Variants
 class LocalQueue:
     """A LocalQueue: the way from a namespace to a ClusterQueue."""
 
-    key: Key
+    key: ObjectKey
     """The one that all its workloads share."""
     cluster_queue: str = ""
     is_stopped: bool = False
-    workloads: dict[Key, Workload] = field(default_factory=dict)
+    workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
     """Workloads that name this queue, whether it exists or not."""
 
 
@@ -44,21 +45,21 @@ class Facts:
         self.eligibility = Eligibility()
         self.queues: dict[str, Queue] = {}
         self.pending: dict[str, PendingQueue] = {}
-        self.local_queues: dict[Key, LocalQueue] = {}
+        self.local_queues: dict[ObjectKey, LocalQueue] = {}
         self.namespaces: dict[str, Mapping[str, str]] = {}
         self._flavor_things: dict[str, v1beta2.ResourceFlavor] = {}
         self._checks: dict[str, v1beta2.AdmissionCheck] = {}
         self._topologies: set[str] = set()
         self._referred = Referred(self._flavor_things, self._checks, self._topologies)
         """What ClusterQueues may name, all of which must be there for one to be active."""
-        self.workloads: dict[Key, Workload] = {}
+        self.workloads: dict[ObjectKey, Workload] = {}
         self._specs: dict[str, v1beta2.ClusterQueue] = {}
         self._cohort_specs: dict[str, CohortSpec] = {}
-        self._assumed: dict[Key, v1beta2.Workload | None] = {}
+        self._assumed: dict[ObjectKey, v1beta2.Workload | None] = {}
         """Admissions that were decided and not yet seen in an object, each with the object that was seen instead."""
-        self._strays: dict[Key, Workload] = {}
+        self._strays: dict[ObjectKey, Workload] = {}
         """Workloads that hold quota of a ClusterQueue that is not there, or not yet."""
-        self._taken_over: dict[Key, Key] = {}
+        self._taken_over: dict[ObjectKey, ObjectKey] = {}
         """Slices whose quota went to their successors, by which they are about to end (SCH-1104)."""
         self._evicting: set[str] = set()
         """UIDs of victims whose eviction was issued and not yet seen (SCH-650)."""

@@ -3,10 +3,11 @@
 from datetime import datetime
 
 from kohort.api.kueue import v1beta2
+from kohort.api.meta import ObjectKey
 from kohort.engine import intake
 from kohort.engine.intake import Conditions
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key, Workload
+from kohort.engine.records import Workload
 from kohort.engine.requests.usage import PodSetUsage, admitted_usage, is_scaled_down
 from kohort.engine.second_pass import need_of
 from kohort.engine.state.waiting import Waiting
@@ -79,7 +80,7 @@ class Holding(Waiting):
         if self._taken_over:
             self._give_back(workload.key)
 
-    def _give_back(self, successor: Key) -> None:
+    def _give_back(self, successor: ObjectKey) -> None:
         """The slice that a workload replaced runs on, as its successor lost the quota before it ended (SCH-1105)."""
         for key in [old for old, new in self._taken_over.items() if new == successor]:
             del self._taken_over[key]

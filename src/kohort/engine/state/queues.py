@@ -5,11 +5,12 @@ from datetime import datetime
 
 from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue import v1beta2
+from kohort.api.meta import ObjectKey
 from kohort.api.selectors import compile_selector
 from kohort.engine import intake
 from kohort.engine.lifecycle.activity import inactivity_causes
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Key, Queue
+from kohort.engine.records import Queue
 from kohort.engine.state.facts import LocalQueue
 from kohort.engine.state.workloads import Workloads
 
@@ -150,7 +151,7 @@ class Queues(Workloads):
             self._stirred.add(queue.name)
 
     def _put_local_queue(self, thing: v1beta2.LocalQueue, now: datetime) -> None:
-        key = Key(thing.metadata.namespace, thing.metadata.name)
+        key = ObjectKey(thing.metadata.namespace, thing.metadata.name)
         local_queue = self._local_queue(key)
         self._open_account(key, thing, now)
         way = (thing.spec.cluster_queue or "", thing.spec.stop_policy != "None")
@@ -161,7 +162,7 @@ class Queues(Workloads):
         local_queue.cluster_queue, local_queue.is_stopped = way
         self._enqueue_all(local_queue, now)
 
-    def _leave_local_queue(self, key: Key) -> None:
+    def _leave_local_queue(self, key: ObjectKey) -> None:
         local_queue = self.local_queues.get(key, LocalQueue(key))
         for workload in local_queue.workloads.values():
             self._dequeue(workload)

@@ -9,8 +9,8 @@ from datetime import datetime
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
 from kohort.api.kueue import v1beta2
+from kohort.api.meta import ObjectKey
 from kohort.engine.events import Claimed, Event, EvictionFailed, Gone, Put, ReservationFailed
-from kohort.engine.records import Key
 from kohort.engine.state.queues import Queues
 
 
@@ -58,7 +58,7 @@ class State(Queues):
                 self._surroundings.put_runtime_class(thing)
                 self._reread("", now)
 
-    def _gone(self, kind: str, key: Key, now: datetime) -> None:
+    def _gone(self, kind: str, key: ObjectKey, now: datetime) -> None:
         match kind:
             case "Workload":
                 self._remove_workload(key)

@@ -2,9 +2,10 @@
 
 from datetime import datetime
 
+from kohort.api.meta import ObjectKey
 from kohort.engine import intake
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Key, Queue, Workload
+from kohort.engine.records import Queue, Workload
 from kohort.engine.state.accounts import Accounts
 from kohort.engine.state.facts import LocalQueue
 
@@ -12,7 +13,7 @@ from kohort.engine.state.facts import LocalQueue
 class Waiting(Accounts):
     """Puts workloads in line and takes them out."""
 
-    def _join_local_queue(self, workload: Workload, key: Key) -> None:
+    def _join_local_queue(self, workload: Workload, key: ObjectKey) -> None:
         self._drop_penalty(workload)
         former = self.local_queues.get(workload.local_queue)
         if former is not None:
@@ -21,7 +22,7 @@ class Waiting(Accounts):
         workload.local_queue = local_queue.key
         local_queue.workloads[workload.key] = workload
 
-    def _local_queue(self, key: Key) -> LocalQueue:
+    def _local_queue(self, key: ObjectKey) -> LocalQueue:
         """What is known of a LocalQueue, whether it exists or is only named."""
         found = self.local_queues.get(key)
         if found is None:

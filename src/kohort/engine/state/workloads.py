@@ -8,9 +8,10 @@ from datetime import datetime
 
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import JOB_UID_LABEL
+from kohort.api.meta import ObjectKey
 from kohort.engine import intake
 from kohort.engine.intake import Conditions
-from kohort.engine.records import Key, PodSetDevices, Workload
+from kohort.engine.records import PodSetDevices, Workload
 from kohort.engine.state.holding import Holding
 
 
@@ -35,7 +36,7 @@ class Workloads(Holding):
     def _record_of(self, thing: v1beta2.Workload) -> Workload:
         """The workload that the object tells of; a new one where an object of the same name is gone."""
         metadata = thing.metadata
-        key = Key(metadata.namespace, metadata.name)
+        key = ObjectKey(metadata.namespace, metadata.name)
         workload = self.workloads.get(key)
         if workload is not None and workload.uid != metadata.uid:
             self._remove_workload(key)
@@ -117,7 +118,7 @@ class Workloads(Holding):
     def _note_writing(self, workload: Workload, thing: v1beta2.Workload) -> None:
         """What others must know of anything but the status, such as a new priority of who runs (SCH-1064)."""
         if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
-            self._join_local_queue(workload, Key(workload.key.namespace, thing.spec.queue_name or ""))
+            self._join_local_queue(workload, ObjectKey(workload.key.namespace, thing.spec.queue_name or ""))
         priority = intake.effective_priority(thing, self.settings.gates)
         if priority != workload.priority and workload.has_quota and workload.queue is not None:
             workload.queue.recount(workload, priority)
@@ -164,7 +165,7 @@ class Workloads(Holding):
         asked = self._reader.read(workload, thing, environment)
         workload.pod_sets, workload.problem, workload.equivalence = asked.pod_sets, asked.problem, asked.equivalence
 
-    def _count_devices(self, key: Key, devices: tuple[PodSetDevices, ...], now: datetime) -> None:
+    def _count_devices(self, key: ObjectKey, devices: tuple[PodSetDevices, ...], now: datetime) -> None:
         """What the workload claims was counted; one that waits asks for it from now on (SCH-132, SCH-221)."""
         workload = self.workloads.get(key)
         if workload is None or workload.object is None or workload.devices == devices:
@@ -187,7 +188,7 @@ class Workloads(Holding):
             self._stirred.update(self.queues)
         workload.pods_ready = ready
 
-    def _remove_workload(self, key: Key) -> None:
+    def _remove_workload(self, key: ObjectKey) -> None:
         workload = self.workloads.pop(key, None)
         if workload is None:
             return
@@ -204,7 +205,7 @@ class Workloads(Holding):
         if local_queue is not None:
             local_queue.workloads.pop(key, None)
 
-    def _take_back(self, key: Key, now: datetime) -> None:
+    def _take_back(self, key: ObjectKey, now: datetime) -> None:
         """The write failed: on with the object as it is by now, which may be why it failed (SCH-352, SCH-235)."""
         workload = self.workloads.get(key)
         if workload is None:
@@ -224,7 +225,7 @@ class Workloads(Holding):
             workload.admission = workload.object.status.admission
             self._note_second_pass(workload, intake.conditions_of(workload.object), now)
 
-    def _forget_eviction(self, key: Key, now: datetime) -> None:
+    def _forget_eviction(self, key: ObjectKey, now: datetime) -> None:
         """Let whoever still needs the eviction issue it again (SCH-654)."""
         workload = self.workloads.get(key)
         if workload is not None:

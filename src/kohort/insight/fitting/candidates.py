@@ -16,7 +16,7 @@ from kohort.api.errors import ApiError, DecodeError
 from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload, WorkloadPriorityClass
-from kohort.engine.records import Key
+from kohort.api.meta import ObjectKey
 from kohort.insight.fitting.reads import SnapshotReads
 from kohort.insight.snapshot import Snapshot
 from kohort.jobs.building import build_workload
@@ -31,7 +31,6 @@ from kohort.jobs.objects import metadata, queue_name
 from kohort.jobs.podsets import PodSet
 from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.registry import group_kind, plugins
-from kohort.kube.kinds import ObjectKey
 
 WORKLOAD: Final = (GROUP, "Workload")
 POD: Final = ("", "Pod")
@@ -50,7 +49,7 @@ class Candidate:
     """`job/train`."""
     place: str
     """`train.yaml:12`."""
-    queue: Key
+    queue: ObjectKey
     """The LocalQueue, of which the name is empty where none is named."""
     workloads: tuple[Workload, ...] = ()
     problem: str = ""
@@ -95,11 +94,11 @@ class Reader:
         try:
             workloads = tuple(self._workloads(obj, reads))
         except ApiError as error:
-            queue = Key(metadata(obj).get("namespace", ""), queue_name(obj))
+            queue = ObjectKey(metadata(obj).get("namespace", ""), queue_name(obj))
             return Candidate(subject, place, queue, problem=str(error))
         namespace = metadata(obj).get("namespace", "")
         name = workloads[0].spec.queue_name or "" if workloads else ""
-        return Candidate(subject, place, Key(namespace, name), workloads)
+        return Candidate(subject, place, ObjectKey(namespace, name), workloads)
 
     def _workloads(self, obj: Object, reads: SnapshotReads) -> Iterator[Workload]:
         group, kind = _kind_of(obj)

@@ -11,10 +11,10 @@ from msgspec import structs
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, WorkloadStatus
+from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import UncountableError
 from kohort.engine.decisions import Reserve
 from kohort.engine.explain import Explanation, State, would_fit
-from kohort.engine.records import Key
 from kohort.insight.checks import checks_after
 from kohort.insight.fitting.candidates import Candidate
 from kohort.insight.snapshot import Snapshot
@@ -102,7 +102,7 @@ def _outcome(snapshot: Snapshot, candidate: Candidate, given: Workload, number: 
     foreseen = would_fit(engine, workload, candidate.queue, now, devices)
     holdings = holdings_of(engine, foreseen)
     named = _named(workload, candidate, number)
-    key = Key(named.metadata.namespace, named.metadata.name)
+    key = ObjectKey(named.metadata.namespace, named.metadata.name)
     snapshot.claims.tell(engine, named, now)
     decided = engine.schedule(now)
     admission = next((each.admission for each in decided if isinstance(each, Reserve) and each.workload == key), None)

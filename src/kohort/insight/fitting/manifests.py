@@ -11,14 +11,13 @@ from kohort.api.errors import ApiError, DecodeError
 from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
-from kohort.api.meta import ObjectMeta
+from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.insight.fitting.reads import ALSO_READ
 from kohort.insight.reading import Asked, Read, kind_of, resource_asked
 from kohort.insight.snapshot import DECIDING, NAME_LABEL, Snapshot
 from kohort.jobs.registry import group_kind
-from kohort.kube.kinds import ObjectKey
 
 _KINDS: Final[tuple[Asked, ...]] = (*DECIDING, *ALSO_READ, TEMPLATES)
 KNOWN: Final[Mapping[tuple[str, str], Asked]] = {

@@ -8,11 +8,11 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2 import AdmissionCheck, Workload, WorkloadPriorityClass
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.insight.snapshot import Snapshot
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.loading import group_values
-from kohort.kube.kinds import ObjectKey
 
 ALSO_READ: Final[tuple[type[Any], ...]] = (WorkloadPriorityClass, PriorityClass)
 """What a job's priority depends on, beyond what decisions do."""

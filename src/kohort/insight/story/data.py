@@ -4,6 +4,7 @@ from datetime import datetime
 
 from kohort.api.amounts import format_amount
 from kohort.api.codec import Json
+from kohort.api.meta import ObjectKey
 from kohort.engine.explain import (
     Evaluation,
     Explanation,
@@ -16,7 +17,6 @@ from kohort.engine.explain import (
     remedies,
 )
 from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Remedy, Time, Turn, Yielding
-from kohort.engine.records import Key
 from kohort.engine.shortage import Keeper, Shortage
 from kohort.insight.story.model import Holder, Holding, Story, Threat
 
@@ -55,7 +55,7 @@ def explanation_data(explanation: Explanation) -> Json:
     }
 
 
-def _key(key: Key) -> Json:
+def _key(key: ObjectKey) -> Json:
     return {"namespace": key.namespace, "name": key.name}
 
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from kohort.api.meta import ObjectKey
 from kohort.engine.explain import Explanation
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Key
 from kohort.engine.shortage import Place
 
 
@@ -13,7 +13,7 @@ from kohort.engine.shortage import Place
 class Holder:
     """A Workload that uses what is needed."""
 
-    workload: Key
+    workload: ObjectKey
     job: str
     """`job/etl`; empty where nobody owns it."""
     queue: str
@@ -41,7 +41,7 @@ class Threat:
 
     queue: str
     why: str
-    waiting: Key | None = None
+    waiting: ObjectKey | None = None
     """The Workload that would do so at its next turn; None where only the policies allow it."""
 
 

@@ -5,26 +5,25 @@ from dataclasses import replace
 
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
+from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Mode
 from kohort.engine.engine import Engine
 from kohort.engine.explain import Explanation, State
 from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
 from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
 from kohort.engine.lifecycle.states import is_admitted, is_finished, is_reserved
-from kohort.engine.records import Key
 from kohort.insight.checks import admission_foreseen, checks_after
 from kohort.insight.snapshot import Snapshot
 from kohort.insight.story.history import evictions_of, history_of
 from kohort.insight.story.holders import holdings_of
 from kohort.insight.story.model import Story
 from kohort.insight.story.threats import threats_to
-from kohort.kube.kinds import ObjectKey
 from kohort.terminal.nearest import instead
 
 
 def story_of(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     """All that can be told of a Workload."""
-    now, key = snapshot.taken, Key(workload.metadata.namespace, workload.metadata.name)
+    now, key = snapshot.taken, ObjectKey(workload.metadata.namespace, workload.metadata.name)
     if not snapshot.can_judge:
         return _as_written(snapshot, workload, subject)
     if problem := snapshot.claims.problem_of(workload):
@@ -44,7 +43,7 @@ def story_of(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     )
 
 
-def _explained(snapshot: Snapshot, key: Key) -> tuple[Engine, Explanation]:
+def _explained(snapshot: Snapshot, key: ObjectKey) -> tuple[Engine, Explanation]:
     """What is said of a Workload, and by which engine: whoever fits is only said to go next if a turn lets it in."""
     explanation = snapshot.engine.explain(key, snapshot.taken)
     evaluation = explanation.evaluation
@@ -72,9 +71,9 @@ def _outside(snapshot: Snapshot, workload: Workload, subject: str, problem: str)
 
 def uncountable(snapshot: Snapshot, workload: Workload, problem: str) -> Explanation:
     """Why a Workload stays out of its queue (API-124)."""
-    local = Key(workload.metadata.namespace, workload.spec.queue_name or "")
+    local = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
     return Explanation(
-        Key(workload.metadata.namespace, workload.metadata.name),
+        ObjectKey(workload.metadata.namespace, workload.metadata.name),
         State.MISCONFIGURED,
         local,
         _behind(snapshot, local),
@@ -84,7 +83,7 @@ def uncountable(snapshot: Snapshot, workload: Workload, problem: str) -> Explana
     )
 
 
-def _behind(snapshot: Snapshot, local: Key) -> str:
+def _behind(snapshot: Snapshot, local: ObjectKey) -> str:
     """The ClusterQueue to which a LocalQueue leads."""
     found = snapshot.of(LocalQueue).get(ObjectKey(*local))
     return (found.spec.cluster_queue or "") if found is not None else ""
@@ -92,11 +91,11 @@ def _behind(snapshot: Snapshot, local: Key) -> str:
 
 def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     """What the conditions say, where the ClusterQueue can't be seen."""
-    local = Key(workload.metadata.namespace, workload.spec.queue_name or "")
+    local = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
     written = find(workload.status.conditions, "QuotaReserved")
     admission = workload.status.admission
     explanation = Explanation(
-        Key(workload.metadata.namespace, workload.metadata.name),
+        ObjectKey(workload.metadata.namespace, workload.metadata.name),
         _written_state(workload),
         local,
         admission.cluster_queue if admission is not None else _behind(snapshot, local),
@@ -177,6 +176,6 @@ def without_queue(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]
     yield f"LocalQueues in namespace {queue.namespace}: {instead(queue.name, there)}"
 
 
-def _is_stopped(snapshot: Snapshot, queue: Key) -> bool:
+def _is_stopped(snapshot: Snapshot, queue: ObjectKey) -> bool:
     found = snapshot.engine.local_queues.get(queue) if snapshot.can_judge else None
     return found is not None and found.is_stopped

@@ -10,8 +10,8 @@ from typing import Any, Final
 from aiohttp import web
 
 from kohort.api.codec import encode
+from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
-from kohort.engine.records import Key
 from kohort.kube.errors import StatusError
 from kohort.kube.reviews import Act
 from kohort.web.gate import Admit, errors_as_status
@@ -83,7 +83,7 @@ class _Queues:
 
     async def of_local_queue(self, request: web.Request) -> web.StreamResponse:
         await self._admit(request, _act(request, "localqueues"))
-        key = Key(request.match_info["namespace"], request.match_info["name"])
+        key = ObjectKey(request.match_info["namespace"], request.match_info["name"])
         return await _answer(request, in_local_queue(self._live_engine(), key, _window(request)))
 
     def _live_engine(self) -> Engine:

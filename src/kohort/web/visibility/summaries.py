@@ -10,11 +10,10 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.meta import OwnerReference
+from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.api.selectors import int64
 from kohort.engine.engine import Engine
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Key
 from kohort.engine.records import Workload as Record
 from kohort.kube.errors import Named, StatusError, not_found
 
@@ -82,14 +81,14 @@ def in_cluster_queue(engine: Engine, name: str, window: Window) -> list[Standing
     if pending is None:
         raise not_found(Named("clusterqueue", GROUP, name))
     page = pending.first(window.offset + window.limit)[window.offset :]
-    ahead: dict[Key, int] = {}
+    ahead: dict[ObjectKey, int] = {}
     for record in page:
         if record.local_queue not in ahead:
             ahead[record.local_queue] = pending.position_of(record).in_local_queue
     return list(_standings(page, window.offset, ahead))
 
 
-def in_local_queue(engine: Engine, key: Key, window: Window) -> list[Standing]:
+def in_local_queue(engine: Engine, key: ObjectKey, window: Window) -> list[Standing]:
     """The workloads of a LocalQueue, with their places in its ClusterQueue too; a stopped one is unknown (API-103)."""
     found = engine.local_queues.get(key)
     # The engine also keeps an entry for a LocalQueue that workloads name and nobody made.
@@ -118,7 +117,7 @@ def _stride(wanted: int, members: int, total: int) -> int:
     return min(wanted * total * 5 // (members * 4) + 64, total) if members else 0
 
 
-def _by_walking(pending: PendingQueue, key: Key, stride: int) -> Iterator[Standing]:
+def _by_walking(pending: PendingQueue, key: ObjectKey, stride: int) -> Iterator[Standing]:
     """For one that is a large part: along the order of all; past the stride only if the reader goes on."""
     done, own = 0, 0
     for end in (stride, sum(pending.counts)):
@@ -130,7 +129,7 @@ def _by_walking(pending: PendingQueue, key: Key, stride: int) -> Iterator[Standi
         done = end
 
 
-def _standings(page: Iterable[Record], start: int, ahead: dict[Key, int]) -> Iterator[Standing]:
+def _standings(page: Iterable[Record], start: int, ahead: dict[ObjectKey, int]) -> Iterator[Standing]:
     """A part of the order, given its place and how many of each LocalQueue come before it."""
     for position, record in enumerate(page, start):
         own = ahead[record.local_queue]

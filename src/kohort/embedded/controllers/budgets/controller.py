@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kohort.api.codec import Json, to_json
 from kohort.api.errors import ApiError
+from kohort.api.meta import ObjectKey
 from kohort.api.selectors import NOTHING, Selector, SelectorError, compile_selector
 from kohort.embedded.controllers.budgets.plan import PATIENCE, Plan, counts_by_scale, demand, failed, plan
 from kohort.embedded.controllers.budgets.scales import ScaleError, Scales
@@ -18,7 +19,6 @@ from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
 from kohort.kube.events import Note
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.patches import MergePatch
 
 _BY_NAMESPACE = "namespace"

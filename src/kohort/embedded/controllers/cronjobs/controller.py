@@ -10,6 +10,7 @@ import msgspec
 
 from kohort.api.codec import Json, decode_json
 from kohort.api.core.objects import ObjectReference
+from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.cronjobs.plan import CronPlan, job_name, plan
 from kohort.embedded.controllers.cronjobs.views import CRON_JOBS, SCHEDULED, SeenCronJob, SeenCronJobStatus
@@ -22,7 +23,6 @@ from kohort.kube.controller import Requeue
 from kohort.kube.errors import StatusError
 from kohort.kube.events import Note
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Deletion
 from kohort.kube.transport import Request
 

@@ -6,10 +6,10 @@ import msgspec
 
 from kohort.api.core.batch import CronJob
 from kohort.api.core.objects import ObjectReference, ObjectView
-from kohort.api.meta import Time
+from kohort.api.meta import ObjectKey, Time
 from kohort.api.struct import View
 from kohort.embedded.controllers.seen import key_of
-from kohort.kube.kinds import ObjectKey, StructKind
+from kohort.kube.kinds import StructKind
 
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """Annotation of a Job: the moment it was made for."""

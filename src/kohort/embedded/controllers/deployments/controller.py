@@ -6,7 +6,7 @@ A turn looks, takes one step, and tells; the ReplicaSets' own changes bring the 
 from kohort.api.codec import Json
 from kohort.api.conditions import find
 from kohort.api.core.apps import DeploymentStatus
-from kohort.api.meta import LabelSelector
+from kohort.api.meta import LabelSelector, ObjectKey
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.claims import pods_by_controller, pods_of
 from kohort.embedded.controllers.deployments.owning import SetClaims
@@ -58,7 +58,6 @@ from kohort.kube.controller import Requeue
 from kohort.kube.errors import StatusError
 from kohort.kube.events import EventType, Note
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Deletion
 from kohort.kube.patches import MergePatch
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
+from kohort.api.meta import ObjectKey
 from kohort.api.selectors import compile_selector
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.claims import Claims, pods_by_controller
@@ -25,7 +26,6 @@ from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 
 log = logging.getLogger(__name__)
 

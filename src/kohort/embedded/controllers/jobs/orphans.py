@@ -3,7 +3,7 @@
 The finalizer of such a pod would keep it for ever. That the Job is gone is asked of the server, never of a cache.
 """
 
-from kohort.api.meta import OwnerReference
+from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.claims import pods_of
 from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, SeenJob, is_tracked
@@ -14,7 +14,6 @@ from kohort.kube.cache import Cache
 from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.workqueue import RetryLimits
 
 UNSEEN = 1.0

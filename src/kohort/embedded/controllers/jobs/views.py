@@ -10,10 +10,10 @@ import msgspec
 from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job, PodFailurePolicy, SuccessPolicy, UncountedTerminatedPods
 from kohort.api.core.objects import ObjectView, StatusCondition
-from kohort.api.meta import LabelSelector, Time
+from kohort.api.meta import LabelSelector, ObjectKey, Time
 from kohort.api.struct import View
 from kohort.embedded.controllers.seen import SeenPod, key_of
-from kohort.kube.kinds import ObjectKey, StructKind
+from kohort.kube.kinds import StructKind
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
 """The finalizer of pods that are not counted yet."""

@@ -5,6 +5,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from kohort.api.core.apps import ReplicaSetStatus
+from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import in_batches
 from kohort.embedded.controllers.builtin import BuiltIn
@@ -25,7 +26,6 @@ from kohort.kube.client import Client
 from kohort.kube.controller import Requeue
 from kohort.kube.errors import KubeError
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 
 BY_OWNER = "owner"
 

@@ -3,6 +3,7 @@
 from functools import partial
 
 from kohort.api.codec import Json
+from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.availability import next_available
 from kohort.embedded.controllers.batches import in_batches
 from kohort.embedded.controllers.builtin import BuiltIn
@@ -32,7 +33,6 @@ from kohort.kube.controller import Requeue
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.events import Note
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Deletion
 from kohort.kube.patches import MergePatch
 

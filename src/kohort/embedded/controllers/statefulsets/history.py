@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from kohort.api.codec import Json
+from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.lag import Lag
 from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of
 from kohort.embedded.controllers.serving import SeenStatefulSet, Template
@@ -20,7 +21,6 @@ from kohort.embedded.controllers.statefulsets.revisions import (
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informers
-from kohort.kube.kinds import ObjectKey
 from kohort.kube.options import Deletion
 from kohort.kube.patches import MergePatch
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from kohort.api.fields import FieldError
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.api.meta import Condition
+from kohort.api.meta import Condition, ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.contract import (
     Composable,
@@ -73,7 +73,6 @@ from kohort.jobs.keys import (
 )
 from kohort.jobs.objects import annotations, is_terminating, labels, metadata, prebuilt_name
 from kohort.jobs.podsets import PodSet, PodSetInfo, expect_count
-from kohort.kube.kinds import ObjectKey
 
 
 class Pods(Framework, Composable):

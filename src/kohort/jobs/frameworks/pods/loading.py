@@ -10,6 +10,7 @@ from typing import Any
 from kohort.api.gates import Gate
 from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.contract import JobKey, Reads
 from kohort.jobs.effects import Object
@@ -19,7 +20,6 @@ from kohort.jobs.frameworks.pods.groups import PodGroup, group_of, sort_members
 from kohort.jobs.frameworks.pods.members import group_name, holds_resources, is_serving
 from kohort.jobs.keys import SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, is_terminating, labels, metadata, prebuilt_name
-from kohort.kube.kinds import ObjectKey
 
 PODS = Resource("", "v1", "Pod", "pods", namespaced=True)
 BY_GROUP = "pod group"

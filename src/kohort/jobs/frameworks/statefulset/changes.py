@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 from kohort.api.fields import ROOT, FieldError, forbidden, invalid
+from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.states import is_on_hold
 from kohort.jobs.contract import Reads
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.shape import IMMUTABLE, shape_change_errors
 from kohort.jobs.frameworks.statefulset.sets import replicas_of, set_workload_name
 from kohort.jobs.objects import metadata
-from kohort.kube.kinds import ObjectKey
 
 REPLICAS = ROOT / "spec" / "replicas"
 POD_SPEC = ROOT / "spec" / "template" / "spec"

@@ -5,6 +5,7 @@ from copy import deepcopy
 from typing import ClassVar
 
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
+from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.contract import IndexValues, JobKey, Reads, Watch
 from kohort.jobs.defaulting.facts import set_annotation, set_label
@@ -33,7 +34,6 @@ from kohort.jobs.keys import (
 from kohort.jobs.objects import annotations, controller_owner, is_terminating, labels, metadata, queue_name
 from kohort.jobs.passes import PassReads, Plan
 from kohort.jobs.planners import Planner
-from kohort.kube.kinds import ObjectKey
 
 ROLE = "main"
 

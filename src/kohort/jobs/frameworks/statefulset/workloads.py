@@ -11,7 +11,7 @@ from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
 from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL, QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadSpec
-from kohort.api.meta import ObjectMeta, OwnerReference
+from kohort.api.meta import ObjectKey, ObjectMeta, OwnerReference
 from kohort.api.resource import Resource
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
@@ -48,7 +48,6 @@ from kohort.jobs.podsets import PodSet
 from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.scope import selects_namespace
 from kohort.jobs.topology import topology_request
-from kohort.kube.kinds import ObjectKey
 
 MANAGER = "kueue-statefulset-controller"
 OWNER_GVK = f"{STATEFULSETS.api_version}, Kind={STATEFULSETS.kind}"
