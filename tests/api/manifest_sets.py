@@ -6,20 +6,20 @@ from api.kueue.objects import flavor_quotas, group, quota
 from kohort.api.documents import Document, read_documents
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.kueue.conversion import V1BETA2
-from kohort.api.manifests import Checker, Report, Severity
+from kohort.api.manifests import Checker, FindingSeverity, ManifestReport
 
 Json = Any
 FILE = "set.yaml"
 QUEUE = "kueue.x-k8s.io/queue-name"
 
 
-def report(*objects: Json, gates: FeatureGates = DEFAULT_GATES) -> Report:
+def report(*objects: Json, gates: FeatureGates = DEFAULT_GATES) -> ManifestReport:
     checker = Checker(gates)
     checker.read(Document(each, FILE) for each in objects)
     return checker.report()
 
 
-def report_of_text(text: str) -> Report:
+def report_of_text(text: str) -> ManifestReport:
     checker = Checker(DEFAULT_GATES)
     checker.read(read_documents(text.encode(), FILE))
     return checker.report()
@@ -28,13 +28,13 @@ def report_of_text(text: str) -> Report:
 def errors(*objects: Json, gates: FeatureGates = DEFAULT_GATES) -> list[str]:
     """Field and message of every error."""
     found = report(*objects, gates=gates).findings
-    return [f"{each.field}: {each.message}" for each in found if each.severity is not Severity.WARNING]
+    return [f"{each.field}: {each.message}" for each in found if each.severity is not FindingSeverity.WARNING]
 
 
 def warnings(*objects: Json) -> list[str]:
     """Code, object and field of every warning; no manifest may have an error."""
     found = report(*objects).findings
-    assert [str(each) for each in found if each.severity is not Severity.WARNING] == []
+    assert [str(each) for each in found if each.severity is not FindingSeverity.WARNING] == []
     return [f"{each.code} {each.origin.subject} {each.field}" for each in found]
 
 

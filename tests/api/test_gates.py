@@ -13,7 +13,7 @@ from kohort.api.gates import (
     WHOLE_STAGES,
     WITHOUT_EFFECT,
     Gate,
-    Settled,
+    ResolvedGates,
     Stage,
     from_settings,
     parse_flag,
@@ -55,7 +55,7 @@ def listed(cell: str) -> list[str]:
     return [name for name in cell.split(", ") if name]
 
 
-def settle(**settings: bool) -> Settled:
+def settle(**settings: bool) -> ResolvedGates:
     return from_settings(settings, HERE)
 
 
@@ -103,7 +103,7 @@ def test_every_gate_tells_its_purpose_in_one_sentence() -> None:
 def test_without_settings_the_defaults_hold() -> None:
     settled = settle()
 
-    assert settled == Settled(DEFAULT_GATES, [], [])
+    assert settled == ResolvedGates(DEFAULT_GATES, [], [])
     assert settled.gates.enabled(Gate.PartialAdmission)
     assert not settled.gates.enabled(Gate.ConcurrentAdmission)
 

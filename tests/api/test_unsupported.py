@@ -9,7 +9,7 @@ import pytest
 import kohort
 from kohort.api.config import parse_configuration
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
-from kohort.api.config.parsing import Surroundings
+from kohort.api.config.parsing import ParsingContext
 from kohort.api.gates import Gate
 from kohort.api.unsupported import UNSUPPORTED, UNSUPPORTED_FRAMEWORKS, notices
 from kohort.jobs.builtin import built_in_frameworks
@@ -43,7 +43,7 @@ def found(value: Json) -> dict[str, str]:
 
 def warned(configuration: Json, **surroundings: Json) -> list[str]:
     head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
-    result = parse_configuration({**head, **configuration}, Surroundings(**surroundings))
+    result = parse_configuration({**head, **configuration}, ParsingContext(**surroundings))
     assert result.errors == []
     return result.all_warnings
 

@@ -11,7 +11,7 @@ from cluster.client import Client
 from cluster.spoiling import spoiled
 from cluster.verdicts import ours, theirs
 from kohort.api.kinds import CustomObject, all_kinds, kind_of
-from kohort.api.kueue.admission import Write, read
+from kohort.api.kueue.admission import ObjectWrite, read
 from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.kueue.group import GROUP
 from kohort.api.schema import schema_of
@@ -50,11 +50,11 @@ def stored(data: st.DataObject, kind: Kind) -> Json:
     hub = kind_of(V1BETA2, kind.info.resource.kind)
     assert hub is not None
     value = data.draw(whole(hub), "stored")
-    created = ours(Write(value))
+    created = ours(ObjectWrite(value))
     assume(created.code == 201)
     if not hub.info.has_status or "status" not in value:
         return {**created.object, "metadata": value["metadata"]}
-    complete = ours(Write(value, {**created.object, "metadata": value["metadata"]}, to_status=True))
+    complete = ours(ObjectWrite(value, {**created.object, "metadata": value["metadata"]}, to_status=True))
     assume(complete.code == 200)
     return {**complete.object, "metadata": value["metadata"]}
 
@@ -64,7 +64,7 @@ def stored(data: st.DataObject, kind: Kind) -> Json:
 @given(data=st.data())
 def test_a_new_object_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
     value = data.draw(whole(kind))
-    write = Write(data.draw(st.one_of(st.just(value), spoiled(value)), "written"))
+    write = ObjectWrite(data.draw(st.one_of(st.just(value), spoiled(value)), "written"))
     assert ours(write) == theirs(admin, write)
 
 
@@ -74,7 +74,7 @@ def test_a_new_object_gets_the_same_answer(admin: Client, kind: Kind, data: st.D
 def test_a_change_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
     old = stored(data, kind)
     seen = read(convert(old, V1BETA2), kind.info.resource.api_version)
-    write = Write(data.draw(changed(kind, seen), "written"), old)
+    write = ObjectWrite(data.draw(changed(kind, seen), "written"), old)
     assert ours(write) == theirs(admin, write)
 
 
@@ -84,5 +84,5 @@ def test_a_change_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataO
 def test_a_change_of_the_status_gets_the_same_answer(admin: Client, kind: Kind, data: st.DataObject) -> None:
     old = stored(data, kind)
     seen = {"status": {}, **read(convert(old, V1BETA2), kind.info.resource.api_version)}
-    write = Write(data.draw(changed(kind, seen), "written"), old, to_status=True)
+    write = ObjectWrite(data.draw(changed(kind, seen), "written"), old, to_status=True)
     assert ours(write) == theirs(admin, write)

@@ -8,7 +8,7 @@ import pytest
 from cluster.client import Client
 from cluster.verdicts import ours, theirs
 from golden.admission import FILES, replay
-from kohort.api.kueue.admission import Write
+from kohort.api.kueue.admission import ObjectWrite
 
 WRITES = [
     pytest.param(answer.write, id=f"{answer.case}-{answer.step['op']}-{index}")
@@ -20,5 +20,5 @@ WRITES = [
 
 @pytest.mark.parametrize("write", WRITES)
 @pytest.mark.usefixtures("kueue")
-def test_both_give_the_same_answer(admin: Client, write: Write) -> None:
+def test_both_give_the_same_answer(admin: Client, write: ObjectWrite) -> None:
     assert ours(write) == theirs(admin, write)

@@ -19,7 +19,7 @@ from cluster.control_plane import ControlPlane, WithoutScheduler
 from cluster.kubectl import Kubectl
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.kueue.admission import Write
+from kohort.api.kueue.admission import ObjectWrite
 from kohort.kube import client as kube
 from kohort.kube.certificates import AUTHORITY_LIFE
 from kohort.kube.clock import VirtualClock
@@ -104,7 +104,7 @@ async def _is_heard(served: Served) -> bool:
 
 
 @pytest.mark.parametrize("write", WRITES)
-async def test_the_webhooks_say_what_the_functions_say(served: Served, write: Write) -> None:
+async def test_the_webhooks_say_what_the_functions_say(served: Served, write: ObjectWrite) -> None:
     """API-9, API-73, API-95."""
     assert await outcome(served.ask, served.door, write) == expected(write)
 

@@ -10,7 +10,7 @@ from typing import Any
 from cluster.client import Answer, Client
 from kohort.api.fields import FieldError
 from kohort.api.kinds import CustomObject, kind_of
-from kohort.api.kueue.admission import Write, read
+from kohort.api.kueue.admission import ObjectWrite, read
 from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.schema import schema_of
 from kohort.api.structural import MISSING, default, prune, validate, validate_status
@@ -33,7 +33,7 @@ class Outcome:
     object: Json = None
 
 
-def ours(write: Write) -> Outcome:
+def ours(write: ObjectWrite) -> Outcome:
     """What our pruning, defaulting and validation say."""
     kind = _kind(write.value)
     schema = schema_of(kind)
@@ -56,7 +56,7 @@ def field_of(error: FieldError, whole: str) -> str:
     return whole if error.detail.startswith("must fit into ") else str(error.path)
 
 
-def _part_written(value: Json, write: Write, kind: type[CustomObject]) -> Json:
+def _part_written(value: Json, write: ObjectWrite, kind: type[CustomObject]) -> Json:
     """A write to the object leaves its status alone; one to its status leaves the rest alone (API-4)."""
     if not kind.info.has_status:
         return value
@@ -66,7 +66,7 @@ def _part_written(value: Json, write: Write, kind: type[CustomObject]) -> Json:
     return {**kept, "status": status["status"]} if "status" in status else kept
 
 
-def theirs(client: Client, write: Write) -> Outcome:
+def theirs(client: Client, write: ObjectWrite) -> Outcome:
     """What the real API server says."""
     body = {**write.value, "metadata": _our_metadata(write.value)}
     query = {"dryRun": "All", "fieldValidation": write.field_validation}

@@ -31,7 +31,7 @@ from docs.pages import (
 )
 from docs.readers import Reader, own_loopback
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.manifests import Checker, Severity
+from kohort.api.manifests import Checker, FindingSeverity
 from kohort.cli.main import cli
 from kohort.insight.doctor.examining import CHECKS
 
@@ -220,7 +220,7 @@ def test_manifests_are_without_errors(page: Path, tmp_path: Path) -> None:
     for block in manifests(page):
         (tmp_path / f"line-{block.line}.yaml").write_text(block.text, "utf-8")
     checker.read_paths([str(tmp_path)])
-    assert [str(each) for each in checker.report().findings if each.severity is not Severity.WARNING] == []
+    assert [str(each) for each in checker.report().findings if each.severity is not FindingSeverity.WARNING] == []
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/concepts/*.md")), ids=name)

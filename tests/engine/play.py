@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from kohort.api.config import Surroundings, parse_configuration
+from kohort.api.config import ParsingContext, parse_configuration
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.engine.decisions import Evict, Reserve, Wait
 from kohort.engine.scenario import DAWN, Stage
@@ -166,7 +166,7 @@ class Play(Stage):
 def configured(configuration: Json = None, **gates: bool) -> Settings:
     """Settings by a Configuration and some gates."""
     text = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", **(configuration or {})}
-    result = parse_configuration({**text, "featureGates": gates}, Surroundings(namespace="kueue-system"))
+    result = parse_configuration({**text, "featureGates": gates}, ParsingContext(namespace="kueue-system"))
     assert not result.errors
     assert result.config is not None
     return Settings.of(result.config, result.gates)

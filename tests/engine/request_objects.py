@@ -6,7 +6,7 @@ from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Resources
 from kohort.api.core.namespaces import LimitRange
 from kohort.api.core.nodes import RuntimeClass
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.requests import Environment, RequestRules
 
@@ -25,8 +25,8 @@ def template(*containers: Json, init: Json = (), **spec: Json) -> Json:
     return {"spec": {"containers": list(containers), "initContainers": list(init), **spec}}
 
 
-def pod(*containers: Json, init: Json = (), **spec: Json) -> AskingPodSpec:
-    return from_json(template(*containers, init=init, **spec)["spec"], AskingPodSpec)
+def pod(*containers: Json, init: Json = (), **spec: Json) -> QuotaPodSpec:
+    return from_json(template(*containers, init=init, **spec)["spec"], QuotaPodSpec)
 
 
 def pod_set(requests: Json, count: int = 1, name: str = "main", **more: Json) -> Json:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from engine.play import configured
 from engine.scenario_strategies import CALM_WRITINGS, SCHEDULE, scenarios
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.kueue.admission import Write, admit
+from kohort.api.kueue.admission import ObjectWrite, admit
 from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Mode
 from kohort.engine.cycle import NO_LONGER_FITS
@@ -355,6 +355,6 @@ def test_scenarios_only_say_what_an_api_server_takes(scenario: Json) -> None:
         manifest = step.get("put")
         if manifest is not None and manifest["kind"] != "Namespace":
             key = (manifest["kind"], manifest["metadata"].get("namespace", "") + "/" + manifest["metadata"]["name"])
-            verdict = admit(Write(manifest, stored.get(key)), DEFAULT_GATES)
+            verdict = admit(ObjectWrite(manifest, stored.get(key)), DEFAULT_GATES)
             assert verdict.accepted, verdict.errors
             stored[key] = verdict.stored

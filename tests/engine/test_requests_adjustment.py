@@ -2,17 +2,17 @@
 
 from engine.request_objects import Json, container, environment, limits, pod, runtime_class
 from kohort.api.core.containers import ResourceRequirements
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.engine.requests import Environment, adjusted, pod_amounts
 
 GVISOR = environment(runtime_classes=(runtime_class("gvisor", {"cpu": "250m"}),))
 
 
-def amounts(spec: AskingPodSpec, surroundings: Environment) -> dict[str, int]:
+def amounts(spec: QuotaPodSpec, surroundings: Environment) -> dict[str, int]:
     return pod_amounts(adjusted(spec, surroundings))
 
 
-def first(spec: AskingPodSpec) -> ResourceRequirements:
+def first(spec: QuotaPodSpec) -> ResourceRequirements:
     return spec.containers[0].resources
 
 

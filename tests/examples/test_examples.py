@@ -10,7 +10,7 @@ from examples.stages import EXAMPLES, a_stage, files_of, folders, objects_in
 from journeys.houses import GPU, House, Person, comes_true, condition, gpu_nodes, message, running
 from kohort.api.core.pods import Pod
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.manifests import Checker, Severity
+from kohort.api.manifests import Checker, FindingSeverity
 from kohort.api.times import parse_time
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.embedded.nodes.declared import DeclaredNode, parse_taints
@@ -33,7 +33,7 @@ def test_an_example_is_without_errors_and_has_its_page(folder: Path) -> None:
     checker.read_paths([str(folder)])
     report = checker.report()
     assert report.objects
-    assert not [str(each) for each in report.findings if each.severity is not Severity.WARNING]
+    assert not [str(each) for each in report.findings if each.severity is not FindingSeverity.WARNING]
     assert (folder / "README.md").read_text("utf-8").startswith("# ")
     assert f"({folder.name}/" in (EXAMPLES / "README.md").read_text("utf-8"), "the list of examples leads there"
 

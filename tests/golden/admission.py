@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.kueue.admission import Verdict, Write, admit, read
+from kohort.api.kueue.admission import ObjectWrite, WriteVerdict, admit, read
 from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.merge import merge
 
@@ -34,9 +34,9 @@ class Answer:
     title: str
     step: Json
     expected: Json
-    write: Write | None
+    write: ObjectWrite | None
     """What was written and what it met; None when the step only reads."""
-    verdict: Verdict | None
+    verdict: WriteVerdict | None
     seen: Json
     """Our object as the client sees it; None when refused or not shown."""
 
@@ -62,7 +62,7 @@ class _Replay:
     def _answer(self, case: Json, step: Json) -> Answer:
         return Answer(case["id"], case["title"], step, step["response"], *self._perform(case, step))
 
-    def _perform(self, case: Json, step: Json) -> tuple[Write | None, Verdict | None, Json]:
+    def _perform(self, case: Json, step: Json) -> tuple[ObjectWrite | None, WriteVerdict | None, Json]:
         version = "/".join(step["path"].split("/")[2:4])
         key = _key(step["path"])
         match step["op"]:
@@ -78,9 +78,11 @@ class _Replay:
             key += f"/{body['metadata']['name']}"
         return self._write(case["id"], step, body, key, version)
 
-    def _write(self, case: str, step: Json, body: Json, key: str, version: str) -> tuple[Write, Verdict, Json]:
+    def _write(
+        self, case: str, step: Json, body: Json, key: str, version: str
+    ) -> tuple[ObjectWrite, WriteVerdict, Json]:
         params = step.get("params", {})
-        write = Write(
+        write = ObjectWrite(
             body,
             None if step["op"] == "create" else merge(self._met(key, step["op"], body), _MET.get(case, {})),
             to_status=step["op"] == "update-status",

@@ -9,7 +9,7 @@ from msgspec import structs
 from engine.scenario_strategies import scenarios
 from engine.test_explain_laws import at_rest
 from kohort.api.codec import from_json
-from kohort.api.config import Surroundings, parse_configuration
+from kohort.api.config import ParsingContext, parse_configuration
 from kohort.api.core.namespaces import Namespace
 from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
@@ -58,7 +58,7 @@ def key_of(head: Json) -> ObjectKey:
 
 def rules_in(scenario: Json) -> Rules:
     text = {**CONFIGURATION, **scenario["configuration"], "featureGates": scenario["gates"]}
-    result = parse_configuration(text, Surroundings(namespace="kueue-system"))
+    result = parse_configuration(text, ParsingContext(namespace="kueue-system"))
     assert result.config is not None
     return Rules(result.config, result.gates)
 

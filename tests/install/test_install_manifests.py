@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 
 from kohort.api.config.loading import default_configuration, load_configuration
-from kohort.api.config.parsing import Surroundings, parse_configuration
+from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.gates import COMPAT
 from kohort.api.meta import ObjectKey
 from kohort.cli.main import cli
@@ -99,7 +99,7 @@ def test_the_configuration_that_is_installed_is_the_one_that_was_given() -> None
 def test_the_usual_configuration_is_valid(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(yaml.safe_dump(usual_document()))
-    loaded = load_configuration(file, Surroundings())
+    loaded = load_configuration(file, ParsingContext())
     assert loaded.warnings == []
     assert loaded.config.controller.group_kind_concurrency["Workload.kueue.x-k8s.io"] == 10
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from kohort.api.core.config_objects import ConfigMap
 from kohort.api.core.pods import Pod
-from kohort.api.core.settings import ConfigMap
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource

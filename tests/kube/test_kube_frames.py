@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.api.core.settings import ConfigMap
+from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey
 from kohort.kube.errors import LostAnswerError, StatusError, expired
 from kohort.kube.frames import Change, Lines, WatchEventType, changes

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from aiohttp import web
 
-from kohort.api.core.settings import ConfigMap
+from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock

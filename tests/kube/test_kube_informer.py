@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from kohort.api.core.settings import ConfigMap
+from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.kube.client import Client
 from kohort.kube.clock import START, VirtualClock, settle

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.api.core.settings import ConfigMap
+from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock, settle
 from kohort.kube.freshness import State

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from kohort.api.core.batch import Job
-from kohort.api.core.settings import ConfigMap
+from kohort.api.core.config_objects import ConfigMap
 from kohort.api.errors import ApiError, DecodeError
 from kohort.api.kueue.v1beta2 import ResourceFlavor
 from kohort.api.meta import ObjectKey, ObjectMeta

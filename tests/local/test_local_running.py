@@ -13,8 +13,8 @@ import pytest
 
 from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job
+from kohort.api.core.config_objects import Secret
 from kohort.api.core.pods import Pod
-from kohort.api.core.settings import Secret
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.nodes.declared import DeclaredNode, Fleet

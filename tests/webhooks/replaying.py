@@ -12,7 +12,7 @@ import pytest
 from golden.admission import FILES, replay
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kinds import CustomObject, kind_of
-from kohort.api.kueue.admission import Verdict, Write, admit, read
+from kohort.api.kueue.admission import ObjectWrite, WriteVerdict, admit, read
 from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Answer, Judge, in_one_line
 
 Json = Any
@@ -57,7 +57,7 @@ class Outcome:
     """What our webhooks said, where they refused."""
 
 
-def expected(write: Write) -> Outcome:
+def expected(write: ObjectWrite) -> Outcome:
     """What the functions say that the webhooks are made of."""
     verdict = admit(write, DEFAULT_GATES)
     if verdict.accepted:
@@ -65,14 +65,14 @@ def expected(write: Write) -> Outcome:
     return Outcome(verdict.code, refusal=_refusal(verdict, write))
 
 
-def _refusal(verdict: Verdict, write: Write) -> str:
+def _refusal(verdict: WriteVerdict, write: ObjectWrite) -> str:
     if verdict.code != 403:
         return ""
     head = f'admission webhook "v{write.value["kind"].lower()}.kb.io" denied the request: '
     return head + in_one_line(verdict.errors)
 
 
-async def outcome(ask: Ask, door: Door, write: Write) -> Outcome:
+async def outcome(ask: Ask, door: Door, write: ObjectWrite) -> Outcome:
     """What the server says, which is left as it was."""
     body = {**write.value, "metadata": _our_metadata(write.value)}
     query: dict[str, str] = {"fieldValidation": write.field_validation}

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kohort.api.kueue.admission import Write
+from kohort.api.kueue.admission import ObjectWrite
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.webhooks.registrations import KUEUE
 from webhooks.planes import Webhooked, webhooked
@@ -23,7 +23,7 @@ async def served() -> AsyncIterator[Webhooked]:
 ASKED = {each.resource.kind for each in KUEUE}
 
 
-def is_asked_about(write: Write) -> bool:
+def is_asked_about(write: ObjectWrite) -> bool:
     """Whether a webhook has a say: by its rules, or because it converts."""
     return write.value["kind"] in ASKED or write.value["apiVersion"] != V1BETA2
 
@@ -32,5 +32,5 @@ CHOSEN = [each for each in WRITES if is_asked_about(each.values[0])]  # type: ig
 
 
 @pytest.mark.parametrize("write", CHOSEN)
-async def test_the_webhooks_say_what_the_functions_say(served: Webhooked, write: Write) -> None:
+async def test_the_webhooks_say_what_the_functions_say(served: Webhooked, write: ObjectWrite) -> None:
     assert await outcome(served.ask, served.door, write) == expected(write)

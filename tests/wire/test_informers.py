@@ -13,8 +13,8 @@ from random import Random
 
 import pytest
 
+from kohort.api.core.config_objects import ConfigMap
 from kohort.api.core.namespaces import Namespace
-from kohort.api.core.settings import ConfigMap
 from kohort.api.meta import ObjectMeta
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock

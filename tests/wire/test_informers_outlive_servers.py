@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.api.core.settings import ConfigMap
+from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectMeta
 from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings

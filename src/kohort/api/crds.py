@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from kohort.api.codec import Json
 from kohort.api.config.common import DEFAULT_NAMESPACE
 from kohort.api.docstrings import class_description, field_descriptions
-from kohort.api.kinds import Column, CustomObject, all_kinds
+from kohort.api.kinds import CustomObject, PrinterColumn, all_kinds
 from kohort.api.kueue.conversion import converts_by_webhook
 from kohort.api.kueue.group import GROUP
 from kohort.api.markers import Bounds
@@ -98,7 +98,7 @@ def _version(kind: type[CustomObject], *, served: Choice) -> Members:
     yield "schema", {"openAPIV3Schema": open_api(_root(kind), class_description(kind))}
 
 
-def _column(column: Column) -> Json:
+def _column(column: PrinterColumn) -> Json:
     shown = {"name": column.name, "type": column.type, "jsonPath": column.json_path}
     return {**shown, "priority": 1} if column.wide else shown
 

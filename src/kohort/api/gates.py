@@ -268,7 +268,7 @@ DEFAULT_GATES = FeatureGates(frozenset(gate for gate in Gate if gate.value.defau
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class ResolvedGates:
     """What settings come to; the gates are of use only without errors."""
 
     gates: FeatureGates
@@ -276,12 +276,12 @@ class Settled:
     warnings: list[str]
 
 
-def from_settings(settings: Mapping[str, bool], path: Path, compat: str = "") -> Settled:
+def from_settings(settings: Mapping[str, bool], path: Path, compat: str = "") -> ResolvedGates:
     """Apply settings to the defaults, or to those of the release that `compat` names (API-147)."""
     named = {Gate[name]: value for name, value in settings.items() if name in Gate.__members__}
     gates = FeatureGates(frozenset(gate for gate, value in _states(settings, named, compat).items() if value))
     errors = [*_unknown(settings, path), *_changed_locks(settings, path), *_unmet_needs(gates, path)]
-    return Settled(gates, errors, _warnings(settings, named))
+    return ResolvedGates(gates, errors, _warnings(settings, named))
 
 
 def _states(settings: Mapping[str, bool], named: Mapping[Gate, bool], compat: str) -> dict[Gate, bool]:

@@ -12,7 +12,7 @@ from kohort.api.struct import Struct
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column that `kubectl get` shows."""
 
     name: str
@@ -22,7 +22,7 @@ class Column:
     """Shown only with `-o wide`."""
 
 
-AGE = Column("Age", ".metadata.creationTimestamp", "date")
+AGE = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class KindInfo:
     resource: Resource
     short_names: tuple[str, ...] = ()
     has_status: bool = False
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PrinterColumn, ...] = ()
     is_storage: bool = False
     deprecation: str = ""
     """The warning that a request through this version gets (API-2); empty where the version is current."""

@@ -109,7 +109,7 @@ def _code(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Section:
+class ReferenceSection:
     """A struct on a page, under the path where it occurs first."""
 
     title: str
@@ -139,26 +139,26 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
 
 
-def _sections(root: Schema, title: str) -> dict[type, Section]:
+def _sections(root: Schema, title: str) -> dict[type, ReferenceSection]:
     """Every struct of ours below a root, in order of appearance."""
-    sections: dict[type, Section] = {}
+    sections: dict[type, ReferenceSection] = {}
     _collect(root, "", title, sections)
     return sections
 
 
-def _collect(node: Schema, path: str, title: str, sections: dict[type, Section]) -> None:
+def _collect(node: Schema, path: str, title: str, sections: dict[type, ReferenceSection]) -> None:
     if node.struct is None or _is_foreign(node):
         return
     if node.struct in sections:
         sections[node.struct].also_at.append(path)
         return
-    sections[node.struct] = Section(title or path, node)
+    sections[node.struct] = ReferenceSection(title or path, node)
     for name, member in node.properties.items():
         place = _join(path, name) + _suffix(member)
         _collect(_below(member), place, "", sections)
 
 
-def _section_text(section: Section, sections: dict[type, Section]) -> Iterator[str]:
+def _section_text(section: ReferenceSection, sections: dict[type, ReferenceSection]) -> Iterator[str]:
     yield f"## {section.title}"
     if section.node.struct is not None:
         yield class_description(section.node.struct)
@@ -167,7 +167,7 @@ def _section_text(section: Section, sections: dict[type, Section]) -> Iterator[s
     yield from _fields(section.node, sections)
 
 
-def _fields(node: Schema, sections: dict[type, Section]) -> Iterator[str]:
+def _fields(node: Schema, sections: dict[type, ReferenceSection]) -> Iterator[str]:
     rows = [_field_row(node, name, sections) for name in node.properties]
     yield _table(("Field", "Type", "Required", "Default", "Limits", "Description"), rows)
     rules = [f"- {rule}" for rule in _rules(node)]
@@ -176,7 +176,7 @@ def _fields(node: Schema, sections: dict[type, Section]) -> Iterator[str]:
         yield "\n".join(rules)
 
 
-def _field_row(owner: Schema, name: str, sections: dict[type, Section]) -> Sequence[str]:
+def _field_row(owner: Schema, name: str, sections: dict[type, ReferenceSection]) -> Sequence[str]:
     node = owner.properties[name]
     return (
         _code(name + _suffix(node)),
@@ -191,7 +191,7 @@ def _field_row(owner: Schema, name: str, sections: dict[type, Section]) -> Seque
 _METADATA = "Name, labels, annotations and the like, as every Kubernetes object has them."
 
 
-def _linked_type(node: Schema, sections: dict[type, Section]) -> str:
+def _linked_type(node: Schema, sections: dict[type, ReferenceSection]) -> str:
     section = sections.get(_below(node).struct or object)
     name = _type_name(node)
     return f"[{name}](#{section.anchor})" if section else name
@@ -213,7 +213,7 @@ def _rule_text(rule: Rule) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class FieldVariants:
     """A field with all that can differ between versions."""
 
     type: str
@@ -223,7 +223,7 @@ class Place:
     rules: tuple[str, ...]
 
 
-def _places(node: Schema, path: str = "") -> Iterator[tuple[str, Place]]:
+def _places(node: Schema, path: str = "") -> Iterator[tuple[str, FieldVariants]]:
     for name, member in node.properties.items():
         place, inner = _join(path, name) + _suffix(member), _below(member)
         yield place, _place(member, inner, required=name in node.required)
@@ -231,12 +231,12 @@ def _places(node: Schema, path: str = "") -> Iterator[tuple[str, Place]]:
             yield from _places(inner, place)
 
 
-def _place(node: Schema, inner: Schema, *, required: bool) -> Place:
+def _place(node: Schema, inner: Schema, *, required: bool) -> FieldVariants:
     rules = dict.fromkeys(rule.message for each in (node, inner) for rule in each.rules)
-    return Place(_type_name(node), required, _default(node), tuple(_limits(node)), tuple(rules))
+    return FieldVariants(_type_name(node), required, _default(node), tuple(_limits(node)), tuple(rules))
 
 
-def _all_places(root: Schema) -> dict[str, Place]:
+def _all_places(root: Schema) -> dict[str, FieldVariants]:
     return {ROOT: _place(root, root, required=True), **dict(_places(root))}
 
 
@@ -255,11 +255,11 @@ def _parents(path: str) -> Iterator[str]:
     return (".".join(parts[:depth]) for depth in range(1, len(parts)))
 
 
-def _type_of(place: Place | None) -> str:
+def _type_of(place: FieldVariants | None) -> str:
     return place.type if place else ABSENT
 
 
-def _what_differs(this: Place, other: Place) -> str:
+def _what_differs(this: FieldVariants, other: FieldVariants) -> str:
     words = []
     if this.type != other.type:
         words.append(this.type)

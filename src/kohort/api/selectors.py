@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final
 
 from kohort.api.core.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.errors import ApiError
 from kohort.api.fields import ROOT, FieldError, Path, forbidden, invalid, required
 from kohort.api.meta import LabelSelector, LabelSelectorRequirement
@@ -206,7 +206,7 @@ class RequiredNodes:
         return self.selector.matches(labels) and self.matches_affinity(name, labels)
 
 
-def required_nodes(spec: AskingPodSpec) -> RequiredNodes:
+def required_nodes(spec: QuotaPodSpec) -> RequiredNodes:
     """The node selector and the required node affinity of a pod, both of which a node must meet."""
     affinity = spec.affinity.node_affinity if spec.affinity else None
     needed = affinity.required_during_scheduling_ignored_during_execution if affinity else None

@@ -11,7 +11,7 @@ from kohort.api.codec import Json
 from kohort.api.documents import Document, discover, load
 from kohort.api.errors import ApiError
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.manifests import Checker, Severity
+from kohort.api.manifests import Checker, FindingSeverity
 from kohort.api.resource import Resource
 from kohort.cli.options import (
     Output,
@@ -81,7 +81,11 @@ def _refuse_bad(documents: Sequence[Document]) -> None:
     """What an API server would refuse never starts."""
     checker = Checker(DEFAULT_GATES)
     checker.read(documents)
-    bad = [each for each in checker.report().findings if each.severity in (Severity.ERROR, Severity.MALFORMED)]
+    bad = [
+        each
+        for each in checker.report().findings
+        if each.severity in (FindingSeverity.ERROR, FindingSeverity.MALFORMED)
+    ]
     if bad:
         place, _, text = bad[0].parts
         more = f" (and {len(bad) - 1} more: see kohort validate)" if len(bad) > 1 else ""

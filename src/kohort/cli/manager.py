@@ -12,7 +12,7 @@ import msgspec
 
 from kohort.api.config import SERVICE_ACCOUNT_NAMESPACE, own_namespace
 from kohort.api.config.loading import Loaded, load_configuration
-from kohort.api.config.parsing import Surroundings
+from kohort.api.config.parsing import ParsingContext
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
 from kohort.api.gates import COMPAT
@@ -188,10 +188,10 @@ def _usual_format() -> LogFormat:
     return LogFormat.CONSOLE if sys.stderr.isatty() else LogFormat.JSON
 
 
-def _surroundings(namespace: str, gates: str, compat: str) -> Surroundings:
+def _surroundings(namespace: str, gates: str, compat: str) -> ParsingContext:
     home = namespace or own_namespace(SERVICE_ACCOUNT_NAMESPACE)
     ours = all_frameworks()
-    return Surroundings(home, known_frameworks(ours), gates, managed_names(ours), compat)
+    return ParsingContext(home, known_frameworks(ours), gates, managed_names(ours), compat)
 
 
 def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: ManagerOptions) -> ManagerSettings:

@@ -13,16 +13,16 @@ import click
 from kohort.api.errors import ApiError
 from kohort.api.fields import Path
 from kohort.api.gates import FeatureGates, from_settings, parse_flag
-from kohort.api.manifests import Checker, Code, Finding, Report, Severity
+from kohort.api.manifests import Checker, Code, FindingSeverity, ManifestFinding, ManifestReport
 from kohort.api.unsupported import gate_notices
 
 PROBLEMS_FOUND = 1
 UNUSABLE_INPUT = 2
 
-_COLOURS = {Severity.WARNING: "yellow"}
-_UNUSABLE = (Severity.UNREADABLE, Severity.MALFORMED)
-_FAILING = (Severity.ERROR,)
-_STRICT = (Severity.ERROR, Severity.WARNING)
+_COLOURS = {FindingSeverity.WARNING: "yellow"}
+_UNUSABLE = (FindingSeverity.UNREADABLE, FindingSeverity.MALFORMED)
+_FAILING = (FindingSeverity.ERROR,)
+_STRICT = (FindingSeverity.ERROR, FindingSeverity.WARNING)
 
 
 def _gates(_context: click.Context, _parameter: click.Parameter, text: str) -> FeatureGates:
@@ -74,7 +74,7 @@ def validate(
     paths: tuple[str, ...],
     output: str,
     gates: FeatureGates,
-    failing: tuple[Severity, ...],
+    failing: tuple[FindingSeverity, ...],
     ignored: tuple[str, ...],
     quiet: bool,
 ) -> None:
@@ -97,21 +97,21 @@ def validate(
     sys.exit(_exit_code(report, failing))
 
 
-def _print_lines(findings: Iterable[Finding]) -> None:
+def _print_lines(findings: Iterable[ManifestFinding]) -> None:
     for finding in findings:
         place, word, text = finding.parts
         coloured = click.style(word, fg=_COLOURS.get(finding.severity, "red"), bold=True)
         click.echo(_encodable(f"{place}: {coloured}: {text}"))
 
 
-def _print_json(findings: Iterable[Finding]) -> None:
+def _print_json(findings: Iterable[ManifestFinding]) -> None:
     click.echo(json.dumps([_record(finding) for finding in findings], indent=2))
 
 
 _OUTPUTS = {"text": _print_lines, "json": _print_json}
 
 
-def _record(finding: Finding) -> dict[str, Any]:
+def _record(finding: ManifestFinding) -> dict[str, Any]:
     origin = finding.origin
     return {
         "file": origin.file,
@@ -133,10 +133,10 @@ def _encodable(text: str) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-def _summary(report: Report) -> str:
-    errors = report.count(Severity.ERROR) + report.count(Severity.MALFORMED)
-    warnings = report.count(Severity.WARNING)
-    unread = report.count(Severity.UNREADABLE)
+def _summary(report: ManifestReport) -> str:
+    errors = report.count(FindingSeverity.ERROR) + report.count(FindingSeverity.MALFORMED)
+    warnings = report.count(FindingSeverity.WARNING)
+    unread = report.count(FindingSeverity.UNREADABLE)
     found = [_counted(errors, "error"), _counted(warnings, "warning")]
     if unread:
         found.append(_counted(unread, "unreadable file"))
@@ -147,7 +147,7 @@ def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _exit_code(report: Report, failing: tuple[Severity, ...]) -> int:
+def _exit_code(report: ManifestReport, failing: tuple[FindingSeverity, ...]) -> int:
     if any(report.count(severity) for severity in _UNUSABLE):
         return UNUSABLE_INPUT
     return PROBLEMS_FOUND if any(report.count(severity) for severity in failing) else 0

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from kohort.api.core.affinity import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from kohort.api.core.pods import AskingPodSpec, AskingTemplate
+from kohort.api.core.pods import QuotaPodSpec, QuotaPodTemplate
 from kohort.api.selectors import requirement
 from kohort.api.taints import untolerated
 from kohort.engine.records import Flavor
@@ -15,12 +15,12 @@ class Eligibility:
     """Remembers the answer per flavor and template: both recur by the thousand and never change."""
 
     def __init__(self) -> None:
-        self._answers: dict[tuple[int, int], tuple[str, Flavor, AskingTemplate]] = {}
+        self._answers: dict[tuple[int, int], tuple[str, Flavor, QuotaPodTemplate]] = {}
 
-    def problem(self, flavor: Flavor, template: AskingTemplate | None) -> str:
+    def problem(self, flavor: Flavor, template: QuotaPodTemplate | None) -> str:
         """Why pods of the template can't use the flavor; empty when they can."""
         if template is None:
-            return problem(flavor, AskingPodSpec(containers=()))
+            return problem(flavor, QuotaPodSpec(containers=()))
         key = (id(flavor), id(template))
         known = self._answers.get(key)
         if known is None:
@@ -31,7 +31,7 @@ class Eligibility:
         return known[0]
 
 
-def problem(flavor: Flavor, spec: AskingPodSpec) -> str:
+def problem(flavor: Flavor, spec: QuotaPodSpec) -> str:
     """Why a pod can't use the flavor; raises SelectorError for an expression that can't be understood."""
     for taint in untolerated(flavor.taints, (*spec.tolerations, *flavor.tolerations)):
         return f"untolerated taint {{{taint.key} {taint.value} {taint.effect} <nil>}} in flavor {flavor.name}"
@@ -40,7 +40,7 @@ def problem(flavor: Flavor, spec: AskingPodSpec) -> str:
     return ""
 
 
-def _selects(spec: AskingPodSpec, labels: Mapping[str, str]) -> bool:
+def _selects(spec: QuotaPodSpec, labels: Mapping[str, str]) -> bool:
     """Node selection as far as it speaks of the flavor's own labels; the rest is the pod scheduler's business."""
     if any(labels[key] != value for key, value in spec.node_selector.items() if key in labels):
         return False

@@ -8,8 +8,8 @@ import json
 from collections.abc import Iterable, Mapping
 
 from kohort.api.codec import decode, encode, to_json
-from kohort.api.core.containers import AskingContainer
-from kohort.api.core.pods import AskingPodSpec, AskingTemplate
+from kohort.api.core.containers import QuotaContainer
+from kohort.api.core.pods import QuotaPodSpec, QuotaPodTemplate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.api.markers import RawQuantity
@@ -55,11 +55,11 @@ def _pod_set(pod_set: PodSet, demand: PodSetDemand, environment: Environment) ->
 
 @remembered(REMEMBERED_TEMPLATES)
 def _template_digest(template: bytes, environment: Environment) -> str:
-    constraints = _constraints(adjusted(decode(template, AskingTemplate).spec, environment))
+    constraints = _constraints(adjusted(decode(template, QuotaPodTemplate).spec, environment))
     return _digest(json.dumps(to_json(constraints), sort_keys=True).encode())
 
 
-def _constraints(spec: AskingPodSpec) -> dict[str, object]:
+def _constraints(spec: QuotaPodSpec) -> dict[str, object]:
     """What of a pod can make a difference to where it is admitted."""
     return {
         "containers": [_container(each) for each in spec.containers],
@@ -76,7 +76,7 @@ def _constraints(spec: AskingPodSpec) -> dict[str, object]:
     }
 
 
-def _container(container: AskingContainer) -> list[object]:
+def _container(container: QuotaContainer) -> list[object]:
     return [_quantities(container.resources.requests), container.ports]
 
 

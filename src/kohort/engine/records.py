@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from kohort.api.core.pods import AskingTemplate
+from kohort.api.core.pods import QuotaPodTemplate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import ObjectKey, Taint, Toleration
@@ -67,7 +67,7 @@ class Policies:
 class PodSet(PodSetDemand, frozen=True):
     """What a pod set asks for, and what decides where it may run."""
 
-    template: AskingTemplate | None = None
+    template: QuotaPodTemplate | None = None
     """Selectors, affinity and tolerations of the pods; None where nothing restricts them."""
     group: str = ""
     """Pod sets of one topology group get one flavor (SCH-501)."""

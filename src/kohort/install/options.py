@@ -10,8 +10,8 @@ from kohort import __version__
 from kohort.api.codec import Json
 from kohort.api.config.common import DEFAULT_NAMESPACE
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
-from kohort.api.config.frameworks import Framework as Known
-from kohort.api.config.parsing import Surroundings, parse_configuration
+from kohort.api.config.frameworks import KnownFramework as Known
+from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.config.v1beta2 import API_VERSION, Configuration
 from kohort.api.crds import Choice, WebhookService
 from kohort.api.errors import ApiError
@@ -128,7 +128,7 @@ class Options:
     @cached_property
     def configuration(self) -> Configuration:
         """The same, read: ports and names come from here. Raises OptionsError."""
-        found = parse_configuration(self.written, Surroundings(self.namespace, _known_frameworks()))
+        found = parse_configuration(self.written, ParsingContext(self.namespace, _known_frameworks()))
         if found.errors or found.config is None:
             raise OptionsError("; ".join(f"configuration: {error}" for error in found.errors))
         return found.config

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import msgspec
 
 from kohort.api.codec import Json, decode, decode_json, encode
-from kohort.api.core.foreign import Foreign, new_object
+from kohort.api.core.foreign import RawObject, new_object
 from kohort.api.core.objects import KindView, ObjectView
 from kohort.api.errors import ApiError, DecodeError
 from kohort.api.kinds import CustomObject
@@ -180,26 +180,26 @@ class JsonKind(Kind[dict[str, Json]]):
 
 
 @dataclass(frozen=True)
-class ForeignKind(Kind[Foreign[V]]):
+class ForeignKind(Kind[RawObject[V]]):
     """Objects as the bytes that came, under a view: for what is read in part and written back whole."""
 
     view: type[V]
 
-    def read(self, data: Data) -> Foreign[V]:
+    def read(self, data: Data) -> RawObject[V]:
         """Keep the bytes, and see that they have the view's shape."""
-        found = Foreign(bytes(data), self.view)
+        found = RawObject(bytes(data), self.view)
         _ = found.view
         return found
 
-    def identity(self, obj: Foreign[V]) -> Identity:
+    def identity(self, obj: RawObject[V]) -> Identity:
         """From the view's metadata."""
         return identity_of(obj.view.metadata)
 
-    def body(self, obj: Foreign[V]) -> bytes:
+    def body(self, obj: RawObject[V]) -> bytes:
         """The bytes."""
         return obj.raw
 
-    def _item(self, data: msgspec.Raw) -> Foreign[V]:
+    def _item(self, data: msgspec.Raw) -> RawObject[V]:
         found = self.read(data)
         if found.view.kind:
             return found

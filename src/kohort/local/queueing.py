@@ -16,9 +16,9 @@ from cryptography import x509
 from kohort.api.codec import Json
 from kohort.api.config.common import InternalCertManagement, Webhook
 from kohort.api.config.loading import Loaded, load_configuration
-from kohort.api.config.parsing import Surroundings, parse_configuration
+from kohort.api.config.parsing import ParsingContext, parse_configuration
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
-from kohort.api.core.settings import Secret
+from kohort.api.core.config_objects import Secret
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.world import ManagerSettings
@@ -80,7 +80,7 @@ class Queues:
 def load(file: Path | None) -> Loaded:
     """Kueue's Configuration from a file, or what `kohort install` would have; raises an ApiError with every problem."""
     ours = all_frameworks()
-    surroundings = Surroundings(frameworks=known_frameworks(ours), managed=managed_names(ours))
+    surroundings = ParsingContext(frameworks=known_frameworks(ours), managed=managed_names(ours))
     if file is not None:
         return load_configuration(file, surroundings)
     usual = parse_configuration(usual_document(), surroundings)

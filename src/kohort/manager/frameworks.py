@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
-from kohort.api.config.frameworks import Framework as Known
+from kohort.api.config.frameworks import KnownFramework as Known
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.resource import Resource
 from kohort.jobs.builtin import built_in_frameworks

@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from kohort.api.codec import decode_json, encode
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.config_objects import Secret
 from kohort.api.core.events import Event
 from kohort.api.core.leases import Lease
 from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import PriorityClass, RuntimeClass
-from kohort.api.core.settings import Secret
 from kohort.api.kinds import CustomObject
 from kohort.api.kueue.v1beta2 import (
     AdmissionCheck,

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from kohort.api.config.common import Tls
 from kohort.api.config.v1beta2 import Configuration
+from kohort.api.core.config_objects import Secret
 from kohort.api.core.reviews import SelfSubjectReview
-from kohort.api.core.settings import Secret
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.controller import Controller, Requeue

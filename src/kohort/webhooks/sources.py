@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from kohort.api.codec import Json
-from kohort.api.core.settings import Secret
+from kohort.api.core.config_objects import Secret
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.config.material import Rotating

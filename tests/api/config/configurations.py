@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kohort.api.codec import Json
-from kohort.api.config import Configuration, Result, parse_configuration
+from kohort.api.config import Configuration, ParsedConfiguration, parse_configuration
 
 INVALID = "Invalid value"
 REQUIRED = "Required value"
@@ -34,7 +34,7 @@ def accepted(value: Json) -> Configuration:
     return result.config
 
 
-def verdicts(result: Result) -> list[tuple[str, str]]:
+def verdicts(result: ParsedConfiguration) -> list[tuple[str, str]]:
     """Path and kind of every error, in order."""
     return [(str(error.path), error.kind.value) for error in result.errors]
 

@@ -7,8 +7,8 @@ from api.config.configurations import accepted, v1beta1, v1beta2, verdicts
 from kohort.api.codec import Json
 from kohort.api.config import (
     BUILT_IN_FRAMEWORKS,
-    Framework,
-    Surroundings,
+    KnownFramework,
+    ParsingContext,
     default_configuration,
     effective,
     own_namespace,
@@ -56,7 +56,7 @@ def test_outside_a_cluster_the_namespace_is_the_usual_one(tmp_path: FilePath) ->
     [(v1beta2(), "queues"), (v1beta2(namespace=""), "queues"), (v1beta2(namespace="mine"), "mine")],
 )
 def test_a_file_names_the_namespace_before_the_surroundings_do(value: Json, namespace: str) -> None:
-    config = parse_configuration(value, Surroundings(namespace="queues")).config
+    config = parse_configuration(value, ParsingContext(namespace="queues")).config
 
     assert config
     assert config.namespace == namespace
@@ -162,7 +162,7 @@ def test_access_providers_are_found_under_their_former_name() -> None:
 
 def test_a_program_with_more_frameworks_accepts_their_names() -> None:
     """API-139"""
-    more = Surroundings(frameworks={**BUILT_IN_FRAMEWORKS, "batch/cronjob": Framework("CronJob.v1.batch")})
+    more = ParsingContext(frameworks={**BUILT_IN_FRAMEWORKS, "batch/cronjob": KnownFramework("CronJob.v1.batch")})
     value = v1beta2(integrations={"frameworks": ["batch/cronjob"]})
 
     assert not parse_configuration(value, more).errors
@@ -207,7 +207,7 @@ def test_gates_are_settled_with_the_configuration() -> None:
 
 def test_the_flag_sets_gates_too() -> None:
     """API-138"""
-    result = parse_configuration(v1beta2(), Surroundings(gate_flag="PriorityBoost=true"))
+    result = parse_configuration(v1beta2(), ParsingContext(gate_flag="PriorityBoost=true"))
 
     assert not result.errors
     assert result.gates.enabled(Gate.PriorityBoost)
@@ -215,7 +215,7 @@ def test_the_flag_sets_gates_too() -> None:
 
 def test_gates_in_both_places_are_an_error() -> None:
     """API-138"""
-    both = parse_configuration(v1beta2(featureGates={"MultiKueue": True}), Surroundings(gate_flag="MultiKueue=true"))
+    both = parse_configuration(v1beta2(featureGates={"MultiKueue": True}), ParsingContext(gate_flag="MultiKueue=true"))
 
     assert verdicts(both) == [("featureGates", "Invalid value")]
 
@@ -223,7 +223,7 @@ def test_gates_in_both_places_are_an_error() -> None:
 @pytest.mark.parametrize("flag", ["PriorityBoost", "Teleportation=true", "TopologyAwareScheduling=false"])
 def test_a_bad_flag_is_an_error_of_the_flag(flag: str) -> None:
     """API-138"""
-    result = parse_configuration(v1beta2(), Surroundings(gate_flag=flag))
+    result = parse_configuration(v1beta2(), ParsingContext(gate_flag=flag))
 
     assert verdicts(result) == [("--feature-gates", "Invalid value")]
 

@@ -2,7 +2,7 @@ from pathlib import Path as FilePath
 
 import pytest
 
-from kohort.api.config import ConfigError, Loaded, Surroundings, default_configuration, load_configuration
+from kohort.api.config import ConfigurationError, Loaded, ParsingContext, default_configuration, load_configuration
 from kohort.api.gates import DEFAULT_GATES, Gate
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
@@ -13,16 +13,16 @@ def file(tmp_path: FilePath) -> FilePath:
     return tmp_path / "config.yaml"
 
 
-USUAL = Surroundings()
+USUAL = ParsingContext()
 
 
-def load(file: FilePath, text: str, surroundings: Surroundings = USUAL) -> Loaded:
+def load(file: FilePath, text: str, surroundings: ParsingContext = USUAL) -> Loaded:
     file.write_text(text, encoding="utf-8")
     return load_configuration(file, surroundings)
 
 
 def problems(file: FilePath, text: str) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         load(file, text)
     assert str(caught.value).splitlines() == caught.value.problems
     return [problem.removeprefix(f"{file}:") for problem in caught.value.problems]
@@ -35,8 +35,8 @@ def test_without_a_file_the_defaults_are_loaded() -> None:
 
 def test_a_bad_flag_stops_the_start_without_a_file() -> None:
     """API-138"""
-    with pytest.raises(ConfigError, match="--feature-gates: Invalid value"):
-        load_configuration(None, Surroundings(gate_flag="Teleportation=true"))
+    with pytest.raises(ConfigurationError, match="--feature-gates: Invalid value"):
+        load_configuration(None, ParsingContext(gate_flag="Teleportation=true"))
 
 
 def test_a_file_is_loaded_with_its_gates_and_warnings(file: FilePath) -> None:
@@ -55,7 +55,7 @@ def test_json_is_a_file_too(file: FilePath) -> None:
 
 
 def test_the_surroundings_give_the_namespace(file: FilePath) -> None:
-    assert load(file, HEAD, Surroundings(namespace="queues")).config.namespace == "queues"
+    assert load(file, HEAD, ParsingContext(namespace="queues")).config.namespace == "queues"
 
 
 def test_each_problem_has_its_line(file: FilePath) -> None:
@@ -79,8 +79,8 @@ def test_a_problem_stays_on_one_line_whatever_the_keys_hold(file: FilePath) -> N
 
 def test_a_problem_of_the_flag_has_no_line(file: FilePath) -> None:
     """API-138"""
-    with pytest.raises(ConfigError, match=r"\A--feature-gates: "):
-        load(file, HEAD, Surroundings(gate_flag="Teleportation=true"))
+    with pytest.raises(ConfigurationError, match=r"\A--feature-gates: "):
+        load(file, HEAD, ParsingContext(gate_flag="Teleportation=true"))
 
 
 def test_a_member_given_twice_is_an_error_with_its_line(file: FilePath) -> None:
@@ -105,5 +105,5 @@ def test_a_file_holds_exactly_one_configuration(file: FilePath, text: str) -> No
 
 
 def test_a_file_that_is_not_there_is_an_error_that_names_it(tmp_path: FilePath) -> None:
-    with pytest.raises(ConfigError, match=r"missing\.yaml: No such file"):
+    with pytest.raises(ConfigurationError, match=r"missing\.yaml: No such file"):
         load_configuration(tmp_path / "missing.yaml", USUAL)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from api.config.configurations import v1beta1, v1beta2
 from kohort.api.codec import Json, decode, encode
-from kohort.api.config import Configuration, Result, Surroundings, effective, parse_configuration
+from kohort.api.config import Configuration, ParsedConfiguration, ParsingContext, effective, parse_configuration
 from kohort.api.config import v1beta1 as old
 from kohort.api.config.v1beta2 import API_VERSION
 from kohort.api.docstrings import class_description, field_descriptions
@@ -57,7 +57,7 @@ settings_v1beta2 = shaped(schema_of(Configuration)).map(lambda settings: {**sett
 settings_v1beta1 = shaped(schema_of(old.Configuration)).map(lambda settings: {**settings, **v1beta1()})
 
 
-def check(result: Result) -> None:
+def check(result: ParsedConfiguration) -> None:
     assert result.errors or result.config
     assert all(error.detail for error in result.errors)
 
@@ -75,7 +75,7 @@ def test_any_json_value_in_any_member_gets_an_answer(version: Any, member: str, 
 @given(settings_v1beta1 | settings_v1beta2, st.text(max_size=20))
 def test_settings_of_the_right_types_get_an_answer_with_or_without_a_flag(value: Json, flag: str) -> None:
     check(parse_configuration(value))
-    check(parse_configuration(value, Surroundings(gate_flag=flag)))
+    check(parse_configuration(value, ParsingContext(gate_flag=flag)))
 
 
 @given(settings_v1beta2)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.api.codec import encode
-from kohort.api.core.foreign import Foreign, new_object, unknown_fields
+from kohort.api.core.config_objects import Secret
+from kohort.api.core.foreign import RawObject, new_object, unknown_fields
 from kohort.api.core.leases import Lease, LeaseSpec
 from kohort.api.core.pods import Pod
-from kohort.api.core.settings import Secret
 from kohort.api.errors import DecodeError
 
 JSON = st.recursive(
@@ -37,49 +37,49 @@ class Tree(msgspec.Struct):
 
 @given(JSON)
 def test_any_json_passes_through_unchanged(value: Any) -> None:
-    assert Foreign.of(value, Pod).json() == value
+    assert RawObject.of(value, Pod).json() == value
 
 
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 def test_a_patched_object_keeps_every_member_the_patch_does_not_name(value: dict[str, Any]) -> None:
-    merged = Foreign.of(value, Pod).merged({"kind": "Pod"})
+    merged = RawObject.of(value, Pod).merged({"kind": "Pod"})
     assert merged.json() == {**value, "kind": "Pod"}
 
 
 def test_the_bytes_stay_as_they_came() -> None:
     raw = b'{ "spec" : {"containers":[]}, "odd": 1.50 }'
-    assert Foreign(raw, Pod).raw is raw
+    assert RawObject(raw, Pod).raw is raw
 
 
 def test_a_patch_changes_the_view_and_keeps_what_the_view_does_not_know() -> None:
-    patched = Foreign.of(POD, Pod).merged({"metadata": {"labels": {"a": "b"}}})
+    patched = RawObject.of(POD, Pod).merged({"metadata": {"labels": {"a": "b"}}})
     assert patched.view.metadata.labels == {"a": "b"}
     assert patched.json()["metadata"] == {"name": "p", "managedFields": [1], "labels": {"a": "b"}}
     assert patched.json()["spec"] == POD["spec"]
 
 
 def test_the_view_is_decoded_once() -> None:
-    pod = Foreign.of(POD, Pod)
+    pod = RawObject.of(POD, Pod)
     assert pod.view is pod.view
     assert pod.view.spec.containers[0].name == "c"
 
 
 def test_a_null_counts_as_absent() -> None:
-    pod = Foreign.of({"metadata": None, "spec": {"containers": [{"name": "c", "args": None}]}}, Pod)
+    pod = RawObject.of({"metadata": None, "spec": {"containers": [{"name": "c", "args": None}]}}, Pod)
     assert pod.view.spec.containers[0].args == ()
 
 
 def test_equality_is_that_of_the_bytes() -> None:
-    one: object = Foreign(b"{}", Pod)
-    same: object = Foreign(b"{}", Secret)
+    one: object = RawObject(b"{}", Pod)
+    same: object = RawObject(b"{}", Secret)
     assert one == same
     assert hash(one) == hash(same)
-    assert one != Foreign(b"{ }", Pod)
+    assert one != RawObject(b"{ }", Pod)
     assert one != b"{}"
 
 
 def test_what_is_not_of_the_kind_is_refused_when_it_is_looked_at() -> None:
-    pod = Foreign(b'{"spec": {"containers": 5}}', Pod)
+    pod = RawObject(b'{"spec": {"containers": 5}}', Pod)
     with pytest.raises(DecodeError, match="containers"):
         _ = pod.view
 
@@ -87,17 +87,17 @@ def test_what_is_not_of_the_kind_is_refused_when_it_is_looked_at() -> None:
 @pytest.mark.parametrize("value", [{"a": object()}, {(1, 2): 3}, "\ud800"])
 def test_what_is_not_json_is_refused(value: Any) -> None:
     with pytest.raises(DecodeError, match="not a JSON value"):
-        Foreign.of(value, Pod)
+        RawObject.of(value, Pod)
 
 
 def test_printing_shows_no_content() -> None:
-    secret = Foreign.of({"metadata": {"name": "s"}, "data": {"key": "aHVzaA=="}, "stringData": {"k": "hush"}}, Secret)
+    secret = RawObject.of({"metadata": {"name": "s"}, "data": {"key": "aHVzaA=="}, "stringData": {"k": "hush"}}, Secret)
     assert "hush" not in f"{secret!r} {secret.view!r}"
     assert "aHVzaA" not in f"{secret!r} {secret.view!r}"
 
 
 def test_unknown_members_are_named_with_their_paths() -> None:
-    assert [str(path) for path in Foreign.of(POD, Pod).unknown_fields()] == [
+    assert [str(path) for path in RawObject.of(POD, Pod).unknown_fields()] == [
         "metadata.managedFields",
         "spec.containers[0].novel",
     ]

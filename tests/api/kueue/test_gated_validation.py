@@ -8,7 +8,7 @@ import pytest
 from golden.admission import load
 from kohort.api.fields import ROOT
 from kohort.api.gates import from_settings
-from kohort.api.kueue.admission import Write, admit
+from kohort.api.kueue.admission import ObjectWrite, admit
 
 GATES = from_settings({"ConcurrentAdmission": True, "PriorityBoost": True}, ROOT).gates
 STEPS = next(case["steps"] for case in load("lifecycle-gated") if case["id"] == "G4")
@@ -16,7 +16,7 @@ STEPS = next(case["steps"] for case in load("lifecycle-gated") if case["id"] == 
 
 @pytest.mark.parametrize("step", [pytest.param(step, id=step["object"]["metadata"]["name"]) for step in STEPS])
 def test_a_gated_rule_gives_the_same_answer(step: Any) -> None:
-    verdict = admit(Write(step["object"]), GATES)
+    verdict = admit(ObjectWrite(step["object"]), GATES)
     assert verdict.code == step["code"], [str(error) for error in verdict.errors]
     assert Counter((str(error.path), error.kind.value) for error in verdict.errors) == Counter(
         (error["field"], error["kind"]) for error in step.get("errors", ())

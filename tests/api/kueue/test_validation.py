@@ -17,7 +17,7 @@ from api.kueue.objects import (
 )
 from kohort.api.fields import ROOT
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate, from_settings
-from kohort.api.kueue.admission import Verdict, Write, admit
+from kohort.api.kueue.admission import ObjectWrite, WriteVerdict, admit
 from kohort.api.merge import merge
 
 ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}
@@ -29,19 +29,19 @@ def without(*gates: Gate) -> FeatureGates:
     return settled.gates
 
 
-def create(value: Any, gates: FeatureGates = DEFAULT_GATES) -> Verdict:
-    return admit(Write(value), gates)
+def create(value: Any, gates: FeatureGates = DEFAULT_GATES) -> WriteVerdict:
+    return admit(ObjectWrite(value), gates)
 
 
-def update(value: Any, patch: Any, gates: FeatureGates = DEFAULT_GATES) -> Verdict:
-    return admit(Write(merge(value, patch), old=value), gates)
+def update(value: Any, patch: Any, gates: FeatureGates = DEFAULT_GATES) -> WriteVerdict:
+    return admit(ObjectWrite(merge(value, patch), old=value), gates)
 
 
-def update_status(value: Any, patch: Any, gates: FeatureGates = DEFAULT_GATES) -> Verdict:
-    return admit(Write(merge(value, {"status": patch}), old=value, to_status=True), gates)
+def update_status(value: Any, patch: Any, gates: FeatureGates = DEFAULT_GATES) -> WriteVerdict:
+    return admit(ObjectWrite(merge(value, {"status": patch}), old=value, to_status=True), gates)
 
 
-def broken(verdict: Verdict) -> list[tuple[str, str]]:
+def broken(verdict: WriteVerdict) -> list[tuple[str, str]]:
     return [(str(error.path), error.rule) for error in verdict.errors]
 
 

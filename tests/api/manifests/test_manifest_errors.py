@@ -6,7 +6,7 @@ import pytest
 
 from api.manifest_sets import cpus, errors, flavor, job, kueue, local_queue, pod_spec, queue, report, report_of_text
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
-from kohort.api.manifests import Severity
+from kohort.api.manifests import FindingSeverity
 
 BROKEN_QUEUE = """\
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -332,5 +332,5 @@ def test_a_finding_is_one_printable_line_whatever_the_manifest_holds() -> None:
 
 def test_a_file_that_breaks_off_keeps_what_was_read_before() -> None:
     found = report_of_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\na: b: c\n")
-    assert (found.objects, found.count(Severity.UNREADABLE)) == (1, 1)
+    assert (found.objects, found.count(FindingSeverity.UNREADABLE)) == (1, 1)
     assert found.findings[0].line == 5

@@ -15,7 +15,7 @@ from kohort.api.documents import MAX_DEPTH, Document
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kinds import all_kinds
 from kohort.api.kueue.group import GROUP
-from kohort.api.manifests import Checker, Severity
+from kohort.api.manifests import Checker, FindingSeverity
 
 SCALARS = st.one_of(
     st.none(),
@@ -117,4 +117,4 @@ def test_the_deepest_document_that_can_be_read_can_be_checked(kind: tuple[str, s
     )
     found = report_of_text(text)
     assert found.objects == 1
-    assert found.count(Severity.UNREADABLE) == 0
+    assert found.count(FindingSeverity.UNREADABLE) == 0

@@ -9,10 +9,10 @@ from kohort.api.codec import from_json, to_json
 from kohort.api.documents import load
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kinds import kind_of
-from kohort.api.kueue.admission import Write, admit, read
+from kohort.api.kueue.admission import ObjectWrite, admit, read
 from kohort.api.kueue.conversion import V1BETA1, V1BETA2, convert
 from kohort.api.kueue.group import GROUP
-from kohort.api.manifests import Checker, Severity
+from kohort.api.manifests import Checker, FindingSeverity
 
 SEEDS = Path(__file__).parents[2] / "seeds"
 FLEET = SEEDS / "fleet-kueue-placement.yaml"
@@ -54,14 +54,14 @@ def test_a_guide_has_no_errors_and_these_warnings(seed: Path, objects: int, expe
     checker.read_paths([str(seed)])
     report = checker.report()
     assert report.objects == objects
-    assert all(finding.severity is Severity.WARNING for finding in report.findings)
+    assert all(finding.severity is FindingSeverity.WARNING for finding in report.findings)
     assert [(each.line, each.code, each.origin.subject, each.field) for each in report.findings] == expected
 
 
 @pytest.mark.parametrize("value", kueue_objects(), ids=name)
 def test_a_guides_object_decodes_defaults_and_is_stored_as_v1beta2(value: Any) -> None:
     """API-3, API-77."""
-    verdict = admit(Write(value, field_validation="Strict"), DEFAULT_GATES)
+    verdict = admit(ObjectWrite(value, field_validation="Strict"), DEFAULT_GATES)
     assert verdict.accepted
     assert verdict.stored["apiVersion"] == V1BETA2
     assert verdict.stored["metadata"]["name"] == value["metadata"]["name"]
@@ -70,7 +70,7 @@ def test_a_guides_object_decodes_defaults_and_is_stored_as_v1beta2(value: Any) -
 @pytest.mark.parametrize("value", kueue_objects(), ids=name)
 def test_a_guides_object_converts_both_ways_without_loss(value: Any) -> None:
     """API-73."""
-    stored = admit(Write(value), DEFAULT_GATES).stored
+    stored = admit(ObjectWrite(value), DEFAULT_GATES).stored
     assert convert(convert(stored, V1BETA1), V1BETA2) == stored
     seen = read(stored, V1BETA1)
     for field, written in (value.get("spec") or {}).items():
@@ -79,7 +79,7 @@ def test_a_guides_object_converts_both_ways_without_loss(value: Any) -> None:
 
 @pytest.mark.parametrize("value", kueue_objects(), ids=name)
 def test_a_guides_object_is_written_back_as_it_was_read(value: Any) -> None:
-    stored = admit(Write(value), DEFAULT_GATES).stored
+    stored = admit(ObjectWrite(value), DEFAULT_GATES).stored
     kind = kind_of(V1BETA2, value["kind"])
     assert kind is not None
     typed = from_json(stored, kind)

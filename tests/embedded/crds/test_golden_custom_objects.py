@@ -14,7 +14,7 @@ import pytest
 from golden import admission as golden
 from kohort.api.crds import WebhookService, definitions
 from kohort.api.gates import DEFAULT_GATES
-from kohort.api.kueue.admission import Write, admit, read
+from kohort.api.kueue.admission import ObjectWrite, admit, read
 from kohort.api.kueue.webhooks import mutate_on_create
 from kohort.embedded.crds import Verdict, default_crd, resources_of, shape, validate, validate_status
 from kohort.embedded.resources import Resource
@@ -30,15 +30,15 @@ def resources() -> dict[tuple[str, str], Resource]:
 
 
 @cache
-def cases() -> list[tuple[golden.Answer, Write]]:
+def cases() -> list[tuple[golden.Answer, ObjectWrite]]:
     return list(_cases())
 
 
-def _cases() -> Iterator[tuple[golden.Answer, Write]]:
+def _cases() -> Iterator[tuple[golden.Answer, ObjectWrite]]:
     for name in golden.FILES:
-        writes: list[Write] = []
+        writes: list[ObjectWrite] = []
 
-        def recorded(write: Write, gates: Any, writes: list[Write] = writes) -> Any:
+        def recorded(write: ObjectWrite, gates: Any, writes: list[ObjectWrite] = writes) -> Any:
             writes.append(write)
             return admit(write, gates)
 
@@ -54,7 +54,7 @@ def parameters() -> list[Any]:
     ]
 
 
-def as_written(value: Json, write: Write, resource: Resource) -> Json:
+def as_written(value: Json, write: ObjectWrite, resource: Resource) -> Json:
     """A write to an object leaves its status alone, and the reverse; Kueue's webhook fills in defaults of its own."""
     old = {} if write.old is None else read(write.old, resource.api_version)
     if resource.subresource("status"):
@@ -64,7 +64,7 @@ def as_written(value: Json, write: Write, resource: Resource) -> Json:
     return value if write.old is not None else mutate_on_create(value, DEFAULT_GATES)
 
 
-def judged(write: Write) -> Verdict:
+def judged(write: ObjectWrite) -> Verdict:
     resource = resources()[write.value["apiVersion"], write.value["kind"]]
     value = shape(resource, as_written(shape(resource, write.value).object, write, resource)).object
     if write.old is None:
@@ -73,13 +73,13 @@ def judged(write: Write) -> Verdict:
     return (validate_status if write.to_status else validate)(resource, value, old)
 
 
-def is_refused_for_unknown_fields(write: Write) -> bool:
+def is_refused_for_unknown_fields(write: ObjectWrite) -> bool:
     resource = resources()[write.value["apiVersion"], write.value["kind"]]
     return write.field_validation == "Strict" and bool(shape(resource, write.value).unknown)
 
 
 @pytest.mark.parametrize(("answer", "write"), parameters())
-def test_a_write_gets_the_answer_of_the_real_server(answer: golden.Answer, write: Write) -> None:
+def test_a_write_gets_the_answer_of_the_real_server(answer: golden.Answer, write: ObjectWrite) -> None:
     expected = [error for error in answer.expected.get("errors", ()) if error["source"] != "webhook"]
     if answer.expected["code"] == 400:
         assert is_refused_for_unknown_fields(write) or judged(write).errors or answer.expected["errors"]

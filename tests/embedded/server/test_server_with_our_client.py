@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from embedded.server.clusters import ADMIN, Cluster, config_map, namespace
-from kohort.api.core.settings import ConfigMap
+from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer, Informers

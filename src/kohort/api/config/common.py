@@ -88,7 +88,7 @@ class Health(Struct):
     """Path of the liveness probe; `healthz` if not given."""
 
 
-class Controller(Struct):
+class ControllerSettings(Struct):
     """Settings of all controllers."""
 
     group_kind_concurrency: dict[str, Int32] = {}
@@ -286,7 +286,7 @@ class CommonConfiguration(Struct):
     """Health probes."""
     pprof_bind_address: Text = ""
     """Address of the profiling server; empty or `0` means none."""
-    controller: Annotated[Controller, NoSchemaDefault()] = Controller()
+    controller: Annotated[ControllerSettings, NoSchemaDefault()] = ControllerSettings()
     """Settings of all controllers."""
     tls: Annotated[Tls, NoSchemaDefault()] = Tls()
     """TLS of all servers."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Framework:
+class KnownFramework:
     """What a configuration has to know of a framework."""
 
     kind: str
@@ -18,27 +18,27 @@ class Framework:
     """Whether its jobs can go to worker clusters (MK-93)."""
 
 
-BUILT_IN_FRAMEWORKS: Mapping[str, Framework] = {
-    "batch/job": Framework("Job.v1.batch"),
-    "kubeflow.org/mpijob": Framework("MPIJob.v2beta1.kubeflow.org"),
-    "ray.io/rayjob": Framework("RayJob.v1.ray.io"),
-    "ray.io/raycluster": Framework("RayCluster.v1.ray.io"),
-    "ray.io/rayservice": Framework("RayService.v1.ray.io"),
-    "jobset.x-k8s.io/jobset": Framework("JobSet.v1alpha2.jobset.x-k8s.io"),
-    "kubeflow.org/paddlejob": Framework("PaddleJob.v1.kubeflow.org"),
-    "kubeflow.org/pytorchjob": Framework("PyTorchJob.v1.kubeflow.org"),
-    "kubeflow.org/tfjob": Framework("TFJob.v1.kubeflow.org"),
-    "kubeflow.org/xgboostjob": Framework("XGBoostJob.v1.kubeflow.org"),
-    "kubeflow.org/jaxjob": Framework("JAXJob.v1.kubeflow.org"),
-    "trainer.kubeflow.org/trainjob": Framework("TrainJob.v1alpha1.trainer.kubeflow.org"),
-    "workload.codeflare.dev/appwrapper": Framework("AppWrapper.v1beta2.workload.codeflare.dev"),
-    "sparkoperator.k8s.io/sparkapplication": Framework(
+BUILT_IN_FRAMEWORKS: Mapping[str, KnownFramework] = {
+    "batch/job": KnownFramework("Job.v1.batch"),
+    "kubeflow.org/mpijob": KnownFramework("MPIJob.v2beta1.kubeflow.org"),
+    "ray.io/rayjob": KnownFramework("RayJob.v1.ray.io"),
+    "ray.io/raycluster": KnownFramework("RayCluster.v1.ray.io"),
+    "ray.io/rayservice": KnownFramework("RayService.v1.ray.io"),
+    "jobset.x-k8s.io/jobset": KnownFramework("JobSet.v1alpha2.jobset.x-k8s.io"),
+    "kubeflow.org/paddlejob": KnownFramework("PaddleJob.v1.kubeflow.org"),
+    "kubeflow.org/pytorchjob": KnownFramework("PyTorchJob.v1.kubeflow.org"),
+    "kubeflow.org/tfjob": KnownFramework("TFJob.v1.kubeflow.org"),
+    "kubeflow.org/xgboostjob": KnownFramework("XGBoostJob.v1.kubeflow.org"),
+    "kubeflow.org/jaxjob": KnownFramework("JAXJob.v1.kubeflow.org"),
+    "trainer.kubeflow.org/trainjob": KnownFramework("TrainJob.v1alpha1.trainer.kubeflow.org"),
+    "workload.codeflare.dev/appwrapper": KnownFramework("AppWrapper.v1beta2.workload.codeflare.dev"),
+    "sparkoperator.k8s.io/sparkapplication": KnownFramework(
         "SparkApplication.v1beta2.sparkoperator.k8s.io", dispatches=False
     ),
-    "pod": Framework("Pod.v1."),
-    "deployment": Framework("Deployment.v1.apps", dispatches=False),
-    "statefulset": Framework("StatefulSet.v1.apps"),
-    "leaderworkerset.x-k8s.io/leaderworkerset": Framework("LeaderWorkerSet.v1.leaderworkerset.x-k8s.io"),
+    "pod": KnownFramework("Pod.v1."),
+    "deployment": KnownFramework("Deployment.v1.apps", dispatches=False),
+    "statefulset": KnownFramework("StatefulSet.v1.apps"),
+    "leaderworkerset.x-k8s.io/leaderworkerset": KnownFramework("LeaderWorkerSet.v1.leaderworkerset.x-k8s.io"),
 }
 
 

@@ -4,10 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from kohort.api.config.common import KIND
-from kohort.api.config.parsing import FEATURE_GATES_FLAG, USUAL_SURROUNDINGS, Result, Surroundings, parse_configuration
+from kohort.api.config.parsing import (
+    FEATURE_GATES_FLAG,
+    USUAL_SURROUNDINGS,
+    ParsedConfiguration,
+    ParsingContext,
+    parse_configuration,
+)
 from kohort.api.config.v1beta2 import API_VERSION, Configuration
 from kohort.api.documents import Document, read_documents
-from kohort.api.documents.places import one_line
+from kohort.api.documents.positions import one_line
 from kohort.api.errors import ApiError, DocumentError
 from kohort.api.fields import FieldError
 from kohort.api.gates import FeatureGates
@@ -15,7 +21,7 @@ from kohort.api.gates import FeatureGates
 _NOTHING_SET = {"apiVersion": API_VERSION, "kind": KIND}
 
 
-class ConfigError(ApiError):
+class ConfigurationError(ApiError):
     """A configuration that can't be used; its text has one line per problem."""
 
     def __init__(self, problems: list[str]) -> None:
@@ -32,7 +38,7 @@ class Loaded:
     warnings: list[str]
 
 
-def load_configuration(file: FilePath | None, surroundings: Surroundings) -> Loaded:
+def load_configuration(file: FilePath | None, surroundings: ParsingContext) -> Loaded:
     """Load the file of the --config flag, or the defaults where there is none (API-137)."""
     if file is None:
         result = parse_configuration(_NOTHING_SET, surroundings)
@@ -42,7 +48,7 @@ def load_configuration(file: FilePath | None, surroundings: Surroundings) -> Loa
     return _usable(result, [_with_place(error, document) for error in result.errors])
 
 
-def default_configuration(surroundings: Surroundings = USUAL_SURROUNDINGS) -> Configuration:
+def default_configuration(surroundings: ParsingContext = USUAL_SURROUNDINGS) -> Configuration:
     """What holds without a file: the defaults of v1beta2."""
     return load_configuration(None, surroundings).config
 
@@ -51,11 +57,11 @@ def _only_document(file: FilePath) -> Document:
     try:
         documents = list(read_documents(file.read_bytes(), str(file)))
     except OSError as error:
-        raise ConfigError([f"{file}: {error.strerror or error}"]) from None
+        raise ConfigurationError([f"{file}: {error.strerror or error}"]) from None
     except DocumentError as error:
-        raise ConfigError([str(error)]) from None
+        raise ConfigurationError([str(error)]) from None
     if len(documents) != 1:
-        raise ConfigError([f"{file}: has {len(documents)} documents; write exactly one Configuration"])
+        raise ConfigurationError([f"{file}: has {len(documents)} documents; write exactly one Configuration"])
     return documents[0]
 
 
@@ -66,7 +72,7 @@ def _with_place(error: FieldError, document: Document) -> str:
     return one_line(f"{document.file}:{document.line_of(error.path)}: {error}")
 
 
-def _usable(result: Result, problems: list[str]) -> Loaded:
+def _usable(result: ParsedConfiguration, problems: list[str]) -> Loaded:
     if problems or result.config is None:
-        raise ConfigError(problems)
+        raise ConfigurationError(problems)
     return Loaded(result.config, result.gates, result.all_warnings)

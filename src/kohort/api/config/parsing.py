@@ -12,12 +12,12 @@ from kohort.api.config import scalars, v1beta1, v1beta2
 from kohort.api.config.common import DEFAULT_NAMESPACE, KIND
 from kohort.api.config.conversion import from_v1beta1, ignored_settings
 from kohort.api.config.defaults import EMPTY_IS_ABSENT, Way, complete, without_empty
-from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, Framework
+from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS, KnownFramework
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.config.validation import configuration_errors
 from kohort.api.errors import DecodeError
 from kohort.api.fields import ROOT, ErrorKind, FieldError, Path, forbidden, invalid, not_supported, required
-from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate, Settled, from_settings, parse_flag
+from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate, ResolvedGates, from_settings, parse_flag
 from kohort.api.schema import schema_of
 from kohort.api.structural import default, plainly, prune, validate
 from kohort.api.unsupported import Notice, configuration_notices, gate_notices
@@ -28,12 +28,12 @@ _UNREADABLE = (ErrorKind.TYPE_INVALID, ErrorKind.REQUIRED)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ParsingContext:
     """What a configuration is read against besides its own text."""
 
     namespace: str = DEFAULT_NAMESPACE
     """Where the manager runs, unless the configuration says otherwise."""
-    frameworks: Mapping[str, Framework] = field(default_factory=lambda: BUILT_IN_FRAMEWORKS)
+    frameworks: Mapping[str, KnownFramework] = field(default_factory=lambda: BUILT_IN_FRAMEWORKS)
     """The job frameworks that the program has."""
     gate_flag: str = ""
     """The text of the --feature-gates flag."""
@@ -43,11 +43,11 @@ class Surroundings:
     """The Kueue release whose gate defaults apply, one of `gates.COMPAT`; empty for this version's."""
 
 
-USUAL_SURROUNDINGS = Surroundings()
+USUAL_SURROUNDINGS = ParsingContext()
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ParsedConfiguration:
     """What became of a value; the configuration and the gates are fit for use only without errors."""
 
     config: Configuration | None
@@ -87,14 +87,14 @@ _VERSIONS = {
 }
 
 
-def parse_configuration(value: Json, surroundings: Surroundings = USUAL_SURROUNDINGS) -> Result:
+def parse_configuration(value: Json, surroundings: ParsingContext = USUAL_SURROUNDINGS) -> ParsedConfiguration:
     """Read, default, convert and validate a configuration of either version (API-137 to API-141)."""
     errors = _head_errors(value)
     if errors:
-        return Result(None, DEFAULT_GATES, errors, [])
+        return ParsedConfiguration(None, DEFAULT_GATES, errors, [])
     typed, errors = _typed(value, _VERSIONS[value["apiVersion"]], surroundings.namespace)
     if typed is None:
-        return Result(None, DEFAULT_GATES, errors, [])
+        return ParsedConfiguration(None, DEFAULT_GATES, errors, [])
     settled = _settle(typed, surroundings)
     errors = [
         *errors,
@@ -103,7 +103,7 @@ def parse_configuration(value: Json, surroundings: Surroundings = USUAL_SURROUND
         *settled.errors,
     ]
     warnings = [*ignored_settings(value), *settled.warnings, *_idle_settings(typed, settled.gates)]
-    return Result(typed, settled.gates, errors, warnings, _unsupported(value, surroundings))
+    return ParsedConfiguration(typed, settled.gates, errors, warnings, _unsupported(value, surroundings))
 
 
 def effective(config: Configuration) -> Json:
@@ -154,7 +154,7 @@ def _schema_errors(shown: Json) -> list[FieldError]:
     return [*plainly(validate(shown, schema)), *scalars.range_errors(shown, schema)]
 
 
-def _settle(config: Configuration, surroundings: Surroundings) -> Settled:
+def _settle(config: Configuration, surroundings: ParsingContext) -> ResolvedGates:
     """The gates of the flag or of the file; both at once are an error (API-138)."""
     if not surroundings.gate_flag:
         return from_settings(config.feature_gates, ROOT / "featureGates", surroundings.compat)
@@ -163,10 +163,10 @@ def _settle(config: Configuration, surroundings: Surroundings) -> Settled:
     if config.feature_gates:
         detail = "the --feature-gates flag is given too; set gates in one place"
         errors.append(invalid(ROOT / "featureGates", ", ".join(config.feature_gates), detail, "API-138"))
-    return Settled(settled.gates, [*errors, *settled.errors], settled.warnings)
+    return ResolvedGates(settled.gates, [*errors, *settled.errors], settled.warnings)
 
 
-def _unsupported(value: Json, surroundings: Surroundings) -> list[Notice]:
+def _unsupported(value: Json, surroundings: ParsingContext) -> list[Notice]:
     flag, _ = parse_flag(surroundings.gate_flag, FEATURE_GATES_FLAG)
     return [*configuration_notices(value, surroundings.managed), *gate_notices(flag, FEATURE_GATES_FLAG)]
 

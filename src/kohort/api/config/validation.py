@@ -10,7 +10,7 @@ from ipaddress import ip_address
 from kohort.api.codec import to_json
 from kohort.api.config.common import NAMESPACE_NAME_LABEL, SYSTEM_NAMESPACE, Tls
 from kohort.api.config.devices import mapping_errors
-from kohort.api.config.frameworks import Framework, is_kind_argument
+from kohort.api.config.frameworks import KnownFramework, is_kind_argument
 from kohort.api.config.v1beta2 import (
     INCREMENTAL_DISPATCHER,
     SOURCE_KINDS,
@@ -35,7 +35,7 @@ _KIND_FORM = "write the kind as Kind.version.group, e.g. Job.v1.batch"
 
 
 def configuration_errors(
-    config: Configuration, gates: FeatureGates, frameworks: Mapping[str, Framework]
+    config: Configuration, gates: FeatureGates, frameworks: Mapping[str, KnownFramework]
 ) -> list[FieldError]:
     """Everything wrong with a configuration that its schema does not see."""
     return [
@@ -90,7 +90,7 @@ def _readiness_errors(config: Configuration) -> Iterator[FieldError]:
         yield required(ROOT / "waitForPodsReady" / "timeout", "give a time above zero, or leave the member out")
 
 
-def _framework_errors(config: Configuration, frameworks: Mapping[str, Framework]) -> Iterator[FieldError]:
+def _framework_errors(config: Configuration, frameworks: Mapping[str, KnownFramework]) -> Iterator[FieldError]:
     path = ROOT / "integrations"
     taken: set[str] = set()
     for index, name in enumerate(config.integrations.frameworks):
@@ -109,7 +109,7 @@ def _framework_errors(config: Configuration, frameworks: Mapping[str, Framework]
         taken.add(kind)
 
 
-def _dispatch_errors(config: Configuration, frameworks: Mapping[str, Framework]) -> Iterator[FieldError]:
+def _dispatch_errors(config: Configuration, frameworks: Mapping[str, KnownFramework]) -> Iterator[FieldError]:
     path = ROOT / "multiKueue"
     dispatch = config.multi_kueue
     yield from _refused(check_label_value(dispatch.origin), path / "origin", dispatch.origin)

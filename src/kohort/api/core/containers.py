@@ -70,7 +70,7 @@ class VolumeMount(View):
     """Whether the container may only read."""
 
 
-class AskingContainer(View):
+class QuotaContainer(View):
     """One container of a pod, as far as quota is concerned."""
 
     name: str
@@ -88,7 +88,7 @@ class AskingContainer(View):
         return self.restart_policy == "Always"
 
 
-class Container(AskingContainer):
+class Container(QuotaContainer):
     """One container of a pod, as far as it is run."""
 
     image: str = ""

@@ -21,7 +21,7 @@ V = TypeVar("V", bound=KindView)
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign(Generic[K]):
+class RawObject(Generic[K]):
     """An object as received, seen through the view `kind`; equal to another when the bytes are."""
 
     raw: bytes = field(repr=False)
@@ -29,7 +29,7 @@ class Foreign(Generic[K]):
     _view: K | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, value: Json, kind: type[K]) -> "Foreign[K]":
+    def of(cls, value: Json, kind: type[K]) -> "RawObject[K]":
         """The object given as plain JSON."""
         try:
             return cls(encode(value), kind)
@@ -49,19 +49,19 @@ class Foreign(Generic[K]):
         """The whole object as plain JSON, made anew at each call and free to change."""
         return decode_json(self.raw)
 
-    def merged(self, patch: dict[str, Json]) -> "Foreign[K]":
+    def merged(self, patch: dict[str, Json]) -> "RawObject[K]":
         """The object with a merge patch applied."""
-        return Foreign.of(merge(self.json(), patch), self.kind)
+        return RawObject.of(merge(self.json(), patch), self.kind)
 
     def unknown_fields(self) -> list[Path]:
         """Paths of the members that the view does not name."""
         return unknown_fields(self.json(), self.kind)
 
 
-def new_object(view: V) -> Foreign[V]:
+def new_object(view: V) -> RawObject[V]:
     """An object that Kohort is about to create, with the `apiVersion` and `kind` of its view."""
     head = {"apiVersion": view.API_VERSION, "kind": view.KIND}
-    return Foreign.of({**head, **to_json(view)}, type(view))
+    return RawObject.of({**head, **to_json(view)}, type(view))
 
 
 def unknown_fields(value: Json, kind: type[msgspec.Struct]) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from kohort.api.core.affinity import Affinity
-from kohort.api.core.containers import AskingContainer, Container, ResourceRequirements
+from kohort.api.core.containers import Container, QuotaContainer, ResourceRequirements
 from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.markers import ATOMIC, Int32, Int64, ResourceList, keyed
 from kohort.api.meta import Time, Toleration
@@ -56,12 +56,12 @@ class PodResourceClaim(View):
     """A template from which a claim is made for this pod."""
 
 
-class AskingPodSpec(View):
+class QuotaPodSpec(View):
     """What a pod asks for and where it may run: all that a queue wants to know of it."""
 
-    containers: Annotated[tuple[AskingContainer, ...], keyed("name")]
+    containers: Annotated[tuple[QuotaContainer, ...], keyed("name")]
     """Containers that run side by side; at least one."""
-    init_containers: Annotated[tuple[AskingContainer, ...], keyed("name")] = ()
+    init_containers: Annotated[tuple[QuotaContainer, ...], keyed("name")] = ()
     """Containers that run one after the other before these, and sidecars."""
     restart_policy: str = ""
     """Always, OnFailure or Never."""
@@ -85,7 +85,7 @@ class AskingPodSpec(View):
     """Claims on devices."""
 
 
-class PodSpec(AskingPodSpec):
+class PodSpec(QuotaPodSpec):
     """All that a node has to know to run a pod."""
 
     containers: Annotated[tuple[Container, ...], keyed("name")]
@@ -124,7 +124,7 @@ class PodSpec(AskingPodSpec):
 
 NO_PODS = PodSpec(containers=())
 """Stands for a pod spec that is not there."""
-NO_ASKING_PODS = AskingPodSpec(containers=())
+NO_ASKING_PODS = QuotaPodSpec(containers=())
 """The same, where only what it asks for counts."""
 
 
@@ -137,18 +137,18 @@ class TemplateMeta(View):
     """Annotations of each object."""
 
 
-class AskingTemplate(View):
+class QuotaPodTemplate(View):
     """The pattern of which pods are made, as a Workload keeps it."""
 
     foreign_name: ClassVar = "PodTemplateSpec"
 
     metadata: TemplateMeta = TemplateMeta()
     """Labels and annotations of each pod."""
-    spec: AskingPodSpec = NO_ASKING_PODS
+    spec: QuotaPodSpec = NO_ASKING_PODS
     """What each pod asks for and where it may run."""
 
 
-class PodTemplateSpec(AskingTemplate):
+class PodTemplateSpec(QuotaPodTemplate):
     """The pattern of which pods are made."""
 
     spec: PodSpec = NO_PODS

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 from kohort.api.codec import Json
-from kohort.api.documents.places import FIRST_MARK, Children, Place, children_of, line_and_column, mark_of
+from kohort.api.documents.positions import FIRST_MARK, Children, Place, children_of, line_and_column, mark_of
 from kohort.api.fields import ROOT, Path
 
 _INDEX = re.compile(r"\[([0-9]{1,9})\](?=[.\[]|\Z)")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from kohort.api.documents.document import Document
-from kohort.api.documents.places import one_line
+from kohort.api.documents.positions import one_line
 from kohort.api.documents.stream import MAX_FILE_BYTES, read_documents
 from kohort.api.errors import DocumentError
 

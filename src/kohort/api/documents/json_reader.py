@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kohort.api.codec import Json
-from kohort.api.documents.places import LineIndex, Mark, Place, line_and_column, one_line, problem
+from kohort.api.documents.positions import LineIndex, Mark, Place, line_and_column, one_line, problem
 from kohort.api.documents.scalars import json_number, refuse_surrogates
 from kohort.api.documents.tree import TreeBuilder
 from kohort.api.errors import DocumentError

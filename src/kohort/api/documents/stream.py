@@ -12,7 +12,7 @@ from kohort.api import codec
 from kohort.api.codec import Json
 from kohort.api.documents.document import Document
 from kohort.api.documents.json_reader import JsonReader, NotJsonError, starts_as_json
-from kohort.api.documents.places import LineIndex, Place, inner_place, mark_of, problem
+from kohort.api.documents.positions import LineIndex, Place, inner_place, mark_of, problem
 from kohort.api.documents.yaml_reader import YamlReader
 from kohort.api.errors import DocumentError
 from kohort.api.fields import shown_value

@@ -11,7 +11,7 @@ from typing import Final
 
 from kohort.api import codec
 from kohort.api.codec import Json
-from kohort.api.documents.places import FIRST_MARK, Children, Mark, Place, inner_place, problem
+from kohort.api.documents.positions import FIRST_MARK, Children, Mark, Place, inner_place, problem
 from kohort.api.documents.scalars import key_text, shortest_number
 from kohort.api.fields import shown_value
 

@@ -20,7 +20,7 @@ from yaml.events import (
 )
 
 from kohort.api.codec import Json
-from kohort.api.documents.places import LineIndex, Mark, Place, mark_at, problem
+from kohort.api.documents.positions import LineIndex, Mark, Place, mark_at, problem
 from kohort.api.documents.scalars import YAML_TAG, Scalar, plain_scalar, refuse_surrogates, shown_tag, tagged_scalar
 from kohort.api.documents.tree import TreeBuilder
 

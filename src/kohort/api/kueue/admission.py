@@ -24,7 +24,7 @@ Code = Literal[200, 201, 400, 403, 422]
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class ObjectWrite:
     """What a client sends, and what it meets."""
 
     value: Json
@@ -36,7 +36,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WriteVerdict:
     """What the API server answers."""
 
     code: Code
@@ -51,15 +51,15 @@ class Verdict:
         return self.code < 300
 
 
-def admit(write: Write, gates: FeatureGates) -> Verdict:
+def admit(write: ObjectWrite, gates: FeatureGates) -> WriteVerdict:
     """Judge a write of one of the group's kinds."""
     kind = _kind(write.value)
     if kind is None:
-        return Verdict(400, head_errors(write.value) or [_unknown_kind(write.value)])
+        return WriteVerdict(400, head_errors(write.value) or [_unknown_kind(write.value)])
     value, unknown = prune(write.value, schema_of(kind))
     warnings = _warnings(kind.info, unknown, write)
     if unknown and write.field_validation == "Strict":
-        return Verdict(400, [_unknown_field(path) for path in unknown], warnings)
+        return WriteVerdict(400, [_unknown_field(path) for path in unknown], warnings)
     value = default(_part_written(value, write), schema_of(kind))
     if write.old is None:
         value = default(mutate_on_create(value, gates), schema_of(kind))
@@ -83,7 +83,7 @@ def _unknown_kind(value: Json) -> FieldError:
     return FieldError(ROOT / "kind", ErrorKind.NOT_FOUND, detail, value["kind"], source="schema")
 
 
-def _warnings(info: KindInfo, unknown: list[Path], write: Write) -> list[str]:
+def _warnings(info: KindInfo, unknown: list[Path], write: ObjectWrite) -> list[str]:
     deprecation = [info.deprecation] if info.deprecation else []
     if write.field_validation != "Warn":
         return deprecation
@@ -94,7 +94,7 @@ def _unknown_field(path: Path) -> FieldError:
     return FieldError(path, ErrorKind.INVALID, "unknown field: check its spelling and place", source="schema")
 
 
-def _part_written(value: Json, write: Write) -> Json:
+def _part_written(value: Json, write: ObjectWrite) -> Json:
     """A write to an object leaves its status alone, a write to the status leaves all the rest alone (API-4)."""
     kind = kind_of(value["apiVersion"], value["kind"])
     if kind is None or not kind.info.has_status:
@@ -105,21 +105,23 @@ def _part_written(value: Json, write: Write) -> Json:
     return {**merged, "status": kept["status"]} if "status" in kept else merged
 
 
-def _judged(value: Json, write: Write, kind: type[CustomObject], warnings: list[str], gates: FeatureGates) -> Verdict:
+def _judged(
+    value: Json, write: ObjectWrite, kind: type[CustomObject], warnings: list[str], gates: FeatureGates
+) -> WriteVerdict:
     old = MISSING if write.old is None else read(write.old, value["apiVersion"])
     judge = validate_status if write.to_status else validate
     errors = [*_metadata_errors(value, kind), *judge(value, schema_of(kind), old)]
     if errors:
-        return Verdict(_refusal_code(errors, write, kind), errors, warnings)
+        return WriteVerdict(_refusal_code(errors, write, kind), errors, warnings)
     former = None if write.old is None else convert(old, V1BETA2)
     try:
         hub = convert(value, V1BETA2)
         errors = webhook_errors(hub, former, gates)
     except (DecodeError, ConversionError) as error:
-        return Verdict(400, [FieldError(ROOT, ErrorKind.TYPE_INVALID, str(error))], warnings)
+        return WriteVerdict(400, [FieldError(ROOT, ErrorKind.TYPE_INVALID, str(error))], warnings)
     if errors:
-        return Verdict(403, errors, warnings)
-    return Verdict(201 if write.old is None else 200, [], warnings, hub)
+        return WriteVerdict(403, errors, warnings)
+    return WriteVerdict(201 if write.old is None else 200, [], warnings, hub)
 
 
 def _metadata_errors(value: Json, kind: type[CustomObject]) -> list[FieldError]:
@@ -130,7 +132,7 @@ def _metadata_errors(value: Json, kind: type[CustomObject]) -> list[FieldError]:
     return metadata_errors(metadata, kind.info.resource)
 
 
-def _refusal_code(errors: list[FieldError], write: Write, kind: type[CustomObject]) -> Code:
+def _refusal_code(errors: list[FieldError], write: ObjectWrite, kind: type[CustomObject]) -> Code:
     """A mutating webhook can't even decode a wrong type, and says so before the schema does."""
     mutated = write.old is None and kind.info.resource.kind in MUTATED_ON_CREATE
     return 400 if mutated and any(map(is_undecodable, errors)) else 422

@@ -3,8 +3,8 @@
 Errors come from the very rules that a write meets; warnings look at the objects together.
 """
 
-from kohort.api.manifests.checking import Checker, Report
+from kohort.api.manifests.checking import Checker, ManifestReport
 from kohort.api.manifests.codes import Code
-from kohort.api.manifests.findings import Finding, Severity
+from kohort.api.manifests.findings import FindingSeverity, ManifestFinding
 
-__all__ = ["Checker", "Code", "Finding", "Report", "Severity"]
+__all__ = ["Checker", "Code", "FindingSeverity", "ManifestFinding", "ManifestReport"]

@@ -12,29 +12,29 @@ from kohort.api.documents import Document, discover, load
 from kohort.api.errors import DocumentError
 from kohort.api.gates import FeatureGates
 from kohort.api.manifests.examination import examine
-from kohort.api.manifests.findings import Finding, Severity, refused, unreadable, warning
+from kohort.api.manifests.findings import FindingSeverity, ManifestFinding, refused, unreadable, warning
 from kohort.api.manifests.inventory import Inventory
 from kohort.api.manifests.job_warnings import JOB_CHECKS
 from kohort.api.manifests.origins import mention_of, origin_of
 from kohort.api.manifests.queue_warnings import QUEUE_CHECKS
 
-_SEVERITIES = tuple(Severity)
+_SEVERITIES = tuple(FindingSeverity)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ManifestReport:
     """What was found, in the order of the files and their lines."""
 
     objects: int
-    findings: list[Finding]
+    findings: list[ManifestFinding]
 
-    def count(self, severity: Severity) -> int:
+    def count(self, severity: FindingSeverity) -> int:
         """How many findings are that bad."""
         return sum(finding.severity is severity for finding in self.findings)
 
-    def without(self, codes: Collection[str]) -> "Report":
+    def without(self, codes: Collection[str]) -> "ManifestReport":
         """The report without findings of these codes."""
-        return Report(self.objects, [finding for finding in self.findings if finding.code not in codes])
+        return ManifestReport(self.objects, [finding for finding in self.findings if finding.code not in codes])
 
 
 class Checker:
@@ -43,7 +43,7 @@ class Checker:
     def __init__(self, gates: FeatureGates) -> None:
         self._gates = gates
         self._given = Inventory()
-        self._findings: list[Finding] = []
+        self._findings: list[ManifestFinding] = []
         self._files: dict[str, int] = {}
         self._objects = 0
 
@@ -69,10 +69,10 @@ class Checker:
                     self.read(_documents(file))
                 seen.add(os.path.realpath(file))
 
-    def report(self) -> Report:
+    def report(self) -> ManifestReport:
         """Everything found so far, with what the objects together come to."""
         findings = sorted([*self._findings, *self._warnings()], key=self._order)
-        return Report(self._objects, findings)
+        return ManifestReport(self._objects, findings)
 
     def _check(self, document: Document) -> None:
         origin = origin_of(document)
@@ -89,18 +89,18 @@ class Checker:
         elif examined.facts is not None:
             self._given.add_facts(examined.facts)
 
-    def _warnings(self) -> Iterator[Finding]:
+    def _warnings(self) -> Iterator[ManifestFinding]:
         for check in QUEUE_CHECKS:
             yield from check(self._given)
         for job in self._given.submissions:
             for job_check in JOB_CHECKS:
                 yield from job_check(job, self._given)
 
-    def _note(self, finding: Finding) -> None:
+    def _note(self, finding: ManifestFinding) -> None:
         self._files.setdefault(finding.origin.file, len(self._files))
         self._findings.append(finding)
 
-    def _order(self, finding: Finding) -> tuple[int, int, int, str, str]:
+    def _order(self, finding: ManifestFinding) -> tuple[int, int, int, str, str]:
         file = self._files[finding.origin.file]
         return file, finding.line, _SEVERITIES.index(finding.severity), finding.field, finding.message
 

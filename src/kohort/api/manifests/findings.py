@@ -6,7 +6,7 @@ A finding is rendered text and keeps no part of the manifest, so that a long lis
 from dataclasses import dataclass
 from enum import Enum
 
-from kohort.api.documents.places import one_line
+from kohort.api.documents.positions import one_line
 from kohort.api.errors import DocumentError
 from kohort.api.fields import NO_VALUE, ROOT, ErrorKind, FieldError, shown_value
 from kohort.api.manifests.codes import Code
@@ -22,7 +22,7 @@ _IN_WORDS = {
 """What the schema says in regular expressions."""
 
 
-class Severity(Enum):
+class FindingSeverity(Enum):
     """How bad a finding is; the value is the word in the output."""
 
     UNREADABLE = "unreadable"
@@ -36,11 +36,11 @@ class Severity(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ManifestFinding:
     """One line of the report."""
 
     origin: Origin
-    severity: Severity
+    severity: FindingSeverity
     line: int
     field: str
     message: str
@@ -54,25 +54,25 @@ class Finding:
     def parts(self) -> tuple[str, str, str]:
         """Place, severity and text, which together are one printable line."""
         place = f"{self.origin.file}:{self.line}" if self.line else self.origin.file
-        word = "warning" if self.severity is Severity.WARNING else "error"
+        word = "warning" if self.severity is FindingSeverity.WARNING else "error"
         text = ": ".join(part for part in (self.origin.subject, self.field, self.message) if part)
         return one_line(place), word, one_line(f"{text} ({self.code})" if self.code else text)
 
 
-def unreadable(error: DocumentError) -> Finding:
+def unreadable(error: DocumentError) -> ManifestFinding:
     """A file that can't be read, or not to its end."""
-    return Finding(Origin(error.file), Severity.UNREADABLE, error.line, "", error.message)
+    return ManifestFinding(Origin(error.file), FindingSeverity.UNREADABLE, error.line, "", error.message)
 
 
-def refused(origin: Origin, error: FieldError, line: int) -> Finding:
+def refused(origin: Origin, error: FieldError, line: int) -> ManifestFinding:
     """What an API server would say about a field."""
     field = "" if error.path == ROOT else error.path.text
     shown = () if error.value is NO_VALUE else (shown_value(error.value),)
     message = ": ".join((error.kind.value, *shown, _IN_WORDS.get(error.detail, error.detail)))
-    severity = Severity.MALFORMED if error.kind is ErrorKind.TYPE_INVALID else Severity.ERROR
-    return Finding(origin, severity, line, field, message, error.rule)
+    severity = FindingSeverity.MALFORMED if error.kind is ErrorKind.TYPE_INVALID else FindingSeverity.ERROR
+    return ManifestFinding(origin, severity, line, field, message, error.rule)
 
 
-def warning(origin: Origin, mention: Mention, code: Code, message: str) -> Finding:
+def warning(origin: Origin, mention: Mention, code: Code, message: str) -> ManifestFinding:
     """What will not do as its author means, at the place of the mention."""
-    return Finding(origin, Severity.WARNING, mention.line, mention.field, message, code.value)
+    return ManifestFinding(origin, FindingSeverity.WARNING, mention.line, mention.field, message, code.value)

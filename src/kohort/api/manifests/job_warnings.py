@@ -11,7 +11,7 @@ from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2.queues import ClusterQueueSpec, ResourceQuota
 from kohort.api.manifests.codes import Code
 from kohort.api.manifests.facts import QueueFacts
-from kohort.api.manifests.findings import Finding, warning
+from kohort.api.manifests.findings import ManifestFinding, warning
 from kohort.api.manifests.inventory import Inventory
 from kohort.api.manifests.submissions import PodSetFacts, Submission
 
@@ -20,7 +20,7 @@ MAX_NAMES = 5
 """How many names a message lists."""
 
 
-def queue_in_annotation(job: Submission, _given: Inventory) -> Iterator[Finding]:
+def queue_in_annotation(job: Submission, _given: Inventory) -> Iterator[ManifestFinding]:
     """W101: the queue is named by an annotation (JOB-2)."""
     if job.annotated:
         hurts = f"Kueue looks for a label only, so the {job.origin.kind} never joins the queue"
@@ -28,14 +28,14 @@ def queue_in_annotation(job: Submission, _given: Inventory) -> Iterator[Finding]
         yield warning(job.origin, job.annotated, Code.QUEUE_IN_ANNOTATION, message)
 
 
-def queue_on_pods(job: Submission, _given: Inventory) -> Iterator[Finding]:
+def queue_on_pods(job: Submission, _given: Inventory) -> Iterator[ManifestFinding]:
     """W102: the queue is named where only single pods see it, or nobody."""
     if job.misplaced and job.runs_to_completion and not job.queue_meant:
         message = f"does not queue the {job.origin.kind} as a whole: put the label in {job.labels.field}"
         yield warning(job.origin, job.misplaced, Code.QUEUE_ON_PODS, message)
 
 
-def no_queue(job: Submission, given: Inventory) -> Iterator[Finding]:
+def no_queue(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
     """W103: a job next to queues names none of them (JOB-5, JOB-67)."""
     if job.queue_meant or job.misplaced or job.has_owner or not job.runs_to_completion:
         return
@@ -45,7 +45,7 @@ def no_queue(job: Submission, given: Inventory) -> Iterator[Finding]:
         yield warning(job.origin, job.labels, Code.NO_QUEUE, message)
 
 
-def local_queue_missing(job: Submission, given: Inventory) -> Iterator[Finding]:
+def local_queue_missing(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
     """W104: the named LocalQueue is not among the files."""
     queue, namespace = job.queue_meant, job.origin.namespace
     if queue is None or not given.has_any("LocalQueue") or given.has("LocalQueue", queue.text, namespace):
@@ -63,7 +63,7 @@ def _where_instead(name: str, namespace: str, given: Inventory) -> str:
     return f"no LocalQueue {name} in the given files{others}"
 
 
-def priority_class_missing(job: Submission, given: Inventory) -> Iterator[Finding]:
+def priority_class_missing(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
     """W105: the named WorkloadPriorityClass is not among the files (JOB-43)."""
     name = job.priority_class
     if name and given.has_any("WorkloadPriorityClass") and not given.has("WorkloadPriorityClass", name.text):
@@ -74,7 +74,7 @@ def priority_class_missing(job: Submission, given: Inventory) -> Iterator[Findin
 # Requests against quota
 
 
-def resource_not_covered(job: Submission, given: Inventory) -> Iterator[Finding]:
+def resource_not_covered(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
     """W106: a pod asks for what the queue has no quota of (JOB-192)."""
     queue = _queue_of(job, given)
     if queue is None or _ignores_undeclared(given):
@@ -90,7 +90,7 @@ def resource_not_covered(job: Submission, given: Inventory) -> Iterator[Finding]
                 yield warning(job.origin, pods.fields[resource], Code.RESOURCE_NOT_COVERED, message)
 
 
-def request_too_large(job: Submission, given: Inventory) -> Iterator[Finding]:
+def request_too_large(job: Submission, given: Inventory) -> Iterator[ManifestFinding]:
     """W107: the pods ask for more than any flavor of the queue could ever give."""
     queue = _queue_of(job, given)
     if queue is None:

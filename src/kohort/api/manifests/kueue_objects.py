@@ -13,7 +13,7 @@ from kohort.api.errors import ApiError, DecodeError
 from kohort.api.fields import ROOT, ErrorKind, FieldError, Path, not_supported
 from kohort.api.gates import FeatureGates
 from kohort.api.kinds import CustomObject, all_kinds, kind_of
-from kohort.api.kueue.admission import Write, admit
+from kohort.api.kueue.admission import ObjectWrite, admit
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.quotas import canonical_quotas
@@ -43,7 +43,7 @@ def judge(value: Json, gates: FeatureGates) -> Judged:
     if misshapen:
         return Judged([*errors, *misshapen])
     try:
-        verdict = admit(Write(value), gates)
+        verdict = admit(ObjectWrite(value), gates)
     except ApiError as error:
         return Judged([*errors, FieldError(ROOT, ErrorKind.INVALID, str(error))])
     return Judged([*errors, *plainly(verdict.errors)], verdict.stored)

@@ -8,13 +8,13 @@ from itertools import chain
 
 from kohort.api.manifests.codes import Code
 from kohort.api.manifests.facts import CohortFacts, QueueFacts
-from kohort.api.manifests.findings import Finding, warning
+from kohort.api.manifests.findings import ManifestFinding, warning
 from kohort.api.manifests.inventory import Inventory
 from kohort.api.manifests.origins import Mention
 from kohort.api.selectors import compile_selector
 
 
-def no_namespace_selector(given: Inventory) -> Iterator[Finding]:
+def no_namespace_selector(given: Inventory) -> Iterator[ManifestFinding]:
     """W201: an absent selector matches no namespace at all (SCH-125)."""
     for queue in given.queues.values():
         if queue.spec.namespace_selector is None:
@@ -24,7 +24,7 @@ def no_namespace_selector(given: Inventory) -> Iterator[Finding]:
             yield warning(queue.origin, queue.selector, Code.NO_NAMESPACE_SELECTOR, message)
 
 
-def namespace_not_selected(given: Inventory) -> Iterator[Finding]:
+def namespace_not_selected(given: Inventory) -> Iterator[ManifestFinding]:
     """W202: a LocalQueue in a namespace that its ClusterQueue does not select (SCH-124)."""
     for local in chain.from_iterable(given.local_queues.values()):
         queue = given.queues.get(local.cluster_queue.text)
@@ -39,7 +39,7 @@ def namespace_not_selected(given: Inventory) -> Iterator[Finding]:
             yield warning(local.origin, local.cluster_queue, Code.NAMESPACE_NOT_SELECTED, message)
 
 
-def flavor_missing(given: Inventory) -> Iterator[Finding]:
+def flavor_missing(given: Inventory) -> Iterator[ManifestFinding]:
     """W203: quota in a flavor that the files do not define (API-29)."""
     owners: list[QueueFacts | CohortFacts] = [*given.queues.values(), *given.cohorts.values()]
     for owner in owners:
@@ -50,7 +50,7 @@ def flavor_missing(given: Inventory) -> Iterator[Finding]:
                 yield warning(owner.origin, flavor, Code.FLAVOR_MISSING, message)
 
 
-def admission_check_missing(given: Inventory) -> Iterator[Finding]:
+def admission_check_missing(given: Inventory) -> Iterator[ManifestFinding]:
     """W204: an admission check that the files do not define (API-29)."""
     for queue in given.queues.values():
         for check in queue.checks:
@@ -59,7 +59,7 @@ def admission_check_missing(given: Inventory) -> Iterator[Finding]:
                 yield warning(queue.origin, check, Code.ADMISSION_CHECK_MISSING, message)
 
 
-def topology_missing(given: Inventory) -> Iterator[Finding]:
+def topology_missing(given: Inventory) -> Iterator[ManifestFinding]:
     """W205: a topology that the files do not define (API-29)."""
     for flavor in given.flavors:
         topology = flavor.topology
@@ -70,7 +70,7 @@ def topology_missing(given: Inventory) -> Iterator[Finding]:
             yield warning(flavor.origin, topology, Code.TOPOLOGY_MISSING, message)
 
 
-def cluster_queue_missing(given: Inventory) -> Iterator[Finding]:
+def cluster_queue_missing(given: Inventory) -> Iterator[ManifestFinding]:
     """W206: a LocalQueue that leads nowhere (API-34); a user's manifest may lean on queues that exist already."""
     for local in chain.from_iterable(given.local_queues.values()):
         target = local.cluster_queue
@@ -82,7 +82,7 @@ def cluster_queue_missing(given: Inventory) -> Iterator[Finding]:
             yield warning(local.origin, target, Code.CLUSTER_QUEUE_MISSING, message)
 
 
-def nobody_to_borrow_from(given: Inventory) -> Iterator[Finding]:
+def nobody_to_borrow_from(given: Inventory) -> Iterator[ManifestFinding]:
     """W207: a borrowing limit in a cohort without anybody else."""
     for queue in given.queues.values():
         cohort = queue.spec.cohort_name or ""
@@ -105,7 +105,7 @@ def _is_alone(name: str, cohort: str, given: Inventory) -> bool:
     return not (brings_quota or children or others)
 
 
-def given_twice(given: Inventory) -> Iterator[Finding]:
+def given_twice(given: Inventory) -> Iterator[ManifestFinding]:
     """W301: one object more than once."""
     for first, *others in given.origins.values():
         for again in others:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kohort.api.amounts import to_amount
 from kohort.api.core.containers import ResourceRequirements
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.fields import Path
 from kohort.api.markers import ResourceList
 
@@ -16,14 +16,14 @@ Amounts = Counter[str]
 """Amounts by resource; the counter's own arithmetic leaves out what is not above zero."""
 
 
-def least_request(spec: AskingPodSpec) -> Amounts:
+def least_request(spec: QuotaPodSpec) -> Amounts:
     """What one pod takes at least: its containers side by side, or the pod's own figures (SCH-110, SCH-111)."""
     side_by_side = sum((_asked(container.resources) for container in spec.containers), Amounts())
     own = _asked(spec.resources) if spec.resources else Amounts()
     return Amounts({name: own.get(name, amount) for name, amount in side_by_side.items()})
 
 
-def requesting_fields(spec: AskingPodSpec, path: Path) -> dict[str, Path]:
+def requesting_fields(spec: QuotaPodSpec, path: Path) -> dict[str, Path]:
     """The first field that asks for more than nothing of each resource."""
     fields: dict[str, Path] = {}
     for quantities, place in _resource_lists(spec, path):
@@ -32,7 +32,7 @@ def requesting_fields(spec: AskingPodSpec, path: Path) -> dict[str, Path]:
     return fields
 
 
-def _resource_lists(spec: AskingPodSpec, path: Path) -> Iterator[tuple[ResourceList, Path]]:
+def _resource_lists(spec: QuotaPodSpec, path: Path) -> Iterator[tuple[ResourceList, Path]]:
     for requirements, place in _requirements(spec, path):
         yield requirements.requests, place / "requests"
         yield (
@@ -42,7 +42,7 @@ def _resource_lists(spec: AskingPodSpec, path: Path) -> Iterator[tuple[ResourceL
     yield spec.overhead, path / "overhead"
 
 
-def _requirements(spec: AskingPodSpec, path: Path) -> Iterator[tuple[ResourceRequirements, Path]]:
+def _requirements(spec: QuotaPodSpec, path: Path) -> Iterator[tuple[ResourceRequirements, Path]]:
     for index, container in enumerate(spec.containers):
         yield container.resources, (path / "containers")[index] / "resources"
     for index, container in enumerate(spec.init_containers):

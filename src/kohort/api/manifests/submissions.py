@@ -11,7 +11,7 @@ from typing import NamedTuple
 from kohort.api.codec import Json, from_json
 from kohort.api.config import BUILT_IN_FRAMEWORKS
 from kohort.api.core.batch import JobSpec
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.core.templates import pod_templates
 from kohort.api.documents import Document
 from kohort.api.errors import ApiError
@@ -112,7 +112,7 @@ def submission_of(document: Document, origin: Origin) -> Submission | None:
     )
 
 
-def pod_set_facts(document: Document, spec: AskingPodSpec, path: Path, count: int | None) -> PodSetFacts:
+def pod_set_facts(document: Document, spec: QuotaPodSpec, path: Path, count: int | None) -> PodSetFacts:
     """What a pod set asks for; raises ApiError for amounts that can't be read."""
     fields = {name: mention_of(document, place) for name, place in requesting_fields(spec, path).items()}
     return PodSetFacts(count, least_request(spec), fields)
@@ -135,7 +135,7 @@ def _misplaced(document: Document, parts: list[_Part]) -> Mention | None:
 def _pod_sets(document: Document, templates: list[_Part], count: int | None) -> Iterator[PodSetFacts]:
     for template in templates:
         try:
-            spec = from_json(template.value["spec"], AskingPodSpec)
+            spec = from_json(template.value["spec"], QuotaPodSpec)
             yield pod_set_facts(document, spec, template.path / "spec", count)
         except ApiError:
             # A kind without a view may have something else under these names.

@@ -6,8 +6,8 @@ Servers put these in place when a namespace comes; the certificate is copied fro
 import logging
 
 from kohort.api.codec import Json
+from kohort.api.core.config_objects import ConfigMap, ServiceAccount
 from kohort.api.core.namespaces import Namespace
-from kohort.api.core.settings import ConfigMap, ServiceAccount
 from kohort.embedded.collector.graph import Node
 from kohort.embedded.collector.monitors import Monitors
 from kohort.embedded.collector.partial import Partials, Place

@@ -8,7 +8,7 @@ import binascii
 from collections.abc import Mapping
 
 from kohort.api.codec import Json, decode_json
-from kohort.api.core.settings import ConfigMap, Secret, ServiceAccount
+from kohort.api.core.config_objects import ConfigMap, Secret, ServiceAccount
 from kohort.embedded.runtimes.pods import RunPod
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError

@@ -5,13 +5,13 @@ Only the typed view changes, never the user's template; what nothing is added to
 
 from msgspec.structs import replace
 
-from kohort.api.core.containers import AskingContainer, ResourceRequirements
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.containers import QuotaContainer, ResourceRequirements
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.markers import ResourceList
 from kohort.engine.requests.environment import Environment, TypeLimits
 
 
-def adjusted(spec: AskingPodSpec, environment: Environment) -> AskingPodSpec:
+def adjusted(spec: QuotaPodSpec, environment: Environment) -> QuotaPodSpec:
     """The pod with overhead, default requests and limits, and limits as missing requests (SCH-120..122)."""
     resources = spec.resources
     return replace(
@@ -23,16 +23,16 @@ def adjusted(spec: AskingPodSpec, environment: Environment) -> AskingPodSpec:
     )
 
 
-def _overhead(spec: AskingPodSpec, environment: Environment) -> ResourceList:
+def _overhead(spec: QuotaPodSpec, environment: Environment) -> ResourceList:
     """SCH-120; a RuntimeClass that does not exist adds nothing."""
     return spec.overhead or environment.overheads.get(spec.runtime_class_name, {})
 
 
-def _completed_all(containers: tuple[AskingContainer, ...], limits: TypeLimits) -> tuple[AskingContainer, ...]:
+def _completed_all(containers: tuple[QuotaContainer, ...], limits: TypeLimits) -> tuple[QuotaContainer, ...]:
     return tuple([_completed_container(container, limits) for container in containers])
 
 
-def _completed_container(container: AskingContainer, limits: TypeLimits) -> AskingContainer:
+def _completed_container(container: QuotaContainer, limits: TypeLimits) -> QuotaContainer:
     resources = _completed(container.resources, limits)
     return container if resources is container.resources else replace(container, resources=resources)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kohort.api.amounts import to_amount
 from kohort.api.core.containers import ResourceRequirements
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.fields import ROOT, FieldError, Path, invalid
 from kohort.engine.requests.environment import Environment, TypeLimits
 from kohort.engine.requests.lists import Amounts, Nanos, amounts_from, amounts_of, combined
@@ -28,7 +28,7 @@ class ResourceNames(tuple[str, ...]):
         return json.dumps(self, separators=(",", ":"))
 
 
-def limit_errors(spec: AskingPodSpec) -> tuple[FieldError, ...]:
+def limit_errors(spec: QuotaPodSpec) -> tuple[FieldError, ...]:
     """Requests above the limits that stand beside them (SCH-124.3)."""
     requirements = _container_requirements(spec)
     if spec.resources is not None:
@@ -51,7 +51,7 @@ def _above_limits(resources: ResourceRequirements) -> ResourceNames:
     )
 
 
-def range_errors(spec: AskingPodSpec, request: Nanos, environment: Environment) -> tuple[FieldError, ...]:
+def range_errors(spec: QuotaPodSpec, request: Nanos, environment: Environment) -> tuple[FieldError, ...]:
     """Containers, and the pod's whole request, outside what LimitRanges allow (SCH-124.4)."""
     errors: list[FieldError] = []
     if environment.container.has_bounds:
@@ -76,7 +76,7 @@ def _greater(left: Amounts, right: Amounts) -> ResourceNames:
     return ResourceNames(sorted(name for name, amount in left.items() if name in right and amount > right[name]))
 
 
-def _container_requirements(spec: AskingPodSpec) -> list[tuple[str, ResourceRequirements]]:
+def _container_requirements(spec: QuotaPodSpec) -> list[tuple[str, ResourceRequirements]]:
     return [
         *((f"initContainers[{index}]", each.resources) for index, each in enumerate(spec.init_containers)),
         *((f"containers[{index}]", each.resources) for index, each in enumerate(spec.containers)),

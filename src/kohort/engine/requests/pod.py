@@ -1,14 +1,14 @@
 """The request of one pod (SCH-110 to SCH-112), exact."""
 
-from kohort.api.core.containers import AskingContainer
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.containers import QuotaContainer
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.engine.requests.lists import Nanos, add_to, amounts_from, combined, nanos_of
 
 _POD_LEVEL = frozenset({"cpu", "memory"})
 _HUGE_PAGES = "hugepages-"
 
 
-def pod_request(spec: AskingPodSpec) -> Nanos:
+def pod_request(spec: QuotaPodSpec) -> Nanos:
     """What a pod asks for: its containers at their peak, or the pod-level value, plus overhead (SCH-110..112)."""
     request: Nanos = {}
     for container in spec.containers:
@@ -22,12 +22,12 @@ def pod_request(spec: AskingPodSpec) -> Nanos:
     return request
 
 
-def pod_amounts(spec: AskingPodSpec) -> dict[str, int]:
+def pod_amounts(spec: QuotaPodSpec) -> dict[str, int]:
     """The request of a pod in internal units, as nodes see it: before any rule about quota (TAS-27, TAS-29)."""
     return amounts_from(pod_request(spec))
 
 
-def _with_init_containers(running: Nanos, containers: tuple[AskingContainer, ...]) -> Nanos:
+def _with_init_containers(running: Nanos, containers: tuple[QuotaContainer, ...]) -> Nanos:
     """Sidecars run beside all that starts after them; other init containers one at a time, before the regular ones."""
     sidecars: Nanos = {}
     peak: Nanos = {}

@@ -6,7 +6,7 @@ Workloads come by the thousand from few templates, so a template's bytes are the
 from dataclasses import dataclass
 
 from kohort.api.codec import decode
-from kohort.api.core.pods import AskingTemplate
+from kohort.api.core.pods import QuotaPodTemplate
 from kohort.api.fields import FieldError
 from kohort.api.remembering import remembered
 from kohort.engine.requests.adjustment import adjusted
@@ -30,6 +30,6 @@ class Reading:
 @remembered(REMEMBERED_TEMPLATES)
 def read_template(template: bytes, environment: Environment) -> Reading:
     """Adjust, sum up and check the pod (SCH-110..124). Raises an ApiError for a template that can't be read."""
-    spec = adjusted(decode(template, AskingTemplate).spec, environment)
+    spec = adjusted(decode(template, QuotaPodTemplate).spec, environment)
     request = pod_request(spec)
     return Reading(request, limit_errors(spec), range_errors(spec, request, environment))

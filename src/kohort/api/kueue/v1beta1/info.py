@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from kohort.api.kinds import Column, CustomObject, KindInfo
+from kohort.api.kinds import CustomObject, KindInfo, PrinterColumn
 from kohort.api.kueue.group import deprecated_for_v1beta2
 
 
-def like(sibling: type[CustomObject], columns: tuple[Column, ...] | None = None) -> KindInfo:
+def like(sibling: type[CustomObject], columns: tuple[PrinterColumn, ...] | None = None) -> KindInfo:
     """The sibling's facts in this version: served, deprecated, not stored (API-1, API-2)."""
     info = sibling.info
     return replace(

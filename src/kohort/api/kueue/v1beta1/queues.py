@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from kohort.api.kinds import Column, CustomObject, KindInfo
+from kohort.api.kinds import CustomObject, KindInfo, PrinterColumn
 from kohort.api.kueue.v1beta1.info import like
 from kohort.api.kueue.v1beta2 import queues as v2
 from kohort.api.markers import ATOMIC, Bounds, Int64, NoSchemaDefault, Required, Subdomain, keyed
@@ -130,7 +130,7 @@ class ClusterQueue(CustomObject):
     """A pool of quota that workloads of many namespaces wait for."""
 
     info: ClassVar[KindInfo] = like(
-        v2.ClusterQueue, columns=(Column("Cohort", ".spec.cohort"), *v2.ClusterQueue.info.columns[1:])
+        v2.ClusterQueue, columns=(PrinterColumn("Cohort", ".spec.cohort"), *v2.ClusterQueue.info.columns[1:])
     )
 
     spec: Annotated[ClusterQueueSpec, NoSchemaDefault()] = ClusterQueueSpec()

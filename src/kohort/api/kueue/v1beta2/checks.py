@@ -2,7 +2,7 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from kohort.api.kinds import AGE, Column, CustomObject, KindInfo
+from kohort.api.kinds import AGE, CustomObject, KindInfo, PrinterColumn
 from kohort.api.kueue.group import cluster_scoped
 from kohort.api.kueue.v1beta2.queues import Conditions
 from kohort.api.markers import (
@@ -225,7 +225,7 @@ class MultiKueueClusterStatus(Struct):
     """Active tells whether there is a connection."""
 
 
-MULTIKUEUE_CLUSTER_COLUMNS = (Column("Connected", ".status.conditions[?(@.type=='Active')].status"), AGE)
+MULTIKUEUE_CLUSTER_COLUMNS = (PrinterColumn("Connected", ".status.conditions[?(@.type=='Active')].status"), AGE)
 
 
 class MultiKueueCluster(CustomObject):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar
 
-from kohort.api.kinds import Column, CustomObject, KindInfo
+from kohort.api.kinds import CustomObject, KindInfo, PrinterColumn
 from kohort.api.kueue.group import cluster_scoped
 from kohort.api.markers import (
     ATOMIC,
@@ -139,7 +139,7 @@ class WorkloadPriorityClass(CustomObject, kw_only=True):
         cluster_scoped("v1beta2", "WorkloadPriorityClass", "workloadpriorityclasses"),
         short_names=("wpc",),
         is_storage=True,
-        columns=(Column("Value", ".value", "integer"),),
+        columns=(PrinterColumn("Value", ".value", "integer"),),
     )
 
     value: Int32

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from kohort.api.kinds import Column, CustomObject, KindInfo
+from kohort.api.kinds import CustomObject, KindInfo, PrinterColumn
 from kohort.api.kueue.group import cluster_scoped, namespaced
 from kohort.api.markers import (
     ATOMIC,
@@ -319,10 +319,10 @@ class ClusterQueue(CustomObject):
         has_status=True,
         is_storage=True,
         columns=(
-            Column("Cohort", ".spec.cohortName"),
-            Column("Strategy", ".spec.queueingStrategy", wide=True),
-            Column("Pending Workloads", ".status.pendingWorkloads", "integer"),
-            Column("Admitted Workloads", ".status.admittedWorkloads", "integer", wide=True),
+            PrinterColumn("Cohort", ".spec.cohortName"),
+            PrinterColumn("Strategy", ".spec.queueingStrategy", wide=True),
+            PrinterColumn("Pending Workloads", ".status.pendingWorkloads", "integer"),
+            PrinterColumn("Admitted Workloads", ".status.admittedWorkloads", "integer", wide=True),
         ),
     )
 
@@ -448,9 +448,9 @@ class LocalQueueStatus(LocalQueueUsage):
 
 
 LOCAL_QUEUE_COLUMNS = (
-    Column("ClusterQueue", ".spec.clusterQueue"),
-    Column("Pending Workloads", ".status.pendingWorkloads", "integer"),
-    Column("Admitted Workloads", ".status.admittedWorkloads", "integer"),
+    PrinterColumn("ClusterQueue", ".spec.clusterQueue"),
+    PrinterColumn("Pending Workloads", ".status.pendingWorkloads", "integer"),
+    PrinterColumn("Admitted Workloads", ".status.admittedWorkloads", "integer"),
 )
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 
 from kohort.api.codec import decode, encode
-from kohort.api.core.pods import AskingTemplate, TemplateMeta
+from kohort.api.core.pods import QuotaPodTemplate, TemplateMeta
 from kohort.api.errors import DecodeError
-from kohort.api.kinds import AGE, Column, CustomObject, KindInfo
+from kohort.api.kinds import AGE, CustomObject, KindInfo, PrinterColumn
 from kohort.api.kueue.group import namespaced
 from kohort.api.kueue.v1beta2.flavors import Tolerations
 from kohort.api.kueue.v1beta2.queues import Conditions
@@ -80,8 +80,8 @@ class TopologyRequest(Struct):
 
 
 @remembered(4096)
-def _template(raw: bytes) -> AskingTemplate:
-    return decode(raw, AskingTemplate)
+def _template(raw: bytes) -> QuotaPodTemplate:
+    return decode(raw, QuotaPodTemplate)
 
 
 _OURS = "kueue.x-k8s.io/"
@@ -90,7 +90,7 @@ _OURS = "kueue.x-k8s.io/"
 def _shortened(raw: bytes) -> bytes:
     """A template without what no decision needs; as it is where it can't be read, for its reader to say so."""
     try:
-        whole = decode(raw, AskingTemplate)
+        whole = decode(raw, QuotaPodTemplate)
     except DecodeError:
         return raw
     notes = whole.metadata
@@ -110,7 +110,7 @@ class PodSet(Struct, kw_only=True):
 
     name: Label = "main"
     """Name of the set, unique in the workload."""
-    template: Annotated[msgspec.Raw, Holds(AskingTemplate)]
+    template: Annotated[msgspec.Raw, Holds(QuotaPodTemplate)]
     """The pods' template."""
     count: Count = 1
     """Number of pods."""
@@ -139,7 +139,7 @@ class PodSet(Struct, kw_only=True):
         return raw if len(raw) <= LONGEST_REMEMBERED else _shortened(raw)
 
     @property
-    def pod_template(self) -> AskingTemplate:
+    def pod_template(self) -> QuotaPodTemplate:
         """The typed view of `asking`; equal templates share one."""
         return _template(self.asking)
 
@@ -639,10 +639,10 @@ PRIORITY_CLASS_IS_FIXED = Rule(
 )
 
 WORKLOAD_COLUMNS = (
-    Column("Queue", ".spec.queueName"),
-    Column("Reserved in", ".status.admission.clusterQueue"),
-    Column("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
-    Column("Finished", ".status.conditions[?(@.type=='Finished')].status"),
+    PrinterColumn("Queue", ".spec.queueName"),
+    PrinterColumn("Reserved in", ".status.admission.clusterQueue"),
+    PrinterColumn("Admitted", ".status.conditions[?(@.type=='Admitted')].status"),
+    PrinterColumn("Finished", ".status.conditions[?(@.type=='Finished')].status"),
     AGE,
 )
 

@@ -1,7 +1,7 @@
 """Whether a pod has the size of its role: anybody can write the annotation that names one (DEV-9)."""
 
 from kohort.api.codec import from_json
-from kohort.api.core.pods import AskingPodSpec
+from kohort.api.core.pods import QuotaPodSpec
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.requests.pod import pod_amounts
 from kohort.jobs.effects import Object
@@ -24,5 +24,5 @@ def resources_beyond_role(pod: Object, workload: Workload) -> tuple[str, ...]:
     if pod_set is None or role == shape_hash(spec):
         return ()
     granted = pod_amounts(pod_set.pod_template.spec)
-    asked = pod_amounts(from_json(spec, AskingPodSpec))
+    asked = pod_amounts(from_json(spec, QuotaPodSpec))
     return tuple(name for name, amount in sorted(asked.items()) if amount > granted.get(name, 0))
