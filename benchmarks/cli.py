@@ -20,9 +20,9 @@ from benchmarks.measure import Figure
 from kohort.api.conditions import is_true
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor, Workload
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.kube.kinds import resource_of
+from kohort.kube.resource_types import resource_of
 
 HELP_LIMIT = 0.150
 QUEUE_LIMIT = 0.400
@@ -77,7 +77,7 @@ def _until_admitted() -> float:
 
 
 async def _admitted(kubeconfig: Path) -> None:
-    client = Client(HttpTransport(find_access(Choice(kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig))))
     try:
         async with asyncio.timeout(PATIENCE):
             while not any(
@@ -109,7 +109,7 @@ def _cluster(*arguments: str) -> Iterator[Path]:
 
 
 async def _furnish(kubeconfig: Path) -> None:
-    client = Client(HttpTransport(find_access(Choice(kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig))))
     try:
         for kind, obj in _queues():
             await client.of(resource_of(kind)).create(obj)

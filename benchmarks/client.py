@@ -20,10 +20,10 @@ import aiohttp
 from yarl import URL
 
 from benchmarks.measure import Figure
-from kohort.kube.certificates import Authority
-from kohort.kube.config.access import Access, Trust
+from kohort.kube.certificates import CertificateAuthority
+from kohort.kube.config.client_config import ClientConfig, ServerTrust
+from kohort.kube.config.credential_files import InlineContent
 from kohort.kube.config.credentials import StaticCredentials
-from kohort.kube.config.material import Inline
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.http import HttpSettings, HttpTransport
 from kohort.kube.tls import load_key_pair
@@ -107,9 +107,9 @@ def _head(framing: bytes) -> bytes:
 
 
 @asynccontextmanager
-async def _serving() -> AsyncIterator[tuple[str, Authority]]:
+async def _serving() -> AsyncIterator[tuple[str, CertificateAuthority]]:
     now = datetime.now(UTC)
-    authority = Authority.create(now)
+    authority = CertificateAuthority.create(now)
     pair = authority.issue_server("bench", [HOST], now)
     spawning = multiprocessing.get_context("spawn")
     here, there = spawning.Pipe()
@@ -128,8 +128,10 @@ async def _serving() -> AsyncIterator[tuple[str, Authority]]:
 class Ours:
     """What is measured."""
 
-    def __init__(self, server: str, authority: Authority) -> None:
-        access = Access(server, StaticCredentials(Inline(TOKEN.encode())), Trust(Inline(authority.pem)))
+    def __init__(self, server: str, authority: CertificateAuthority) -> None:
+        access = ClientConfig(
+            server, StaticCredentials(InlineContent(TOKEN.encode())), ServerTrust(InlineContent(authority.pem))
+        )
         self.transport = HttpTransport(access, HttpSettings(environment={}))
 
     async def ask(self, request: Request) -> None:
@@ -147,7 +149,7 @@ class Ours:
 class Peer:
     """aiohttp's client, set up as a careful program would."""
 
-    def __init__(self, session: aiohttp.ClientSession, server: str, authority: Authority) -> None:
+    def __init__(self, session: aiohttp.ClientSession, server: str, authority: CertificateAuthority) -> None:
         self._session = session
         self._server = server
         self._context = ssl.create_default_context(cadata=authority.pem.decode())

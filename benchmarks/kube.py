@@ -19,12 +19,12 @@ from aiohttp import web
 from benchmarks.measure import Figure
 from kohort.api.core.pods import Pod
 from kohort.kube.client import Client
-from kohort.kube.config.access import Access
+from kohort.kube.config.client_config import ClientConfig
 from kohort.kube.config.credentials import StaticCredentials
 from kohort.kube.http import HttpSettings, HttpTransport
-from kohort.kube.kinds import typed
 from kohort.kube.metrics import NO_METRICS
-from kohort.kube.mirror import Mirror
+from kohort.kube.notifying_store import NotifyingStore
+from kohort.kube.resource_types import typed_resource
 
 PODS = 5000
 EVENTS = 20_000
@@ -121,7 +121,7 @@ async def _list_plain(session: aiohttp.ClientSession, address: str) -> None:
 
 async def _watch_ours(client: Client) -> None:
     """Into a mirror, as an informer does."""
-    mirror = Mirror(typed(Pod), NO_METRICS)
+    mirror = NotifyingStore(typed_resource(Pod), NO_METRICS)
     seen = 0
     async with client.of(Pod).watch("1") as watch:
         async for batch in watch.batches():
@@ -168,7 +168,7 @@ async def _compared(
 
 async def _figures(port: int) -> list[Figure]:
     address = f"http://127.0.0.1:{port}"
-    transport = HttpTransport(Access(address, StaticCredentials()), HttpSettings(environment={}))
+    transport = HttpTransport(ClientConfig(address, StaticCredentials()), HttpSettings(environment={}))
     client = Client(transport)
     async with aiohttp.ClientSession(read_bufsize=2**18) as session:
         listed = await _compared(

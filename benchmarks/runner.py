@@ -23,11 +23,11 @@ from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_finished,
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
 
 HANDS = 32
 """Requests in flight."""
-HERE = Scope(namespace=NAMESPACE)
+HERE = ListScope(namespace=NAMESPACE)
 
 Errand = Callable[[], Awaitable[None]]
 

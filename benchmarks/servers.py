@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import kohort
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
 
@@ -44,7 +44,7 @@ class Server:
     """Monotonic time when its first process was started."""
 
     def transport(self) -> HttpTransport:
-        return HttpTransport(find_access(Choice(kubeconfig=self.kubeconfig)))
+        return HttpTransport(load_client_config(ConfigOverrides(kubeconfig=self.kubeconfig)))
 
     async def wait_until_ready(self, patience: float = PATIENCE) -> float:
         """Seconds from its start until it said that it is ready."""

@@ -28,7 +28,7 @@ from kohort.embedded.plane import ControlPlane, Crew, control_plane
 from kohort.embedded.runtimes.settings import AtStop
 from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client
-from kohort.kube.mapping import ResourceMapping
+from kohort.kube.rest_mapper import RestMapper
 from kohort.local.queueing import USER, Queues, load, queueing
 from manager.managers import LONG
 
@@ -121,7 +121,7 @@ class Cluster:
         return found
 
     async def _create(self, obj: Object) -> None:
-        resource = await ResourceMapping(self.client).resource(obj["apiVersion"], obj["kind"])
+        resource = await RestMapper(self.client).resource(obj["apiVersion"], obj["kind"])
         await self.client.of(resource).create(obj)
 
 

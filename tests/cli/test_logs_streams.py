@@ -10,8 +10,8 @@ import pytest
 from kohort.cli.log_streams import LogChoice, LogStreams, Prefixes
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
-from kohort.kube.errors import LostAnswerError, StatusError
-from kohort.kube.options import Scope
+from kohort.kube.errors import LostResponseError, StatusError
+from kohort.kube.options import ListScope
 from kohort.kube.transport import Request, Response
 from kohort.terminal.style import PLAIN
 from kube.fake_api import Answer, FakeApi
@@ -35,7 +35,7 @@ class Stream:
     async def chunks(self) -> AsyncIterator[bytes]:
         for part in self.parts:
             if part == BREAK:
-                raise LostAnswerError("the connection broke off")
+                raise LostResponseError("the connection broke off")
             yield part
 
     async def close(self) -> None:
@@ -77,7 +77,7 @@ async def followed(api: LogApi, choice: LogChoice = WHOLE) -> tuple[str, list[st
     time = VirtualClock()
     streams = LogStreams(
         Client(api, time),
-        Scope("default"),
+        ListScope("default"),
         choice,
         Prefixes(PLAIN, is_shown=False),
         out.append,
@@ -146,7 +146,7 @@ async def test_whoever_stops_reading_stops_the_streams() -> None:
     def closed(_data: bytes) -> None:
         raise BrokenPipeError
 
-    scope, prefixes = Scope("default"), Prefixes(PLAIN)
+    scope, prefixes = ListScope("default"), Prefixes(PLAIN)
     streams = LogStreams(Client(api), scope, LogChoice(), prefixes, closed, lambda _: None)
     never: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     with pytest.raises(BrokenPipeError):
@@ -158,7 +158,9 @@ async def test_whoever_may_not_see_pods_is_told_and_nothing_is_left_behind() -> 
     api = LogApi()
     refusal = StatusError(403, "Forbidden", "pods are none of your business")
     api.answers["/api/v1/namespaces/default/pods"] = Answer(403, json.dumps(refusal.to_status()).encode())
-    streams = LogStreams(Client(api), Scope("default"), WHOLE, Prefixes(PLAIN), lambda _data: None, lambda _text: None)
+    streams = LogStreams(
+        Client(api), ListScope("default"), WHOLE, Prefixes(PLAIN), lambda _data: None, lambda _text: None
+    )
     end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     with pytest.raises(StatusError, match="none of your business"):
         await streams.follow(end)

@@ -24,9 +24,9 @@ from kohort.cli.runtimes import RuntimeName
 from kohort.cli.up import RUNTIMES
 from kohort.embedded.store.records import APPLICATION
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
 from kohort.local.lives import State, standing
 from kohort.local.places import Place
 
@@ -162,7 +162,7 @@ class Ups:
             self.said += line.decode()
         # What it says must work in any other directory.
         assert f"  export KUBECONFIG={kubeconfig}\n" in self.said
-        self._client = Client(HttpTransport(find_access(Choice(kubeconfig))))
+        self._client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig))))
         return self._client
 
     async def stop(self, number: int = signal.SIGINT) -> int:
@@ -200,7 +200,7 @@ async def until_done(client: Client, name: str) -> Job:
 
 
 async def output(client: Client, name: str) -> bytes:
-    pods = (await client.of(Pod).list(Scope("default", labels=f"job-name={name}"))).items
+    pods = (await client.of(Pod).list(ListScope("default", labels=f"job-name={name}"))).items
     return b"".join([await client.of(Pod).log(("default", each.metadata.name)) for each in pods])
 
 
@@ -250,7 +250,7 @@ async def test_a_job_outlives_a_crash_of_the_control_plane(ups: Ups) -> None:
 
 
 async def output_or_nothing(client: Client) -> bytes:
-    pods = (await client.of(Pod).list(Scope("default", labels="job-name=long"))).items
+    pods = (await client.of(Pod).list(ListScope("default", labels="job-name=long"))).items
     if not pods or pods[0].status.phase != "Running":
         return b""
     return await client.of(Pod).log(("default", pods[0].metadata.name))

@@ -16,9 +16,9 @@ from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
 
 PATIENCE = 240
 UP_SECONDS = 5.0
@@ -75,7 +75,7 @@ async def shell(tmp_path: Path) -> AsyncIterator[Shell]:
 
 @asynccontextmanager
 async def client_of(kubeconfig: str) -> AsyncIterator[Client]:
-    client = Client(HttpTransport(find_access(Choice(Path(kubeconfig)))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(Path(kubeconfig)))))
     try:
         yield client
     finally:
@@ -92,7 +92,7 @@ def job(name: str, script: str) -> dict[str, Any]:
 
 async def output(client: Client, name: str) -> bytes:
     """What the pods of a job have written, all of them."""
-    pods = (await client.of(Pod).list(Scope("default", labels=f"job-name={name}"))).items
+    pods = (await client.of(Pod).list(ListScope("default", labels=f"job-name={name}"))).items
     started = [each for each in pods if each.status.phase != "Pending"]
     return b"".join([await client.of(Pod).log(("default", each.metadata.name)) for each in started])
 
@@ -253,10 +253,10 @@ async def test_commands_after_a_merge_reach_the_new_cluster_until_it_is_stopped(
         assert "job.batch/hello created" in await shell.must("submit", "--cpu=1", "--name=hello", "--", "true")
         said = "kohort is stopped; its pods were simulated\nthe current context of kubectl is prod\n"
         assert await shell.must("down") == said
-        assert find_access(Choice(shell.kubeconfig, "kohort")).server
+        assert load_client_config(ConfigOverrides(shell.kubeconfig, "kohort")).server
         told = await shell.must("up", "-d", "--nodes=1", "--merge-kubeconfig", "--no-use-context")
         assert "  kubectl --context kohort get nodes\n" in told
-        assert find_access(Choice(shell.kubeconfig)).server == "https://127.0.0.1:9"
+        assert load_client_config(ConfigOverrides(shell.kubeconfig)).server == "https://127.0.0.1:9"
 
 
 async def test_a_killed_cluster_gives_the_current_context_back_when_it_is_stopped(shell: Shell) -> None:
@@ -273,7 +273,7 @@ async def test_a_killed_cluster_gives_the_current_context_back_when_it_is_stoppe
         os.kill(pid, signal.SIGKILL)
         await shell.must("up", "-d", "--nodes=1", "--ephemeral", "--name=try")
         assert "kohort-try" not in shell.kubeconfig.read_text()
-        assert find_access(Choice(shell.kubeconfig)).server == "https://127.0.0.1:9"
+        assert load_client_config(ConfigOverrides(shell.kubeconfig)).server == "https://127.0.0.1:9"
 
 
 async def test_a_context_of_another_cluster_is_a_reason_not_to_start(shell: Shell) -> None:

@@ -14,7 +14,7 @@ from kohort.embedded.nodes.registration import Registration
 from kohort.embedded.nodes.running import AgentSettings, running_nodes
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 
 PROGRAM = Path(sys.executable).with_name("kohort")
@@ -29,7 +29,7 @@ def simulated(name: str, labels: Mapping[str, str] | None = None) -> DeclaredNod
 @asynccontextmanager
 async def simulated_nodes(cluster: ControlPlane, *nodes: DeclaredNode) -> AsyncIterator[NodeAgent]:
     """Nodes that are there, and run pods in name only, for as long as the context lasts."""
-    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=cluster.kubeconfig))))
     logs = Place(cluster.admin.authority)
     try:
         runtime = SimulatedRuntime(client.clock)

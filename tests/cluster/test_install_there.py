@@ -18,7 +18,7 @@ from kohort.install.manifests import reached, registrations
 from kohort.install.options import Options
 from kohort.install.workload import ACCOUNT
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
@@ -153,7 +153,7 @@ def _kubeconfig_of_manager(installed: Installed, folder: Path) -> Path:
 
 
 async def _certified(kubeconfig: Path, installed: Installed) -> None:
-    client = Client(HttpTransport(find_access(Choice(kubeconfig=kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=kubeconfig))))
     wiring = Wiring(reached(OPTIONS), registrations(OPTIONS), InCluster(NAMESPACE, VISIBILITY_SERVICE))
     try:
         async with certified(client, OPTIONS.configuration, wiring):

@@ -14,7 +14,7 @@ from journeys.houses import House, gpu_nodes
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.world import ManagerSettings
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.options import ManagerOptions
@@ -41,7 +41,7 @@ async def a_house(plane: ControlPlane, config: Configuration, folder: Path) -> A
     async with AsyncExitStack() as stack:
 
         def a_client(kubeconfig: Path) -> Client:
-            client = Client(HttpTransport(find_access(Choice(kubeconfig=kubeconfig))))
+            client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=kubeconfig))))
             stack.push_async_callback(client.close)
             return client
 

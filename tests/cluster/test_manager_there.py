@@ -20,7 +20,7 @@ from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, Metrics, VisibilityServer
 from kohort.controllers.world import ManagerSettings
 from kohort.kube import client as kube
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.options import ManagerOptions
@@ -61,7 +61,7 @@ def configuration() -> Configuration:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def manager(plane: ControlPlane, kubectl: Kubectl) -> AsyncIterator[Manager]:
     config = configuration()
-    client = kube.Client(HttpTransport(find_access(Choice(kubeconfig=plane.kubeconfig))))
+    client = kube.Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))))
     url = f"https://{LOCAL}:{config.webhook.port}"
     options = ManagerOptions(url, when_missing=WhenMissing.INSTALL, identity="there")
     try:

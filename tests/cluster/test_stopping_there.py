@@ -19,7 +19,7 @@ from jobs.job_houses import batch_job
 from journeys.houses import House, Object, Person, comes_true, condition, running
 from kohort.controllers.world import ManagerSettings
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request, Response, Transport
 from kohort.manager.definitions import WhenMissing
@@ -70,7 +70,7 @@ def plane() -> Iterator[ControlPlane]:
 async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[House, Watched]]:
     config = configuration()
     options = ManagerOptions(f"https://{LOCAL}:{config.webhook.port}", when_missing=WhenMissing.INSTALL)
-    access = find_access(Choice(kubeconfig=plane.kubeconfig))
+    access = load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))
     nodes = (simulated("one", {"tier": "a"}), simulated("two", {"tier": "b"}))
     async with AsyncExitStack() as stack:
         watched = Watched(HttpTransport(access))

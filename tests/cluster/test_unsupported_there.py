@@ -11,7 +11,7 @@ from cluster.control_plane import ControlPlane, WithoutScheduler
 from kohort.api.config.common import Health
 from kohort.controllers.world import ManagerSettings
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.options import ManagerOptions
@@ -38,7 +38,7 @@ async def client(plane: ControlPlane) -> AsyncIterator[Client]:
     """A client of a cluster with a manager whose webhooks are called."""
     config = msgspec.structs.replace(configuration(), health=Health(health_probe_bind_address="0"))
     options = ManagerOptions(webhook_url(config), when_missing=WhenMissing.INSTALL, identity="there")
-    found = Client(HttpTransport(find_access(Choice(kubeconfig=plane.kubeconfig))))
+    found = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))))
     try:
         async with managing(found, ManagerSettings(config, namespace=NAMESPACE), options) as manager:
             async with asyncio.timeout(60):

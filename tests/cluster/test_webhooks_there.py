@@ -23,7 +23,7 @@ from kohort.api.kueue.admission import ObjectWrite
 from kohort.kube import client as kube
 from kohort.kube.certificates import AUTHORITY_LIFE
 from kohort.kube.clock import VirtualClock
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.webhooks.certificates import SETTLING, new_certificates, to_secret
 from kohort.webhooks.kueue import kueue_judges
@@ -66,7 +66,7 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     await asyncio.to_thread(kubectl, "wait", "--for=condition=Established", "--timeout=30s", "crd", "--all")
     clock = VirtualClock(datetime.now(UTC) - SETTLING - timedelta(minutes=25))
     await asyncio.to_thread(kubectl.apply, _ageing(clock.wall()))
-    manager = kube.Client(HttpTransport(find_access(Choice(kubeconfig=plane.kubeconfig))), clock)
+    manager = kube.Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))), clock)
     configuration, client, door = configured(), Client(plane.admin), Door()
     found = Served(client, door, clock)
     try:

@@ -11,9 +11,9 @@ from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.kube.clock import VirtualClock
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import typed
 from kohort.kube.metrics import NO_METRICS
-from kohort.kube.mirror import Mirror
+from kohort.kube.notifying_store import NotifyingStore
+from kohort.kube.resource_types import typed_resource
 
 KEY = ObjectKey("default", "w")
 
@@ -38,7 +38,7 @@ class FakeInformer:
     synced = True
 
     def __init__(self) -> None:
-        self.mirror = Mirror(typed(Workload), NO_METRICS)
+        self.mirror = NotifyingStore(typed_resource(Workload), NO_METRICS)
         self.cache = self.mirror.cache
         self.subscribe = self.mirror.subscribe
         self.objects = cast("Any", self)

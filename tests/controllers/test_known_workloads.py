@@ -18,7 +18,7 @@ from kohort.engine.lifecycle.finishing import finish
 from kohort.kube.client import Client
 from kohort.kube.clock import settle
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.transport import Request, Response
 
 MANAGER = "kueue-admission"
@@ -43,7 +43,7 @@ class Watcher:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.hand = Hand(cluster.core.transport(ADMIN))
-        self.informers = Informers(Client(self.hand, cluster.clock))
+        self.informers = SharedInformerFactory(Client(self.hand, cluster.clock))
         self.known = KnownWorkloads(self.informers.of(Workload))
         self.told: list[str | None] = []
         """Versions as they became known; None for an end."""

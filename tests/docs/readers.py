@@ -35,9 +35,9 @@ from docs.pages import (
 from docs.terminals import Terminal
 from kohort.api.documents import read_documents
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.kube.mapping import ResourceMapping
+from kohort.kube.rest_mapper import RestMapper
 
 PATIENCE: Final = 120.0
 """Seconds until what a page shows must have come about."""
@@ -200,7 +200,7 @@ class Reader:
 
     async def _apply(self, words: list[str]) -> None:
         """The objects of the files, where there is no kubectl to do it."""
-        client = Client(HttpTransport(find_access(Choice(self._kubeconfig()))))
+        client = Client(HttpTransport(load_client_config(ConfigOverrides(self._kubeconfig()))))
         namespace = next(_values(words, "-n"), "default")
         try:
             for file in (file for word in _values(words, "-f") for file in self._files(word)):
@@ -239,7 +239,7 @@ def _values(words: list[str], option: str) -> Iterator[str]:
 
 
 async def _create(client: Client, value: dict[str, object], namespace: str) -> None:
-    resource = await ResourceMapping(client).resource(str(value["apiVersion"]), str(value["kind"]))
+    resource = await RestMapper(client).resource(str(value["apiVersion"]), str(value["kind"]))
     await client.of(resource).create(value, "" if not resource.namespaced or _names_its_own(value) else namespace)
 
 

@@ -10,7 +10,7 @@ from kohort.api.meta import ObjectKey
 from kohort.insight.lean import Position
 from kohort.insight.order import VISIBILITY, positions_in
 from kohort.kube.client import Client
-from kohort.kube.errors import Named, StatusError, forbidden, not_found
+from kohort.kube.errors import ErrorSubject, StatusError, forbidden, not_found
 from kohort.kube.retries import NO_RETRIES
 from kohort.kube.transport import Request
 from kube.fake_api import Answer
@@ -65,7 +65,7 @@ async def test_over_several_namespaces_each_cluster_queue_is_asked_once() -> Non
 
 
 async def test_a_queue_that_the_manager_does_not_know_has_no_order() -> None:
-    unknown = not_found(Named("localqueue", "visibility.kueue.x-k8s.io", "team-a"))
+    unknown = not_found(ErrorSubject("localqueue", "visibility.kueue.x-k8s.io", "team-a"))
     assert await positions_in(Manager({LOCAL: unknown}).client, {HERE: "gpus"}) == {}
 
 
@@ -74,7 +74,7 @@ async def test_a_queue_that_the_manager_does_not_know_has_no_order() -> None:
     [
         StatusError(404, "NotFound", "404 page not found"),
         StatusError(503, "ServiceUnavailable", "service unavailable"),
-        forbidden(Named("localqueues/pendingworkloads"), "User cannot get"),
+        forbidden(ErrorSubject("localqueues/pendingworkloads"), "User cannot get"),
     ],
     ids=["not served", "not there now", "not for you"],
 )

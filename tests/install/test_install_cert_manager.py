@@ -20,7 +20,7 @@ from kohort.api.gates import DEFAULT_GATES
 from kohort.cli.main import cli
 from kohort.install.manifests import manifests, reached, registrations
 from kohort.install.options import Extra, Issuer, Options, OptionsError, parse_issuer, usual_document
-from kohort.kube.certificates import Authority
+from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.clock import VirtualClock
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
@@ -199,7 +199,7 @@ class CertManager:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.authority = Authority.create(datetime.now(UTC))
+        self.authority = CertificateAuthority.create(datetime.now(UTC))
         self._issued = 0
 
     def issue(self) -> None:
@@ -244,7 +244,7 @@ async def manager(cluster: Cluster, clock: VirtualClock, directory: Path) -> Asy
         yield server.port
 
 
-async def shown(port: int, authority: Authority) -> int:
+async def shown(port: int, authority: CertificateAuthority) -> int:
     """The serial number of the certificate that an API server is shown."""
     context = ssl.create_default_context(cadata=authority.pem.decode())
     async with asyncio.timeout(60):

@@ -31,7 +31,7 @@ from kohort.jobs.reading import WorldReads
 from kohort.jobs.registry import registry_of
 from kohort.jobs.validation import validate_job
 from kohort.kube.client import Client
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 
 Json = Any
 JOB = BatchJob()
@@ -258,7 +258,7 @@ async def farm(settings: ManagerSettings) -> AsyncIterator[Farm]:
         home = built(Farm, cluster, settings)
         home.ends = {}
         client = Client(cluster.core.transport(ADMIN), cluster.clock)
-        informers = Informers(client)
+        informers = SharedInformerFactory(client)
         controller = JobController(client, informers)
         informers.start()
         await informers.wait_live()

@@ -9,7 +9,7 @@ from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.known import KnownObjects
 from kohort.kube.client import Client
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 from kube.fake_api import FakeApi
 
 JOBS = Resource("batch", "v1", "Job", "jobs", namespaced=True)
@@ -18,7 +18,7 @@ KEY = ObjectKey("ns", "etl")
 
 @asynccontextmanager
 async def known_jobs(api: FakeApi) -> AsyncIterator[KnownObjects]:
-    informers = Informers(Client(api))
+    informers = SharedInformerFactory(Client(api))
     known = KnownObjects(informers, JOBS)
     known.index("queue", lambda obj: [obj["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]])
     informers.start()

@@ -9,9 +9,9 @@ from kohort.api.resource import Resource
 from kohort.embedded.nodes.declared import DeclaredNode
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.mapping import ResourceMapping
-from kohort.kube.options import Deletion, Scope
+from kohort.kube.options import DeletionOptions, ListScope
 from kohort.kube.patches import MergePatch
+from kohort.kube.rest_mapper import RestMapper
 
 PATIENCE = 60.0
 GPU = "nvidia.com/gpu"
@@ -63,7 +63,7 @@ class Person:
 
     async def all_of(self, api_version: str, kind: str, namespace: str = "", labels: str = "") -> list[Object]:
         """Objects of a kind."""
-        scope = Scope(namespace=namespace, labels=labels)
+        scope = ListScope(namespace=namespace, labels=labels)
         return list((await self.client.of(await self._resource(api_version, kind)).list(scope)).items)
 
     async def patch(self, api_version: str, kind: str, name: str, namespace: str, change: Json) -> Object:
@@ -74,7 +74,9 @@ class Person:
 
     async def delete(self, api_version: str, kind: str, name: str, namespace: str = "") -> None:
         """Delete an object with all that it owns."""
-        await self.client.of(await self._resource(api_version, kind)).delete((namespace, name), Deletion("Background"))
+        await self.client.of(await self._resource(api_version, kind)).delete(
+            (namespace, name), DeletionOptions("Background")
+        )
 
     async def job(self, name: str, namespace: str) -> Object:
         """A Job that exists."""
@@ -99,7 +101,7 @@ class Person:
         return [each["reason"] for each in about]
 
     async def _resource(self, api_version: str, kind: str) -> Resource:
-        return await ResourceMapping(self.client).resource(api_version, kind)
+        return await RestMapper(self.client).resource(api_version, kind)
 
 
 def _owner(workload: Object) -> str:

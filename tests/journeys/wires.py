@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from kohort.kube.clock import Clock, within
-from kohort.kube.errors import LostAnswerError
+from kohort.kube.errors import LostResponseError
 from kohort.kube.transport import Request, Response, Transport
 from kube.faults import Cut, Fault, FaultyResponse, FaultyTransport, Refusal
 
@@ -108,7 +108,7 @@ class Wire(FaultyTransport):
         try:
             await within(self.clock, timeout, self.thawed.wait())
         except TimeoutError:
-            raise LostAnswerError(f"no answer in {timeout:g} s") from None
+            raise LostResponseError(f"no answer in {timeout:g} s") from None
 
     async def unless_dead(self) -> None:
         """Nothing of a dead process gets through, ever."""

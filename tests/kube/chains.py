@@ -3,7 +3,7 @@
 from typing import Generic, TypeVar
 
 from kohort.api.meta import ObjectKey
-from kohort.kube.kinds import Identity, Kind
+from kohort.kube.resource_types import ObjectIdentity, ResourceType
 
 T = TypeVar("T")
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 class Chains(Generic[T]):
     """What a reader knows who only listens."""
 
-    def __init__(self, kind: Kind[T]) -> None:
+    def __init__(self, kind: ResourceType[T]) -> None:
         self._kind = kind
         self.known: dict[ObjectKey, T] = {}
         self.calls: list[str] = []
@@ -30,7 +30,7 @@ class Chains(Generic[T]):
         else:
             self.known[identity.key] = new
 
-    def _problem(self, identity: Identity, old: T | None, new: T | None) -> str:
+    def _problem(self, identity: ObjectIdentity, old: T | None, new: T | None) -> str:
         before = self.known.get(identity.key)
         if old is None:
             return "added twice" if before is not None else ""

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
 from kohort.kube import errors
-from kohort.kube.errors import Named, StatusError
+from kohort.kube.errors import ErrorSubject, StatusError
 from kohort.kube.transport import Request, Response
 
 Place = tuple[str, ObjectKey]
@@ -180,7 +180,7 @@ class FakeApi:
     def _found(self, target: Target) -> dict[str, Any]:
         found = self.objects.get((target.collection, target.key))
         if found is None:
-            raise errors.not_found(Named(target.collection, name=target.name))
+            raise errors.not_found(ErrorSubject(target.collection, name=target.name))
         return found
 
     def _list(self, target: Target, asked: dict[str, str]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class FakeApi:
         if target.namespace:
             metadata["namespace"] = target.namespace
         if (target.collection, ObjectKey(target.namespace, metadata["name"])) in self.objects:
-            raise errors.already_exists(Named(target.collection, name=metadata["name"]))
+            raise errors.already_exists(ErrorSubject(target.collection, name=metadata["name"]))
         return self._write("ADDED", target.collection, {**body, "metadata": metadata})
 
     def _update(self, target: Target, request: Request) -> dict[str, Any]:
@@ -228,7 +228,7 @@ class FakeApi:
     def _replace(self, target: Target, new: dict[str, Any]) -> dict[str, Any]:
         old = self._found(target)
         if new["metadata"].get("resourceVersion", "") not in ("", old["metadata"]["resourceVersion"]):
-            raise errors.conflict(Named(target.collection, name=target.name), errors.MODIFIED)
+            raise errors.conflict(ErrorSubject(target.collection, name=target.name), errors.MODIFIED)
         return self._write("MODIFIED", target.collection, new)
 
     def _delete(self, target: Target, _request: Request) -> dict[str, Any]:

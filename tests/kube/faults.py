@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from kohort.kube.clock import Clock
-from kohort.kube.errors import LostAnswerError, StatusError, UnreachableError
+from kohort.kube.errors import LostResponseError, StatusError, UnreachableError
 from kohort.kube.transport import Request, Response, Transport
 
 
@@ -118,11 +118,11 @@ class FaultyTransport:
             return fault.answer()
         if fault is Fault.SILENCE:
             await self.clock.sleep(timeout)
-            raise LostAnswerError(f"no answer in {timeout:g} s")
+            raise LostResponseError(f"no answer in {timeout:g} s")
         response = await self.inner.send(request, timeout)
         if fault is Fault.LOST_ANSWER:
             await response.close()
-            raise LostAnswerError("connection reset by peer")
+            raise LostResponseError("connection reset by peer")
         stream = FaultyResponse(response, self)
         self.streams.append(stream)
         return stream
@@ -196,7 +196,7 @@ class FaultyResponse:
             case Cut.MID_FRAME | Cut.CLEAN_MID_FRAME:
                 yield PARTIAL
         if how in (Cut.RESET, Cut.MID_FRAME):
-            raise LostAnswerError("connection reset by peer")
+            raise LostResponseError("connection reset by peer")
 
 
 def _pieces(chunk: bytes, size: int) -> list[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from kohort.kube.wire.connection import INBOX, Connection
+from kohort.kube.http1.connection import INBOX, Connection
 
 Script = Callable[["Caller"], Awaitable[None]]
 

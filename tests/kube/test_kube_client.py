@@ -14,12 +14,12 @@ from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.kube.client import USER_AGENT, Client
 from kohort.kube.clock import VirtualClock, settle
-from kohort.kube.errors import KubeError, LostAnswerError, StatusError, UnreachableError
-from kohort.kube.kinds import foreign
-from kohort.kube.limits import TokenBucket
-from kohort.kube.mapping import ASK_AGAIN_AFTER, ResourceMapping, UnknownKindError
-from kohort.kube.options import Deletion, LogOptions, Scope, WriteOptions
+from kohort.kube.errors import KubeError, LostResponseError, StatusError, UnreachableError
+from kohort.kube.options import DeletionOptions, ListScope, LogOptions, WriteOptions
 from kohort.kube.patches import ApplyPatch, JsonPatch, MergePatch, Patch, StrategicPatch
+from kohort.kube.rate_limiter import TokenBucket
+from kohort.kube.resource_types import raw_resource
+from kohort.kube.rest_mapper import ASK_AGAIN_AFTER, NoKindMatchError, RestMapper
 from kohort.kube.transport import Request
 from kube.fake_api import Answer, FakeApi
 from kube.faults import Cut, Fault, FaultyTransport, Refusal
@@ -66,7 +66,7 @@ def desk() -> Desk:
 async def test_the_same_object_as_struct_as_json_and_as_bytes(desk: Desk) -> None:
     assert (await desk.maps.get(KEY)).data == {"x": "1"}
     assert (await desk.client.of(ConfigMap.resource).get(KEY))["data"] == {"x": "1"}
-    assert (await desk.client.of(foreign(ConfigMap)).get(KEY)).view.data == {"x": "1"}
+    assert (await desk.client.of(raw_resource(ConfigMap)).get(KEY)).view.data == {"x": "1"}
 
 
 async def test_what_is_not_there_is_not_found(desk: Desk) -> None:
@@ -80,8 +80,8 @@ async def test_a_list_is_read_page_by_page(desk: Desk) -> None:
         desk.api.put("configmaps", ("ns", f"m{number}"))
     pages = [page async for page in desk.maps.pages(limit=3)]
     assert [len(page.items) for page in pages] == [3, 3, 2]
-    assert len((await desk.maps.list(Scope("ns"))).items) == 8
-    assert (await desk.maps.list(Scope("elsewhere"))).items == ()
+    assert len((await desk.maps.list(ListScope("ns"))).items) == 8
+    assert (await desk.maps.list(ListScope("elsewhere"))).items == ()
 
 
 async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: Desk) -> None:
@@ -93,7 +93,7 @@ async def test_a_list_that_expires_under_the_reader_is_read_in_one_piece(desk: D
 
 
 async def test_selectors_and_options_stand_in_the_query(desk: Desk) -> None:
-    await desk.maps.list(Scope("ns", labels="a in (b,c)", fields="metadata.name=a"))
+    await desk.maps.list(ListScope("ns", labels="a in (b,c)", fields="metadata.name=a"))
     assert desk.last.target == (
         "/api/v1/namespaces/ns/configmaps?labelSelector=a+in+%28b%2Cc%29&fieldSelector=metadata.name%3Da&limit=500"
     )
@@ -130,7 +130,7 @@ async def test_create_update_and_delete(desk: Desk) -> None:
     with pytest.raises(StatusError) as caught:
         await maps.update({**found, "data": {"y": "3"}})
     assert caught.value.is_conflict
-    await maps.delete(("ns", "b"), Deletion(propagation="Foreground", uid=made.metadata.uid, grace_seconds=0))
+    await maps.delete(("ns", "b"), DeletionOptions(propagation="Foreground", uid=made.metadata.uid, grace_seconds=0))
     assert json.loads(desk.last.body) == {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -155,7 +155,7 @@ async def test_a_nameless_object_is_not_its_whole_collection(desk: Desk) -> None
 async def test_subresources_of_pods(desk: Desk) -> None:
     desk.api.put("pods", KEY, spec={"containers": []})
     pods = desk.client.of(Pod)
-    await pods.evict(KEY, Deletion(grace_seconds=5))
+    await pods.evict(KEY, DeletionOptions(grace_seconds=5))
     assert desk.last.path.endswith("/pods/a/eviction")
     assert json.loads(desk.last.body)["deleteOptions"]["gracePeriodSeconds"] == 5
     await pods.bind(KEY, "node-1")
@@ -179,7 +179,7 @@ async def test_a_watch_that_ends_politely_in_the_middle_of_an_event_has_lost_it(
         seen = aiter(watch)
         assert (await anext(seen)).version == "1"
         desk.network.cut(Cut.CLEAN_MID_FRAME)
-        with pytest.raises(LostAnswerError, match="in the middle of an event"):
+        with pytest.raises(LostResponseError, match="in the middle of an event"):
             await anext(seen)
 
 
@@ -227,13 +227,13 @@ async def test_what_can_be_sent_again_is(desk: Desk, call: Call, fault: Fault | 
 @pytest.mark.parametrize(
     ("call", "fault", "error"),
     [
-        (post, Fault.LOST_ANSWER, LostAnswerError),
+        (post, Fault.LOST_ANSWER, LostResponseError),
         (post, Refusal(503), StatusError),
         (post, Refusal(429), StatusError),
         (get, Refusal(500), StatusError),
         (get, Refusal(403), StatusError),
         (get, Refusal(429, retry_after=3600), StatusError),
-        (json_patch, Fault.LOST_ANSWER, LostAnswerError),
+        (json_patch, Fault.LOST_ANSWER, LostResponseError),
     ],
 )
 async def test_what_could_happen_twice_or_forever_is_not(
@@ -304,7 +304,7 @@ async def test_requests_say_who_sends_them(desk: Desk) -> None:
 
 
 async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk: Desk) -> None:
-    mapping = ResourceMapping(desk.client)
+    mapping = RestMapper(desk.client)
     assert (await mapping.resource("batch/v1", "Job")).plural == "jobs"
     assert (await mapping.resource("kueue.x-k8s.io/v1beta2", "Workload")).plural == "workloads"
     assert desk.network.sent == []
@@ -319,10 +319,10 @@ async def test_known_kinds_need_no_discovery_and_others_are_asked_for_once(desk:
 
 
 async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> None:
-    mapping = ResourceMapping(desk.client)
+    mapping = RestMapper(desk.client)
     desk.api.answers["/apis/ray.io/v1"] = Answer(404, b"404 page not found")
     for _ in range(3):
-        with pytest.raises(UnknownKindError, match="does not know RayJob"):
+        with pytest.raises(NoKindMatchError, match="does not know RayJob"):
             await mapping.resource("ray.io/v1", "RayJob")
     assert len(desk.network.sent) == 1
     await desk.clock.advance(ASK_AGAIN_AFTER)
@@ -333,6 +333,6 @@ async def test_an_unknown_kind_is_asked_for_again_after_a_while(desk: Desk) -> N
 
 @pytest.mark.parametrize("api_version", ["../../secrets/v1", "a/b/c", "", "v1?watch=1", "UPPER/v1"])
 async def test_a_version_that_is_none_is_not_asked_for(desk: Desk, api_version: str) -> None:
-    with pytest.raises(UnknownKindError):
-        await ResourceMapping(desk.client).resource(api_version, "Odd")
+    with pytest.raises(NoKindMatchError):
+        await RestMapper(desk.client).resource(api_version, "Odd")
     assert desk.network.sent == []

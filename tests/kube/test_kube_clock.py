@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kohort.kube.backoff import Backoff
 from kohort.kube.clock import VirtualClock, settle, within
-from kohort.kube.limits import TokenBucket
+from kohort.kube.rate_limiter import TokenBucket
 
 RANDOM = Random(1)  # noqa: S311
 

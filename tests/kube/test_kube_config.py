@@ -13,8 +13,8 @@ import yaml
 from aiohttp import web
 
 from kohort.kube.clock import VirtualClock
-from kohort.kube.config import Access, Choice, find_access
-from kohort.kube.config.access import Impersonation
+from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
+from kohort.kube.config.client_config import Impersonation
 from kohort.kube.config.credentials import StaticCredentials
 from kohort.kube.config.exec_plugin import ExecCredentials
 from kohort.kube.config.incluster import in_cluster
@@ -52,9 +52,9 @@ class Desk:
         path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
         return path
 
-    def access(self, content: Any = None, context: str = "") -> Access:
+    def access(self, content: Any = None, context: str = "") -> ClientConfig:
         file = self.write(content) if content is not None else None
-        return find_access(Choice(file, context, self.environment, self.folder, self.clock))
+        return load_client_config(ConfigOverrides(file, context, self.environment, self.folder, self.clock))
 
     def problem(self, content: Any, context: str = "") -> str:
         with pytest.raises(ConfigError) as caught:
@@ -70,7 +70,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-async def headers(access: Access) -> dict[str, str]:
+async def headers(access: ClientConfig) -> dict[str, str]:
     return dict((await access.credentials.login()).headers)
 
 
@@ -91,7 +91,7 @@ def test_a_user_without_a_home_may_still_name_a_file(desk: Desk, monkeypatch: py
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "home", nowhere)
-    assert find_access(Choice(desk.write(config()))).server == "https://k8s.example:6443"
+    assert load_client_config(ConfigOverrides(desk.write(config()))).server == "https://k8s.example:6443"
 
 
 def test_of_several_files_the_first_that_names_a_thing_has_it(desk: Desk) -> None:

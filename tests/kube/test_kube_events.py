@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from kohort.api.core.objects import ObjectReference
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
-from kohort.kube.events import EventLimits, EventRecorder, Note
+from kohort.kube.events import EventLimits, EventRecorder, EventToRecord
 from kohort.kube.transport import Request, Response
 from kube.fake_api import FakeApi
 from kube.faults import Fault, FaultyTransport, Refusal
 
 JOB = ObjectReference(api_version="batch/v1", kind="Job", namespace="ns", name="train", uid="u1")
-ADMITTED = Note("Normal", "Admitted", "Admitted by ClusterQueue research")
+ADMITTED = EventToRecord("Normal", "Admitted", "Admitted by ClusterQueue research")
 
 
 class Desk:
@@ -75,10 +75,10 @@ async def test_the_same_event_again_is_counted_and_rarely_written(desk: Desk) ->
 
 async def test_events_of_one_series_are_counted_together_whatever_their_messages(desk: Desk) -> None:
     for victim in ("a", "b", "c"):
-        desk.recorder.record(JOB, Note("Normal", "Preempted", f"Preempted {victim}", series="7"))
+        desk.recorder.record(JOB, EventToRecord("Normal", "Preempted", f"Preempted {victim}", series="7"))
     await desk.clock.advance(1)
-    desk.recorder.record(JOB, Note("Normal", "Preempted", "Preempted d", series="7"))
-    desk.recorder.record(JOB, Note("Normal", "Preempted", "Preempted e", series="8"))
+    desk.recorder.record(JOB, EventToRecord("Normal", "Preempted", "Preempted d", series="7"))
+    desk.recorder.record(JOB, EventToRecord("Normal", "Preempted", "Preempted e", series="8"))
     await desk.clock.advance(20)
     first, second = desk.events
     assert (first["note"], first["series"]["count"]) == ("Preempted a", 4)
@@ -96,7 +96,7 @@ async def test_after_a_long_pause_the_same_event_is_a_new_one(desk: Desk) -> Non
 
 async def test_an_object_that_talks_too_much_is_held_back(desk: Desk) -> None:
     for number in range(100):
-        desk.recorder.record(JOB, Note("Warning", "Odd", f"message {number}"))
+        desk.recorder.record(JOB, EventToRecord("Warning", "Odd", f"message {number}"))
         await desk.clock.advance(0.1)
     assert len(desk.events) == 25
     assert desk.recorder.dropped == 75
@@ -115,7 +115,7 @@ async def test_recording_never_waits_and_a_full_buffer_drops(desk: Desk) -> None
 async def test_an_event_that_is_refused_does_not_stop_the_others(desk: Desk) -> None:
     desk.network.next(Refusal(403))
     desk.recorder.record(JOB, ADMITTED)
-    desk.recorder.record(JOB, Note("Normal", "Started", "go"))
+    desk.recorder.record(JOB, EventToRecord("Normal", "Started", "go"))
     await desk.clock.advance(1)
     assert [event["reason"] for event in desk.events] == ["Started"]
     assert desk.recorder.dropped == 1
@@ -132,7 +132,7 @@ async def test_a_series_whose_event_is_gone_starts_anew(desk: Desk) -> None:
 
 
 async def test_a_note_is_cut_to_what_a_server_takes(desk: Desk) -> None:
-    desk.recorder.record(JOB, Note("Normal", "Long", "ü" * 2000))
+    desk.recorder.record(JOB, EventToRecord("Normal", "Long", "ü" * 2000))
     await desk.clock.advance(1)
     note = desk.events[0]["note"]
     assert len(note.encode()) <= 1024
@@ -155,7 +155,7 @@ async def test_events_tell_the_time_at_which_they_happened_however_late_they_are
 async def test_names_sort_by_time_so_that_lists_tell_a_story(desk: Desk) -> None:
     reasons = ["Pulled", "Created", "Started", "Killing"]
     for reason in reasons:
-        desk.recorder.record(JOB, Note("Normal", reason, "text"))
+        desk.recorder.record(JOB, EventToRecord("Normal", reason, "text"))
     await desk.clock.advance(1)
     by_name = sorted(desk.events, key=lambda event: str(event["metadata"]["name"]))
     assert [event["reason"] for event in by_name] == reasons
@@ -213,7 +213,7 @@ def test_events_are_written_side_by_side_and_in_order_for_each_object(objects: l
     async def play() -> None:
         desk = SlowDesk(writers)
         for number, about in enumerate(objects):
-            desk.recorder.record(job(about), Note("Normal", f"R{number}", "text"))
+            desk.recorder.record(job(about), EventToRecord("Normal", f"R{number}", "text"))
         running = asyncio.create_task(desk.recorder.run())
         await desk.clock.advance(len(objects))
         running.cancel()

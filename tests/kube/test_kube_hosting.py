@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from aiohttp import web
 
 from kohort.api.config.common import Tls
-from kohort.kube.certificates import Authority
+from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.config.secrets import KeyPair
-from kohort.kube.hosting import stop
-from kohort.kube.serving import server_context, show
+from kohort.kube.http_server import stop_server
+from kohort.kube.server_tls import server_context, use_key_pair
 
 HOST = "127.0.0.1"
 ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -19,10 +19,10 @@ ASKED = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 def contexts() -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """The server's and the client's."""
-    authority = Authority.create(datetime.now(UTC))
+    authority = CertificateAuthority.create(datetime.now(UTC))
     pair = authority.issue_server("test", [HOST], datetime.now(UTC))
     context = server_context(Tls())
-    show(context, KeyPair(pair.certificate_pem, pair.key_pem), "test")
+    use_key_pair(context, KeyPair(pair.certificate_pem, pair.key_pem), "test")
     return context, ssl.create_default_context(cadata=authority.pem.decode())
 
 
@@ -60,5 +60,5 @@ async def test_a_client_that_says_no_goodbye_is_hung_up_on() -> None:
     server = await asyncio.get_running_loop().create_server(http, HOST, 0, ssl=context)
     port = server.sockets[0].getsockname()[1]
     line = await asyncio.to_thread(silent, port, trust)
-    await stop(server, http, 1.0)
+    await stop_server(server, http, 1.0)
     assert await asyncio.to_thread(is_over, line)

@@ -13,17 +13,17 @@ from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
-from kohort.kube.config.access import Access, Impersonation, Trust
+from kohort.kube.config.client_config import ClientConfig, Impersonation, ServerTrust
+from kohort.kube.config.credential_files import InlineContent, RotatingFile
 from kohort.kube.config.credentials import StaticCredentials
-from kohort.kube.config.material import Inline, Rotating
 from kohort.kube.config.proxies import proxy_for
-from kohort.kube.errors import ConfigError, LostAnswerError, StatusError, UnreachableError
-from kohort.kube.freshness import State
+from kohort.kube.errors import ConfigError, LostResponseError, StatusError, UnreachableError
 from kohort.kube.http import HttpSettings, HttpTransport
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import typed
 from kohort.kube.reflector import WatchSettings
+from kohort.kube.resource_types import typed_resource
 from kohort.kube.retries import NO_RETRIES
+from kohort.kube.sync_status import SyncState
 from kohort.kube.transport import Request
 from kube.chains import Chains
 from kube.fake_api import FakeApi
@@ -53,10 +53,10 @@ class Net:
     def client(
         self,
         credentials: StaticCredentials = StaticCredentials(),  # noqa: B008
-        trust: Trust = Trust(),  # noqa: B008
+        trust: ServerTrust = ServerTrust(),  # noqa: B008
         impersonation: Impersonation = Impersonation(),  # noqa: B008
     ) -> Client:
-        access = Access(self.server.address, credentials, trust, impersonation=impersonation, origin="test")
+        access = ClientConfig(self.server.address, credentials, trust, impersonation=impersonation, origin="test")
         transport = HttpTransport(access, SETTINGS)
         self.transports.append(transport)
         return Client(transport, retries=NO_RETRIES, random=Random(1))  # noqa: S311
@@ -87,7 +87,7 @@ async def test_objects_come_over_the_wire(net: Net) -> None:
 
 async def test_impersonation_and_identity_stand_in_the_headers(net: Net) -> None:
     somebody = Impersonation("jane", "u-1", ("dev", "ops"), {"scopes": ("view",)})
-    await net.client(StaticCredentials(token=Inline(b"secret\n")), impersonation=somebody).of(ConfigMap).get(KEY)
+    await net.client(StaticCredentials(token=InlineContent(b"secret\n")), impersonation=somebody).of(ConfigMap).get(KEY)
     sent = net.server.headers[-1]
     assert sent["Authorization"] == "Bearer secret"
     assert sent["Impersonate-User"] == "jane"
@@ -112,7 +112,7 @@ async def test_an_answer_that_breaks_off_is_lost(net: Net) -> None:
         assert [change async for change in watch] == []
     async with net.client().of(ConfigMap).watch("1") as watch:
         net.faults.cut(Cut.MID_FRAME)
-        with pytest.raises(LostAnswerError, match="broke off"):
+        with pytest.raises(LostResponseError, match="broke off"):
             assert [change async for change in watch] == []
 
 
@@ -121,7 +121,7 @@ async def test_an_answer_that_never_comes_has_an_end(net: Net) -> None:
     net.server.inner = silent
     transport = net.client().transport
     silent.next(Fault.SILENCE)
-    with pytest.raises(LostAnswerError, match=r"did not answer in 0.05 s"):
+    with pytest.raises(LostResponseError, match=r"did not answer in 0.05 s"):
         await transport.send(Request("GET", "/api/v1/configmaps"), 0.05)
 
 
@@ -137,7 +137,7 @@ async def test_a_token_file_that_rotates_is_read_again(net: Net, tmp_path: Path)
     file = tmp_path / "token"
     file.write_text("old\n")
     net.server.tokens = {"old"}
-    maps = net.client(StaticCredentials(token=Rotating(file, "tokenFile"))).of(ConfigMap)
+    maps = net.client(StaticCredentials(token=RotatingFile(file, "tokenFile"))).of(ConfigMap)
     await maps.get(KEY)
     file.write_text("a newer one\n")
     net.server.tokens = {"a newer one"}
@@ -183,8 +183,8 @@ async def secure(authority: Authority, tmp_path: Path) -> AsyncIterator[Net]:
 
 async def test_a_client_certificate_shows_who_asks(secure: Net, authority: Authority) -> None:
     jane = authority.sign("jane")
-    credentials = StaticCredentials(certificate=Inline(jane.certificate), key=Inline(jane.key))
-    await secure.client(credentials, Trust(Inline(authority.certificate))).of(ConfigMap).get(KEY)
+    credentials = StaticCredentials(certificate=InlineContent(jane.certificate), key=InlineContent(jane.key))
+    await secure.client(credentials, ServerTrust(InlineContent(authority.certificate))).of(ConfigMap).get(KEY)
     assert secure.server.peers == ["jane"]
 
 
@@ -192,8 +192,8 @@ async def test_a_client_certificate_that_rotates_is_used_anew(
     secure: Net, authority: Authority, tmp_path: Path
 ) -> None:
     certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
-    credentials = StaticCredentials(certificate=Rotating(certificate, "c"), key=Rotating(key, "k"))
-    maps = secure.client(credentials, Trust(Inline(authority.certificate))).of(ConfigMap)
+    credentials = StaticCredentials(certificate=RotatingFile(certificate, "c"), key=RotatingFile(key, "k"))
+    maps = secure.client(credentials, ServerTrust(InlineContent(authority.certificate))).of(ConfigMap)
     for name in ("jane", "jane-renewed"):
         pair = authority.sign(name)
         certificate.write_bytes(pair.certificate)
@@ -204,28 +204,28 @@ async def test_a_client_certificate_that_rotates_is_used_anew(
 
 async def test_a_server_that_nobody_vouches_for_is_refused(secure: Net) -> None:
     with pytest.raises(UnreachableError, match="its certificate is not trusted"):
-        await secure.client(trust=Trust(Inline(Authority("another").certificate))).of(ConfigMap).get(KEY)
+        await secure.client(trust=ServerTrust(InlineContent(Authority("another").certificate))).of(ConfigMap).get(KEY)
 
 
 async def test_an_insecure_client_asks_nobody(secure: Net) -> None:
-    await secure.client(trust=Trust(insecure=True)).of(ConfigMap).get(KEY)
+    await secure.client(trust=ServerTrust(insecure=True)).of(ConfigMap).get(KEY)
 
 
 async def test_the_name_in_the_certificate_can_be_given(authority: Authority, tmp_path: Path) -> None:
     net = await Net(server_context(authority.sign("server", "kubernetes"), authority, tmp_path)).start()
-    trust = Inline(authority.certificate)
+    trust = InlineContent(authority.certificate)
     with pytest.raises(UnreachableError, match="not trusted"):
-        await net.client(trust=Trust(trust)).of(ConfigMap).get(KEY)
-    await net.client(trust=Trust(trust, server_name="kubernetes")).of(ConfigMap).get(KEY)
+        await net.client(trust=ServerTrust(trust)).of(ConfigMap).get(KEY)
+    await net.client(trust=ServerTrust(trust, server_name="kubernetes")).of(ConfigMap).get(KEY)
     await net.stop()
 
 
 async def test_broken_key_pairs_and_authorities_are_told_in_one_line(secure: Net, authority: Authority) -> None:
-    pair = StaticCredentials(certificate=Inline(b"nonsense"), key=Inline(b"nonsense"))
+    pair = StaticCredentials(certificate=InlineContent(b"nonsense"), key=InlineContent(b"nonsense"))
     with pytest.raises(ConfigError, match="test: the client certificate and key are no matching PEM pair"):
-        await secure.client(pair, Trust(Inline(authority.certificate))).of(ConfigMap).get(KEY)
+        await secure.client(pair, ServerTrust(InlineContent(authority.certificate))).of(ConfigMap).get(KEY)
     with pytest.raises(ConfigError, match="test: the certificate-authority is no PEM certificate"):
-        await secure.client(trust=Trust(Inline(b"nonsense"))).of(ConfigMap).get(KEY)
+        await secure.client(trust=ServerTrust(InlineContent(b"nonsense"))).of(ConfigMap).get(KEY)
 
 
 # Informers over sockets
@@ -234,7 +234,7 @@ async def test_broken_key_pairs_and_authorities_are_told_in_one_line(secure: Net
 async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_history(net: Net) -> None:
     client = Client(net.client().transport, clock=net.clock, random=Random(1))  # noqa: S311
     informer = Informer(client.of(ConfigMap), settings=WatchSettings(page_size=100))
-    chains = Chains(typed(ConfigMap))
+    chains = Chains(typed_resource(ConfigMap))
     informer.subscribe(chains)
     running = asyncio.create_task(informer.run())
 
@@ -259,7 +259,7 @@ async def test_an_informer_outlives_resets_stalls_and_a_restart_with_another_his
     await until(lambda: versions() == served() and informer.synced)
     await net.clock.advance(5)
     await net.server.stop()
-    await until(lambda: informer.freshness.state is State.STALE and "can't be reached" in informer.freshness.why)
+    await until(lambda: informer.freshness.state is SyncState.STALE and "can't be reached" in informer.freshness.why)
     net.api.restart_anew()
     for number in range(2000):
         net.api.put("configmaps", ("ns", f"n{number % 7}"), data={"n": str(number)})
@@ -336,7 +336,7 @@ async def test_requests_go_through_the_proxy() -> None:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     proxy = f"http://user:pass@127.0.0.1:{runner.addresses[0][1]}"
-    transport = HttpTransport(Access("http://k8s.invalid", StaticCredentials(), proxy=proxy), SETTINGS)
+    transport = HttpTransport(ClientConfig("http://k8s.invalid", StaticCredentials(), proxy=proxy), SETTINGS)
     assert await Client(transport).get_json("/version") == {"major": "1"}
     assert seen == [("http://k8s.invalid/version", "Basic dXNlcjpwYXNz")]
     await transport.close()

@@ -10,13 +10,13 @@ from kohort.api.core.config_objects import ConfigMap
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.kube.client import Client
 from kohort.kube.clock import START, VirtualClock, settle
-from kohort.kube.frames import Change, WatchEventType
-from kohort.kube.freshness import State
-from kohort.kube.informer import Informer, Informers
-from kohort.kube.kinds import typed
+from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.metrics import NO_METRICS
-from kohort.kube.mirror import Mirror
-from kohort.kube.options import Scope
+from kohort.kube.notifying_store import NotifyingStore
+from kohort.kube.options import ListScope
+from kohort.kube.resource_types import typed_resource
+from kohort.kube.sync_status import SyncState
+from kohort.kube.watch_events import WatchEvent, WatchEventType
 from kube.chains import Chains
 from kube.fake_api import FakeApi
 from kube.faults import Cut, FaultyTransport
@@ -30,7 +30,7 @@ class Room:
         self.clock = VirtualClock()
         self.network = FaultyTransport(self.api, self.clock)
         self.client = Client(self.network, clock=self.clock, random=Random(1))  # noqa: S311
-        self.informers = Informers(self.client)
+        self.informers = SharedInformerFactory(self.client)
 
     def put(self, name: str, **data: str) -> None:
         self.api.put("configmaps", ("ns", name), data=data)
@@ -59,10 +59,10 @@ async def room() -> AsyncIterator[Room]:
 async def test_an_informer_starts_not_live_and_says_so_until_its_watch_is_open(room: Room) -> None:
     room.network.go_down()
     informer = room.informers.of(ConfigMap)
-    assert informer.freshness.state is State.STARTING
+    assert informer.freshness.state is SyncState.STARTING
     room.informers.start()
     await room.clock.advance(60)
-    assert informer.freshness.state is State.STARTING
+    assert informer.freshness.state is SyncState.STARTING
     assert "connection refused" in informer.freshness.why
     room.network.come_up()
     await room.clock.advance(60)
@@ -77,7 +77,7 @@ async def test_a_cache_that_was_live_is_stale_from_the_moment_it_is_cut_off(room
     await settle()
     assert not informer.synced
     await room.clock.advance(300)
-    assert informer.freshness.state is State.STALE
+    assert informer.freshness.state is SyncState.STALE
     assert informer.freshness.since == START + timedelta(seconds=100)
     assert "connection refused" in str(informer.freshness)
     assert room.informers.not_live() == {"ConfigMap": informer.freshness}
@@ -239,7 +239,7 @@ async def test_who_comes_late_hears_of_everything_that_is_there(room: Room) -> N
     room.put("a")
     room.put("b")
     informer = await room.live()
-    chains = Chains(typed(ConfigMap))
+    chains = Chains(typed_resource(ConfigMap))
     informer.subscribe(chains)
     assert sorted(chains.calls) == ["+ns/a", "+ns/b"]
 
@@ -247,7 +247,7 @@ async def test_who_comes_late_hears_of_everything_that_is_there(room: Room) -> N
 async def test_a_name_that_was_taken_by_another_object_is_told_as_going_and_coming(room: Room) -> None:
     room.put("a")
     informer = await room.live()
-    chains = Chains(typed(ConfigMap))
+    chains = Chains(typed_resource(ConfigMap))
     informer.subscribe(chains)
     room.network.go_down()
     room.api.remove("configmaps", KEY)
@@ -264,7 +264,7 @@ async def test_a_handler_that_fails_does_not_keep_others_from_hearing(
         raise RuntimeError("a bug")
 
     informer = await room.live()
-    chains = Chains(typed(ConfigMap))
+    chains = Chains(typed_resource(ConfigMap))
     informer.subscribe(broken)
     informer.subscribe(chains)
     room.put("a")
@@ -316,36 +316,36 @@ async def test_an_object_that_becomes_unreadable_is_kept_as_it_was_and_told(
 
 
 def test_the_going_of_what_was_never_there_is_not_told() -> None:
-    mirror = Mirror(typed(ConfigMap), NO_METRICS)
-    chains = Chains(typed(ConfigMap))
+    mirror = NotifyingStore(typed_resource(ConfigMap), NO_METRICS)
+    chains = Chains(typed_resource(ConfigMap))
     mirror.subscribe(chains)
     gone = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="7"))
-    mirror.apply(Change(WatchEventType.DELETED, "7", gone))
+    mirror.apply(WatchEvent(WatchEventType.DELETED, "7", gone))
     assert chains.calls == []
 
 
 def test_the_going_of_an_object_tells_its_final_state() -> None:
-    mirror = Mirror(typed(ConfigMap), NO_METRICS)
+    mirror = NotifyingStore(typed_resource(ConfigMap), NO_METRICS)
     first = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="1"))
     final = ConfigMap(metadata=ObjectMeta(name="a", namespace="ns", uid="u", resource_version="2"), data={"x": "1"})
     mirror.put(first)
     told: list[tuple[ConfigMap | None, ConfigMap | None]] = []
     mirror.subscribe(lambda old, new: told.append((old, new)))
-    mirror.apply(Change(WatchEventType.DELETED, "2", final))
+    mirror.apply(WatchEvent(WatchEventType.DELETED, "2", final))
     assert told == [(None, first), (final, None)]
 
 
 async def test_everybody_shares_one_informer_per_kind_and_scope(room: Room) -> None:
     one = room.informers.of(ConfigMap)
     assert room.informers.of(ConfigMap) is one
-    assert room.informers.of(typed(ConfigMap)) is one
-    assert room.informers.of(ConfigMap, Scope("ns")) is not one
+    assert room.informers.of(typed_resource(ConfigMap)) is one
+    assert room.informers.of(ConfigMap, ListScope("ns")) is not one
     assert len(list(room.informers)) == 2
 
 
 async def test_an_informer_asked_for_after_the_start_starts_at_once(room: Room) -> None:
     room.informers.start()
-    informer = room.informers.of(ConfigMap, Scope("ns"))
+    informer = room.informers.of(ConfigMap, ListScope("ns"))
     room.put("a")
     room.api.put("configmaps", ("elsewhere", "b"))
     await settle()
@@ -356,7 +356,7 @@ async def test_an_informer_asked_for_after_the_start_starts_at_once(room: Room) 
 async def test_stopping_ends_every_watch(room: Room) -> None:
     informer = await room.live()
     await room.informers.stop()
-    assert informer.freshness.state is State.STOPPED
+    assert informer.freshness.state is SyncState.STOPPED
     assert room.clock.sleepers == 0
     assert room.network.streams == []
 
@@ -365,7 +365,7 @@ async def test_ten_thousand_objects_that_all_change(room: Room) -> None:
     for number in range(10_000):
         room.put(f"c{number}", n="0")
     informer = room.informers.of(ConfigMap)
-    chains = Chains(typed(ConfigMap))
+    chains = Chains(typed_resource(ConfigMap))
     informer.subscribe(chains)
     room.informers.start()
     await asyncio.wait_for(informer.wait_live(), 20)

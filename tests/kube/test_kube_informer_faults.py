@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock, settle
-from kohort.kube.freshness import State
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import typed
 from kohort.kube.reflector import WatchSettings
+from kohort.kube.resource_types import typed_resource
+from kohort.kube.sync_status import SyncState
 from kube.chains import Chains
 from kube.fake_api import FakeApi
 from kube.faults import Cut, Fault, FaultyTransport, Refusal
@@ -36,7 +36,7 @@ class World:
         self.network = FaultyTransport(self.api, self.clock)
         client = Client(self.network, clock=self.clock, random=Random(seed))  # noqa: S311
         self.informer = Informer(client.of(ConfigMap), settings=SETTINGS)
-        self.chains = Chains(typed(ConfigMap))
+        self.chains = Chains(typed_resource(ConfigMap))
         self.informer.subscribe(self.chains)
         self.is_stalled = False
 
@@ -173,7 +173,7 @@ async def play(story: list[tuple[Any, ...]], *, in_stream: bool, piece: int, see
     assert world.cached() == world.served()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert world.informer.freshness.state is State.STOPPED
+    assert world.informer.freshness.state is SyncState.STOPPED
 
 
 @given(st.lists(steps, max_size=25), st.booleans(), st.sampled_from([0, 1, 7, 100]), st.integers(0, 2**16))

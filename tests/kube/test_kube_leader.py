@@ -10,7 +10,7 @@ from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import StatusError
-from kohort.kube.leader import Callbacks, LeaderElection, LeaseTimes
+from kohort.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseTimes
 from kube.fake_api import FakeApi
 from kube.faults import Fault, FaultyTransport, Refusal
 
@@ -23,9 +23,9 @@ class Candidate:
     def __init__(self, name: str, api: FakeApi, clock: VirtualClock) -> None:
         self.network = FaultyTransport(api, clock)
         self.told: list[str] = []
-        callbacks = Callbacks(lambda: self.told.append("acquired"), lambda: self.told.append("lost"))
+        callbacks = LeaderCallbacks(lambda: self.told.append("acquired"), lambda: self.told.append("lost"))
         client = Client(self.network, clock=clock, random=Random(name))  # noqa: S311
-        self.election = LeaderElection(client, LEASE, name, callbacks)
+        self.election = LeaderElector(client, LEASE, name, callbacks)
         self.task = asyncio.create_task(self.election.run())
 
     async def stop(self) -> None:

@@ -6,7 +6,7 @@ import importlib.util
 
 import pytest
 
-from kohort.kube.loops import loop_factory, run
+from kohort.kube.event_loop import loop_factory, run
 
 
 class Refusing(asyncio.SelectorEventLoop):
@@ -33,7 +33,7 @@ async def failing() -> None:
 
 
 def use(monkeypatch: pytest.MonkeyPatch, kind: type[asyncio.AbstractEventLoop]) -> None:
-    monkeypatch.setattr("kohort.kube.loops.loop_factory", lambda: kind)
+    monkeypatch.setattr("kohort.kube.event_loop.loop_factory", lambda: kind)
 
 
 def test_a_loop_that_is_busy_with_goodbyes_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:

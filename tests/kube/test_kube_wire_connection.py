@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from kohort.kube.clock import settle
-from kohort.kube.config.access import Access, Trust
+from kohort.kube.config.client_config import ClientConfig, ServerTrust
+from kohort.kube.config.credential_files import InlineContent
 from kohort.kube.config.credentials import StaticCredentials
-from kohort.kube.config.material import Inline
-from kohort.kube.errors import ConfigError, LostAnswerError, TransportError, UnreachableError
+from kohort.kube.errors import ConfigError, LostResponseError, TransportError, UnreachableError
 from kohort.kube.http import HttpSettings, HttpTransport
+from kohort.kube.http1.errors import ConnectionClosedError
+from kohort.kube.http1.response import BUFFER
 from kohort.kube.transport import Request
-from kohort.kube.wire.answer import BUFFER
-from kohort.kube.wire.errors import BrokenOffError
 from kube.pki import Authority
 from kube.sockets import Caller, Line, Script, listening, ok
 from loop_time import loop_time
@@ -31,7 +31,9 @@ SETTINGS = HttpSettings(environment={})
 async def server(script: Script) -> AsyncIterator[HttpTransport]:
     """A transport to a server that follows a script."""
     async with asyncio.timeout(60), listening(script) as port:
-        transport = HttpTransport(Access(f"http://127.0.0.1:{port}", StaticCredentials(), origin="test"), SETTINGS)
+        transport = HttpTransport(
+            ClientConfig(f"http://127.0.0.1:{port}", StaticCredentials(), origin="test"), SETTINGS
+        )
         try:
             yield transport
         finally:
@@ -89,7 +91,7 @@ async def test_what_could_happen_twice_is_not_sent_twice(method: str) -> None:
 
     async with server(script) as transport:
         await ask(transport)
-        with pytest.raises(LostAnswerError, match=r"broke off \(Server disconnected\)"):
+        with pytest.raises(LostResponseError, match=r"broke off \(Server disconnected\)"):
             await ask(transport, Request(method, "/x", body=b"{}"))
     assert len(seen) == 2
 
@@ -102,7 +104,7 @@ async def test_a_new_connection_that_ends_unheard_is_not_replaced() -> None:
         await caller.request()
 
     async with server(script) as transport:
-        with pytest.raises(LostAnswerError, match="broke off"):
+        with pytest.raises(LostResponseError, match="broke off"):
             await ask(transport)
     assert callers == [1]
 
@@ -116,7 +118,7 @@ async def test_a_kept_connection_that_breaks_within_the_answer_is_not_replaced()
 
     async with server(script) as transport:
         await ask(transport)
-        with pytest.raises(LostAnswerError, match="broke off"):
+        with pytest.raises(LostResponseError, match="broke off"):
             await ask(transport)
 
 
@@ -127,7 +129,7 @@ async def test_an_answer_that_is_no_http_is_told() -> None:
         await caller.end()
 
     async with server(script) as transport:
-        with pytest.raises(LostAnswerError, match=r"broke off \(an answer that is no HTTP/1.1\)"):
+        with pytest.raises(LostResponseError, match=r"broke off \(an answer that is no HTTP/1.1\)"):
             await ask(transport)
 
 
@@ -172,7 +174,7 @@ async def test_a_stream_comes_as_it_is_sent_and_ends_with_its_reader() -> None:
         assert await anext(chunks) == b"two"
         await response.close()
         await ended.wait()
-        with pytest.raises(LostAnswerError):
+        with pytest.raises(LostResponseError):
             await anext(chunks)
 
 
@@ -188,7 +190,7 @@ async def test_a_stream_that_falls_silent_has_an_end() -> None:
             chunks = response.chunks()
             assert await anext(chunks) == b"one"
             time.advance(30)
-            with pytest.raises(LostAnswerError, match="fell silent"):
+            with pytest.raises(LostResponseError, match="fell silent"):
                 await anext(chunks)
 
 
@@ -202,7 +204,7 @@ async def test_the_time_of_one_request_is_not_that_of_the_next() -> None:
     async with server(script) as transport:
         assert await ask(transport, timeout=1000) == b"a"
         assert await ask(transport, timeout=60) == b"a"
-        with pytest.raises(LostAnswerError, match=r"did not answer in 0\.05 s"):
+        with pytest.raises(LostResponseError, match=r"did not answer in 0\.05 s"):
             await ask(transport, timeout=0.05)
 
 
@@ -239,7 +241,7 @@ async def test_closing_breaks_off_open_answers_and_a_closed_transport_opens_agai
             chunks = (await transport.send(GET, 10)).chunks()
             assert await anext(chunks) == b"one"
             await transport.close()
-            with pytest.raises(LostAnswerError):
+            with pytest.raises(LostResponseError):
                 await anext(chunks)
 
 
@@ -251,9 +253,9 @@ async def test_when_all_connections_are_busy_waiting_has_an_end() -> None:
 
     async with asyncio.timeout(60), listening(script) as port:
         settings = HttpSettings(connections=1, environment={})
-        transport = HttpTransport(Access(f"http://127.0.0.1:{port}", StaticCredentials()), settings)
+        transport = HttpTransport(ClientConfig(f"http://127.0.0.1:{port}", StaticCredentials()), settings)
         response = await transport.send(GET, 10)
-        with pytest.raises(LostAnswerError, match="did not answer"):
+        with pytest.raises(LostResponseError, match="did not answer"):
             await ask(transport, timeout=0.05)
         await response.close()
         await transport.send(GET, 10)
@@ -294,7 +296,7 @@ async def test_a_connection_that_is_lost_tells_everybody_once() -> None:
     asking = asyncio.create_task(line.connection.ask(b"", "GET", float("inf")))
     await settle()
     line.connection.connection_lost(ConnectionResetError(104, "reset"))
-    with pytest.raises(BrokenOffError) as caught:
+    with pytest.raises(ConnectionClosedError) as caught:
         await asking
     assert isinstance(caught.value.__cause__, ConnectionResetError)
 
@@ -316,9 +318,9 @@ def server_side(authority: Authority, folder: Path, *names: str) -> ssl.SSLConte
 
 
 def sealed(authority: Authority, port: int, proxy: str = "") -> HttpTransport:
-    trust = Trust(Inline(authority.certificate))
+    trust = ServerTrust(InlineContent(authority.certificate))
     return HttpTransport(
-        Access(f"https://127.0.0.1:{port}", StaticCredentials(), trust, proxy, origin="test"), SETTINGS
+        ClientConfig(f"https://127.0.0.1:{port}", StaticCredentials(), trust, proxy, origin="test"), SETTINGS
     )
 
 
@@ -356,7 +358,9 @@ async def test_a_handshake_that_never_ends_has_an_end(authority: Authority) -> N
         await caller.end()
 
     async with asyncio.timeout(60), listening(script) as port:
-        access = Access(f"https://127.0.0.1:{port}", StaticCredentials(), Trust(Inline(authority.certificate)))
+        access = ClientConfig(
+            f"https://127.0.0.1:{port}", StaticCredentials(), ServerTrust(InlineContent(authority.certificate))
+        )
         error = await failure(HttpTransport(access, HttpSettings(connect_seconds=0.05, environment={})))
     assert isinstance(error, UnreachableError)
     assert "can't be reached (no connection in 0.05 s)" in str(error)
@@ -404,7 +408,7 @@ async def test_a_client_certificate_that_is_asked_for_in_vain_is_told(authority:
     with pytest.raises(ssl.SSLError):
         peer.tls.do_handshake()
     peer.say()
-    with pytest.raises(BrokenOffError) as caught:
+    with pytest.raises(ConnectionClosedError) as caught:
         await asking
     assert "certificate required" in str(caught.value.__cause__)
 
@@ -438,7 +442,7 @@ async def test_under_tls_a_body_up_to_the_end_is_whole_only_with_a_goodbye(
 
     async with asyncio.timeout(60), listening(script, server_side(authority, tmp_path)) as port:
         transport = sealed(authority, port)
-        with pytest.raises(LostAnswerError, match="broke off"):
+        with pytest.raises(LostResponseError, match="broke off"):
             await ask(transport)
         assert await ask(transport) == b"hello"
         await transport.close()
@@ -533,19 +537,19 @@ async def test_a_proxy_that_is_not_there_is_told(authority: Authority) -> None:
 @pytest.mark.parametrize("server", ["ftp://host", "https://", "host:6443", "https://host:port", "https://host:99999"])
 def test_an_address_that_is_none_is_told(server: str) -> None:
     with pytest.raises(ConfigError, match="test: "):
-        HttpTransport(Access(server, StaticCredentials(), origin="test"), SETTINGS)
+        HttpTransport(ClientConfig(server, StaticCredentials(), origin="test"), SETTINGS)
 
 
 @pytest.mark.parametrize("proxy", ["http://user:secret@", "http://user:se/cret@host", "http://user:secret@host:x"])
 def test_a_proxy_that_is_none_is_told_without_its_password(proxy: str) -> None:
     with pytest.raises(ConfigError, match="is no address: write https://host:port") as caught:
-        HttpTransport(Access("https://host", StaticCredentials(), proxy=proxy), SETTINGS)
+        HttpTransport(ClientConfig("https://host", StaticCredentials(), proxy=proxy), SETTINGS)
     assert "se" not in str(caught.value)
 
 
 async def test_a_token_with_a_line_break_in_it_is_told_without_showing_it() -> None:
-    credentials = StaticCredentials(token=Inline(b"sec\nret"))
-    transport = HttpTransport(Access("http://127.0.0.1:1", credentials, origin="test"), SETTINGS)
+    credentials = StaticCredentials(token=InlineContent(b"sec\nret"))
+    transport = HttpTransport(ClientConfig("http://127.0.0.1:1", credentials, origin="test"), SETTINGS)
     with pytest.raises(ConfigError, match="test: header 'Authorization' holds what no header can") as caught:
         await ask(transport)
     assert "ret" not in str(caught.value).replace("Authorization", "")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.kube.wire.errors import BrokenOffError, MalformedError
-from kohort.kube.wire.fields import Fields
-from kohort.kube.wire.heads import Letterhead
-from kohort.kube.wire.parser import MAX_HEAD, MAX_SIZE_LINE, Parser
+from kohort.kube.http1.errors import ConnectionClosedError, MalformedError
+from kohort.kube.http1.headers import ResponseHeaders
+from kohort.kube.http1.parser import MAX_HEAD, MAX_SIZE_LINE, Parser
+from kohort.kube.http1.request_encoder import RequestTemplate
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -134,7 +134,7 @@ def test_an_answer_that_is_cut_off_is_never_taken_for_whole(parts: list[bytes], 
     parser = Parser("GET")
     parser.feed(data[: min(length, len(data) - 1)])
     assert not parser.is_done
-    with pytest.raises(BrokenOffError):
+    with pytest.raises(ConnectionClosedError):
         parser.feed_end()
 
 
@@ -207,7 +207,7 @@ def test_what_is_no_http_is_refused(data: bytes) -> None:
 def test_an_end_before_the_end_is_told(data: bytes) -> None:
     parser = Parser("GET")
     parser.feed(data)
-    with pytest.raises(BrokenOffError):
+    with pytest.raises(ConnectionClosedError):
         parser.feed_end()
 
 
@@ -219,7 +219,7 @@ def test_the_same_length_twice_is_one_length() -> None:
 
 
 def test_fields_are_found_in_any_spelling_and_repeated_ones_joined() -> None:
-    fields = Fields(b"retry-AFTER:  5 \r\nWarning: a\r\nX-Warning: no\r\nwarning: b\r\n")
+    fields = ResponseHeaders(b"retry-AFTER:  5 \r\nWarning: a\r\nX-Warning: no\r\nwarning: b\r\n")
     assert (fields["Retry-After"], fields["retry-after"], fields["Warning"]) == ("5", "5", "a, b")
     assert (list(fields), len(fields)) == (["Retry-After", "Warning", "X-Warning"], 3)
     assert ("Date" in fields, fields.get("Date"), fields.get("Date", "?")) == (False, None, "?")
@@ -230,7 +230,7 @@ def test_fields_are_found_in_any_spelling_and_repeated_ones_joined() -> None:
 # Requests
 
 
-LETTERHEAD = Letterhead("/prefix", "server:6443", (("Authorization", "Bearer x"),))
+LETTERHEAD = RequestTemplate("/prefix", "server:6443", (("Authorization", "Bearer x"),))
 
 
 def test_a_request_is_one_piece() -> None:
@@ -256,4 +256,4 @@ def test_nothing_becomes_a_header_of_its_own(header: tuple[str, str]) -> None:
     with pytest.raises(ValueError, match="holds what no header can"):
         LETTERHEAD.write("GET", "/", (header,), b"")
     with pytest.raises(ValueError, match="holds what no header can"):
-        Letterhead("", "server", (header,))
+        RequestTemplate("", "server", (header,))

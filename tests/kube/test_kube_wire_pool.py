@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kohort.kube.clock import settle
-from kohort.kube.wire.connection import Connection
-from kohort.kube.wire.errors import BrokenOffError, NoConnectionError
-from kohort.kube.wire.pool import Pool
+from kohort.kube.http1.connection import Connection
+from kohort.kube.http1.errors import ConnectionClosedError, NoConnectionError
+from kohort.kube.http1.pool import Pool
 from kube.sockets import Line, ok
 
 IDLE = 60.0
@@ -180,7 +180,7 @@ async def test_closing_ends_connections_and_hopes() -> None:
     await exchange.pool.close()
     assert exchange.open == 0
     assert not held.is_usable
-    with pytest.raises(BrokenOffError):
+    with pytest.raises(ConnectionClosedError):
         await waiting
 
 
@@ -189,7 +189,7 @@ async def test_closing_while_dialling_leaves_nothing_open() -> None:
     dialling = exchange.taker()
     await asyncio.sleep(0)
     await exchange.pool.close()
-    with pytest.raises(BrokenOffError):
+    with pytest.raises(ConnectionClosedError):
         await dialling
     await settle()
     assert exchange.open == 0

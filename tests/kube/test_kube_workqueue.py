@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from kohort.kube.backoff import Backoff
 from kohort.kube.clock import VirtualClock, settle
-from kohort.kube.controller import Controller, Requeue
-from kohort.kube.errors import MODIFIED, Named, StatusError, conflict
+from kohort.kube.controller import Controller, RequeueAfter
+from kohort.kube.errors import MODIFIED, ErrorSubject, StatusError, conflict
 from kohort.kube.workqueue import RetryLimits, ShutDownError, WorkQueue
 
 
@@ -170,10 +170,10 @@ class Bench:
         self.clock = VirtualClock()
         self.queue = WorkQueue[str](self.clock)
         self.seen: list[tuple[str, float]] = []
-        self.answers: dict[str, list[Requeue | Exception | float]] = {}
+        self.answers: dict[str, list[RequeueAfter | Exception | float]] = {}
         self.controller = Controller("test", self.queue, self.reconcile, self.clock)
 
-    async def reconcile(self, key: str) -> Requeue | None:
+    async def reconcile(self, key: str) -> RequeueAfter | None:
         self.seen.append((key, round(self.clock.now(), 3)))
         answer = self.answers[key].pop(0) if self.answers.get(key) else None
         if isinstance(answer, Exception):
@@ -203,7 +203,7 @@ async def test_an_error_is_logged_once_and_the_key_comes_back(bench: Bench, capl
 
 
 async def test_a_conflict_is_no_news(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    bench.answers["a"] = [conflict(Named("pods", name="a"), MODIFIED)]
+    bench.answers["a"] = [conflict(ErrorSubject("pods", name="a"), MODIFIED)]
     bench.controller.start()
     bench.queue.add("a")
     await bench.clock.advance(1)
@@ -212,7 +212,7 @@ async def test_a_conflict_is_no_news(bench: Bench, caplog: pytest.LogCaptureFixt
 
 
 async def test_a_reconcile_can_ask_to_look_again(bench: Bench) -> None:
-    bench.answers["a"] = [Requeue(after=30)]
+    bench.answers["a"] = [RequeueAfter(after=30)]
     bench.controller.start()
     bench.queue.add("a")
     await bench.clock.advance(100)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from kohort.api.errors import ApiError
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.local.kubeconfig_files import default_file, kubectl_files
 from kohort.local.kubeconfigs import (
     Merge,
@@ -87,7 +87,7 @@ def by_hand(shared: Path, context: str) -> None:
 
 def test_a_cluster_has_a_context_of_its_own_name(tmp_path: Path) -> None:
     published(tmp_path, "kohort-lab").write()
-    access = find_access(Choice(tmp_path / "kubeconfig", "kohort-lab"))
+    access = load_client_config(ConfigOverrides(tmp_path / "kubeconfig", "kohort-lab"))
     assert access.server == "https://here:1"
     assert (tmp_path / "kubeconfig").stat().st_mode & 0o777 == 0o600
 
@@ -101,7 +101,7 @@ def test_other_contexts_stay_as_they_are_and_ours_is_current(tmp_path: Path) -> 
     for part in ("clusters", "contexts", "users"):
         assert found[part][:-1] == before[part]
         assert found[part][-1]["name"] == "kohort"
-    assert find_access(Choice(shared)).server == "https://here:1"
+    assert load_client_config(ConfigOverrides(shared)).server == "https://here:1"
     assert shared.stat().st_mode & 0o777 == 0o600
 
 
@@ -111,7 +111,7 @@ def test_the_current_context_is_kept_on_demand(tmp_path: Path) -> None:
     found = replace(found, merge=Merge((shared,), uses=False), files=(shared,))
     found.write()
     assert current_context((shared,)) == "prod"
-    assert find_access(Choice(shared, "kohort")).server == "https://here:1"
+    assert load_client_config(ConfigOverrides(shared, "kohort")).server == "https://here:1"
     found.withdraw()
     assert current_context((shared,)) == "prod"
 
@@ -124,7 +124,7 @@ def test_a_stop_restores_the_previous_context_and_keeps_the_one_of_a_cluster_tha
         assert current_context((shared,)) == "kohort"
         found.withdraw()
         assert current_context((shared,)) == "prod"
-    assert find_access(Choice(shared, "kohort")).server == "https://here:1"
+    assert load_client_config(ConfigOverrides(shared, "kohort")).server == "https://here:1"
 
 
 def test_a_stop_removes_every_entry_of_a_cluster_that_keeps_nothing(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_a_renewal_leaves_the_current_context_and_the_namespace_alone(tmp_path: 
     published(tmp_path, "kohort", server="https://here:2")
     found.renew()
     assert current_context((shared,)) == "prod"
-    access = find_access(Choice(shared, "kohort"))
+    access = load_client_config(ConfigOverrides(shared, "kohort"))
     assert (access.server, access.namespace) == ("https://here:2", "team")
 
 
@@ -280,7 +280,7 @@ def test_a_cluster_that_keeps_nothing_and_runs_is_another_one_until_it_is_gone(t
         with pytest.raises(ApiError, match="belongs to another cluster"):
             published(tmp_path, "kohort", shared).write()
     published(tmp_path, "kohort", shared).write()
-    assert find_access(Choice(shared)).server == "https://here:1"
+    assert load_client_config(ConfigOverrides(shared)).server == "https://here:1"
 
 
 def test_many_who_write_at_once_lose_nothing(tmp_path: Path) -> None:
@@ -315,21 +315,21 @@ def test_the_file_is_kept_once_as_it_was(tmp_path: Path) -> None:
     published(tmp_path, "kohort", shared).write()
     published(tmp_path, "kohort", shared, "https://here:2").write()
     assert (tmp_path / "config.before-kohort").read_text() == THEIRS
-    assert find_access(Choice(shared, "kohort")).server == "https://here:2"
+    assert load_client_config(ConfigOverrides(shared, "kohort")).server == "https://here:2"
 
 
 def test_a_first_kubeconfig_has_the_cluster_as_its_current_context(tmp_path: Path) -> None:
     shared = tmp_path / "home" / ".kube" / "config"
     published(tmp_path, "kohort", shared).write()
-    assert find_access(Choice(shared)).server == "https://here:1"
+    assert load_client_config(ConfigOverrides(shared)).server == "https://here:1"
 
 
 def test_two_clusters_stand_side_by_side(tmp_path: Path) -> None:
     shared = tmp_path / "config"
     published(tmp_path, "kohort", shared).write()
     published(tmp_path, "kohort-lab", shared, "https://here:2").write()
-    assert find_access(Choice(shared, "kohort")).server == "https://here:1"
-    assert find_access(Choice(shared, "kohort-lab")).server == "https://here:2"
+    assert load_client_config(ConfigOverrides(shared, "kohort")).server == "https://here:1"
+    assert load_client_config(ConfigOverrides(shared, "kohort-lab")).server == "https://here:2"
 
 
 def test_a_link_to_the_file_stays_a_link(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_a_link_to_the_file_stays_a_link(tmp_path: Path) -> None:
     found = ephemeral(tmp_path, link)
     found.write()
     assert link.is_symlink()
-    assert find_access(Choice(real, "kohort")).server == "https://here:1"
+    assert load_client_config(ConfigOverrides(real, "kohort")).server == "https://here:1"
     found.withdraw()
     assert link.is_symlink()
     assert current_context((real,)) == "prod"
@@ -397,7 +397,7 @@ def test_a_file_that_has_the_cluster_is_kept_up_to_date_and_no_other_is_written(
     published(tmp_path, "kohort", shared, "https://here:1").write()
     published(tmp_path, "kohort", server="https://here:2")
     keeping_up_to_date(own, shared).write()
-    assert find_access(Choice(shared, "kohort")).server == "https://here:2"
+    assert load_client_config(ConfigOverrides(shared, "kohort")).server == "https://here:2"
 
 
 def test_somebody_elses_cluster_of_the_same_name_is_left_alone(tmp_path: Path) -> None:
@@ -406,4 +406,4 @@ def test_somebody_elses_cluster_of_the_same_name_is_left_alone(tmp_path: Path) -
     other["clusters"][0]["cluster"]["certificate-authority-data"] = "YW5vdGhlcg=="
     shared.write_text(yaml.safe_dump(other))
     keeping_up_to_date(published(tmp_path, "kohort"), shared).write()
-    assert find_access(Choice(shared, "kohort")).server == "https://elsewhere"
+    assert load_client_config(ConfigOverrides(shared, "kohort")).server == "https://elsewhere"

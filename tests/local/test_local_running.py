@@ -26,7 +26,7 @@ from kohort.embedded.plane import Crew
 from kohort.insight.rules import read_rules
 from kohort.install.permissions import VISIBILITY_GROUP
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
 from kohort.kube.patches import MergePatch
@@ -70,7 +70,7 @@ async def cluster(
     merge = Merge((shared,)) if shared is not None else None
     wish = Wish(place, Wanted(), crew, "simulated", Pods.SIMULATED, queues, None, merge, context)
     async with asyncio.timeout(PATIENCE), living(wish, Quiet()) as found:
-        client = Client(HttpTransport(find_access(Choice(found.published.own, context))))
+        client = Client(HttpTransport(load_client_config(ConfigOverrides(found.published.own, context))))
         try:
             yield found, client
         finally:
@@ -196,8 +196,8 @@ async def test_two_clusters_share_a_kubeconfig(tmp_path: Path) -> None:
     shared = tmp_path / "config"
     one, other = Place("kohort", tmp_path / "one"), Place("lab", tmp_path / "other")
     async with cluster(one, None, shared) as (first, _), cluster(other, None, shared) as (second, _):
-        assert find_access(Choice(shared, "kohort")).server == first.url
-        assert find_access(Choice(shared, "kohort-lab")).server == second.url
+        assert load_client_config(ConfigOverrides(shared, "kohort")).server == first.url
+        assert load_client_config(ConfigOverrides(shared, "kohort-lab")).server == second.url
 
 
 def test_the_servers_of_the_manager_stay_on_this_machine() -> None:

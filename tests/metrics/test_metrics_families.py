@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.kube.metrics import Metrics
+from kohort.kube.metrics import MetricsSink
 from kohort.metrics.families import number
 from kohort.metrics.kube import ClientMetrics
 from kohort.metrics.registry import Registry
@@ -43,7 +43,7 @@ def test_numbers_are_written_as_prometheus_writes_them(value: float, text: str) 
 
 def test_what_the_client_counts_has_the_names_of_controller_runtime() -> None:
     registry = Registry()
-    sink: Metrics = ClientMetrics(registry)
+    sink: MetricsSink = ClientMetrics(registry)
     sink.count("kube_requests", {"method": "GET", "code": "200"})
     sink.count("kube_events_dropped")
     sink.observe("workqueue_wait_seconds", 0.5, {"queue": "jobs"})

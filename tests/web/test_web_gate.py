@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from embedded.server.clusters import ADMIN, Cluster, running_cluster
-from kohort.kube.certificates import Authority, Pair
+from kohort.kube.certificates import CertificateAuthority, CertificatePair
 from kohort.kube.client import Client
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.reviews import KEPT_SECONDS, MOST_KEPT, Act, Reviews, User
@@ -72,7 +72,7 @@ def guarded(gate: Gate) -> web.Application:
     return app
 
 
-def context_of(pair: Pair, purpose: ssl.Purpose, trusted: bytes | None = None) -> ssl.SSLContext:
+def context_of(pair: CertificatePair, purpose: ssl.Purpose, trusted: bytes | None = None) -> ssl.SSLContext:
     context = ssl.create_default_context(purpose, cadata=trusted.decode() if trusted else None)
     load_key_pair(context, KeyPair(pair.certificate_pem, pair.key_pem))
     return context
@@ -96,16 +96,16 @@ class World:
     """A front proxy's authority, one for serving, and a stranger's."""
 
     def __init__(self) -> None:
-        self.serving, self.proxies, self.strangers = (Authority.create(NOW) for _ in range(3))
+        self.serving, self.proxies, self.strangers = (CertificateAuthority.create(NOW) for _ in range(3))
         self.proxy = FrontProxy((self.proxies.pair.certificate,), ("front-proxy",))
 
-    def server(self, *more: Authority) -> ssl.SSLContext:
+    def server(self, *more: CertificateAuthority) -> ssl.SSLContext:
         context = context_of(self.serving.issue_server("s", ["127.0.0.1"], NOW), ssl.Purpose.CLIENT_AUTH)
         trust_in_handshakes(context, self.proxy)
         trust_in_handshakes(context, FrontProxy(tuple(each.pair.certificate for each in more)))
         return context
 
-    def client(self, authority: Authority, name: str) -> ssl.SSLContext:
+    def client(self, authority: CertificateAuthority, name: str) -> ssl.SSLContext:
         return context_of(authority.issue_client(name, (), NOW), ssl.Purpose.SERVER_AUTH, self.serving.pem)
 
 
@@ -173,7 +173,7 @@ async def test_answers_are_kept_for_seconds_and_not_too_many(cluster: Cluster) -
 
 
 def test_the_config_map_of_the_api_server() -> None:
-    authority = Authority.create(NOW)
+    authority = CertificateAuthority.create(NOW)
     data = {
         "requestheader-client-ca-file": authority.pem.decode(),
         "requestheader-allowed-names": '["front-proxy-client"]',
@@ -190,5 +190,5 @@ def test_the_config_map_of_the_api_server() -> None:
 
 
 def test_nobody_is_trusted_without_a_proxy() -> None:
-    certificate = Authority.create(NOW).issue_client("front-proxy", (), NOW).certificate
+    certificate = CertificateAuthority.create(NOW).issue_client("front-proxy", (), NOW).certificate
     assert not NO_PROXY.trusts(certificate.public_bytes(Encoding.DER))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from embedded.server.clusters import Cluster
 from kohort.api.meta import ObjectKey
 from kohort.embedded.auth.users import User
-from kohort.kube.certificates import AUTHORITY_LIFE, Authority
+from kohort.kube.certificates import AUTHORITY_LIFE, CertificateAuthority
 from kohort.kube.errors import StatusError
 from kohort.webhooks.certificates import (
     SETTLING,
@@ -133,7 +133,7 @@ def test_what_is_shown_is_verified_by_who_heard_of_the_last_change_a_while_ago(
         ({"tls.crt": b""}, r"\(no tls.crt\)"),
         ({"tls.key": b"nonsense"}, r"can't be used \("),
         ({"ca.crt": b"nonsense"}, r"can't be used \("),
-        ({"tls.key": Authority.create(NOW).pair.key_pem}, "the key is not that of the certificate"),
+        ({"tls.key": CertificateAuthority.create(NOW).pair.key_pem}, "the key is not that of the certificate"),
     ],
 )
 def test_a_damaged_secret_is_told_in_one_line(change: dict[str, bytes], said: str) -> None:

@@ -17,7 +17,7 @@ from kohort.jobs.contract import Reads
 from kohort.jobs.defaulting.facts import JobFacts
 from kohort.jobs.errors import RetryError
 from kohort.jobs.registry import Registry, registry_of
-from kohort.kube.errors import KubeError, Named, not_found
+from kohort.kube.errors import ErrorSubject, KubeError, not_found
 from kohort.webhooks.jobs import Gatherer, framework_registrations, job_judges
 from kohort.webhooks.server import admitted
 
@@ -135,7 +135,7 @@ async def test_before_the_caches_are_filled_jobs_are_told_to_come_back() -> None
     [
         (RetryError("workload owner not found: Job team/x"), "workload owner not found: Job team/x"),
         (KubeError("no connection"), "the webhook could not ask the API server: no connection"),
-        (not_found(Named("pods", name="x")), 'the webhook could not ask the API server: pods "x" not found'),
+        (not_found(ErrorSubject("pods", name="x")), 'the webhook could not ask the API server: pods "x" not found'),
     ],
 )
 async def test_what_can_not_be_found_out_is_told_in_one_line(failure: Exception, said: str) -> None:

@@ -15,10 +15,10 @@ import pytest
 
 from kohort.api.config.common import Tls
 from kohort.api.gates import DEFAULT_GATES
-from kohort.kube.certificates import Authority
+from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError
-from kohort.kube.serving import server_context, show, verify_clients
+from kohort.kube.server_tls import server_context, use_key_pair, verify_clients
 from kohort.webhooks.conversion import converted
 from kohort.webhooks.kueue import kueue_judges
 from kohort.webhooks.limits import LARGE, MAX_OBJECTS, WebhookLimits
@@ -83,14 +83,17 @@ async def answer_of(reader: asyncio.StreamReader) -> tuple[int, Json]:
 
 @asynccontextmanager
 async def serving(
-    limits: WebhookLimits = PATIENT, clients: Authority | None = None, folder: Path | None = None, **judges: Judge
+    limits: WebhookLimits = PATIENT,
+    clients: CertificateAuthority | None = None,
+    folder: Path | None = None,
+    **judges: Judge,
 ) -> AsyncIterator[Served]:
     # A stalled machine is no slow client.
     limits = replace(limits, handshake_seconds=BOUND)
-    authority = Authority.create(datetime.now(UTC))
+    authority = CertificateAuthority.create(datetime.now(UTC))
     pair = authority.issue_server("test", [HOST], datetime.now(UTC))
     context = server_context(Tls())
-    show(context, KeyPair(pair.certificate_pem, pair.key_pem), "test")
+    use_key_pair(context, KeyPair(pair.certificate_pem, pair.key_pem), "test")
     if clients is not None and folder is not None:
         (folder / "clients.crt").write_bytes(clients.pem)
         verify_clients(context, folder / "clients.crt")
@@ -254,7 +257,7 @@ def test_a_file_without_certificates_is_no_client_authority(tmp_path: Path) -> N
         verify_clients(server_context(Tls()), file)
 
 
-def presenting(served: Served, authority: Authority, folder: Path) -> Served:
+def presenting(served: Served, authority: CertificateAuthority, folder: Path) -> Served:
     """The same server, asked with a client certificate of an authority."""
     issued = authority.issue_client("kube-apiserver", (), datetime.now(UTC))
     file = folder / "client.pem"
@@ -265,7 +268,7 @@ def presenting(served: Served, authority: Authority, folder: Path) -> Served:
 
 async def test_with_a_client_authority_admission_needs_a_certificate(tmp_path: Path) -> None:
     """Conversions don't: API servers have no setting for a certificate there."""
-    clients = Authority.create(datetime.now(UTC))
+    clients = CertificateAuthority.create(datetime.now(UTC))
     async with serving(clients=clients, folder=tmp_path) as served:
         status, answer = await served.post(review())
         assert (status, answer["reason"]) == (401, "Unauthorized")
@@ -274,7 +277,7 @@ async def test_with_a_client_authority_admission_needs_a_certificate(tmp_path: P
 
 
 async def test_a_certificate_of_another_authority_is_refused(tmp_path: Path) -> None:
-    async with serving(clients=Authority.create(datetime.now(UTC)), folder=tmp_path) as served:
-        stranger = presenting(served, Authority.create(datetime.now(UTC)), tmp_path)
+    async with serving(clients=CertificateAuthority.create(datetime.now(UTC)), folder=tmp_path) as served:
+        stranger = presenting(served, CertificateAuthority.create(datetime.now(UTC)), tmp_path)
         with pytest.raises((ssl.SSLError, asyncio.IncompleteReadError, ConnectionError)):
             await stranger.post(review())

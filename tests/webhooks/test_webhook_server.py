@@ -20,10 +20,10 @@ from kohort.api.config.common import Tls
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.merge import merge
 from kohort.embedded.patches import PatchKind, apply_patch
-from kohort.kube.certificates import Authority
+from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError
-from kohort.kube.serving import server_context, show
+from kohort.kube.server_tls import server_context, use_key_pair
 from kohort.webhooks.kueue import kueue_judges
 from kohort.webhooks.patching import json_patch
 from kohort.webhooks.reviews import AdmissionRequest, Answer
@@ -78,10 +78,10 @@ class Asked:
 
 @pytest_asyncio.fixture
 async def server() -> AsyncIterator[Asked]:
-    authority = Authority.create(datetime.now(UTC))
+    authority = CertificateAuthority.create(datetime.now(UTC))
     pair = authority.issue_server("test", [HOST], datetime.now(UTC))
     context = server_context(Tls())
-    show(context, KeyPair(pair.certificate_pem, pair.key_pem), "test")
+    use_key_pair(context, KeyPair(pair.certificate_pem, pair.key_pem), "test")
     trust = ssl.create_default_context(cadata=authority.pem.decode())
     async with (
         WebhookServer(JUDGES).listening(HOST, 0, context) as running,
@@ -200,7 +200,7 @@ async def test_a_large_body_passes(server: Asked) -> None:
 
 
 async def test_a_client_that_trusts_somebody_else_gets_no_answer(server: Asked) -> None:
-    stranger = ssl.create_default_context(cadata=Authority.create(datetime.now(UTC)).pem.decode())
+    stranger = ssl.create_default_context(cadata=CertificateAuthority.create(datetime.now(UTC)).pem.decode())
     async with aiohttp.ClientSession() as session:
         with pytest.raises(aiohttp.ClientConnectorCertificateError):
             await Asked(session, server._base, stranger).post(VALIDATE, review(WORKLOAD))

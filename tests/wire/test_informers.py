@@ -18,11 +18,11 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.meta import ObjectMeta
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
-from kohort.kube.informer import Informer, Informers
-from kohort.kube.options import Scope
+from kohort.kube.informer import Informer, SharedInformerFactory
+from kohort.kube.options import ListScope
 from kohort.kube.patches import MergePatch
 from kube.faults import Cut, FaultyTransport
 from wire.peers import Peer
@@ -41,7 +41,7 @@ def peer(request: pytest.FixtureRequest, peers: tuple[Peer, Peer]) -> Peer:
 @asynccontextmanager
 async def at(peer: Peer, purpose: str) -> AsyncIterator[tuple[Client, str, FaultyTransport]]:
     """A client with a good connection, a namespace of its own, and a connection that can be broken."""
-    access = find_access(Choice(kubeconfig=peer.admin))
+    access = load_client_config(ConfigOverrides(kubeconfig=peer.admin))
     good, bad = Client(HttpTransport(access)), FaultyTransport(HttpTransport(access), SystemClock())
     made = await good.of(Namespace).create(Namespace(metadata=ObjectMeta(name=f"{purpose}-{peer.name}")))
     name = made.metadata.name
@@ -66,8 +66,8 @@ def versions(informer: Informer[ConfigMap]) -> set[str]:
 async def test_many_objects_change_while_streams_break(peer: Peer) -> None:
     chance = Random(7)  # noqa: S311 - no secret
     async with at(peer, "churn") as (client, namespace, network):
-        informers = Informers(Client(network))
-        informer = informers.of(ConfigMap, Scope(namespace=namespace))
+        informers = SharedInformerFactory(Client(network))
+        informer = informers.of(ConfigMap, ListScope(namespace=namespace))
         informers.start()
         await informers.wait_live()
         for start in range(0, OBJECTS, AT_ONCE):
@@ -76,7 +76,7 @@ async def test_many_objects_change_while_streams_break(peer: Peer) -> None:
             await asyncio.gather(*(change(client, namespace, chance) for _ in range(AT_ONCE)))
             if number % 3 == 0:
                 network.cut(chance.choice(list(Cut)))
-        listed = await client.of(ConfigMap).list(Scope(namespace=namespace))
+        listed = await client.of(ConfigMap).list(ListScope(namespace=namespace))
         expected = {each.metadata.resource_version for each in listed.items}
         await until(lambda: informer.synced and versions(informer) == expected)
         await informers.stop()
@@ -84,8 +84,8 @@ async def test_many_objects_change_while_streams_break(peer: Peer) -> None:
 
 async def test_it_says_so_while_it_is_cut_off(peer: Peer) -> None:
     async with at(peer, "cut-off") as (client, namespace, network):
-        informers = Informers(Client(network))
-        informer = informers.of(ConfigMap, Scope(namespace=namespace))
+        informers = SharedInformerFactory(Client(network))
+        informer = informers.of(ConfigMap, ListScope(namespace=namespace))
         informers.start()
         await informers.wait_live()
         network.go_down()

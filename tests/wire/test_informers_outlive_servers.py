@@ -17,11 +17,11 @@ from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
 from kohort.kube.informer import Informer
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
 from kohort.kube.reflector import WatchSettings
 from kube.faults import FaultyTransport
 from wire.lone_servers import LoneServer, embedded_server, halted, kill, real_server
@@ -29,7 +29,7 @@ from wire.lone_servers import LoneServer, embedded_server, halted, kill, real_se
 PATIENCE = 60
 IMPATIENT = WatchSettings(silence=3.0)
 """A server that halts is noticed soon; one that is merely quiet is listed anew a little more often than it need be."""
-HERE = Scope(namespace="default")
+HERE = ListScope(namespace="default")
 
 
 @pytest.fixture(scope="module", params=["real", "embedded"])
@@ -102,7 +102,7 @@ class Behind:
 
 @asynccontextmanager
 async def pair(kubeconfig: Path) -> AsyncIterator[Pair]:
-    access = find_access(Choice(kubeconfig=kubeconfig))
+    access = load_client_config(ConfigOverrides(kubeconfig=kubeconfig))
     client, network = Client(HttpTransport(access)), FaultyTransport(HttpTransport(access), SystemClock())
     informer = Informer(Client(network).of(ConfigMap), HERE, IMPATIENT)
     following = asyncio.create_task(informer.run())

@@ -22,7 +22,7 @@ from kohort.embedded.store import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
@@ -39,7 +39,7 @@ async def real_plane(cluster: ControlPlane | None = None) -> AsyncIterator[Clien
     """etcd, kube-apiserver, kube-controller-manager and kube-scheduler."""
     cluster = cluster or ControlPlane()
     await asyncio.to_thread(cluster.__enter__)
-    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=cluster.kubeconfig))))
     try:
         async with simulated_nodes(cluster, *NODES):
             yield client

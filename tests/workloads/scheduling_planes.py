@@ -20,10 +20,10 @@ from kohort.embedded.store import Store
 from kohort.kube.certificates import new_key
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
-from kohort.kube.options import Deletion, Scope
+from kohort.kube.options import DeletionOptions, ListScope
 from kohort.kube.patches import MergePatch
 from kohort.kube.transport import Request
 from workloads.scheduling_cases import Await, AwaitText, Case, Create, Delete, Patch, Step
@@ -36,7 +36,7 @@ ADMIN = User("admin", (MASTERS, AUTHENTICATED))
 CLAIMS = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", namespaced=True)
 EVENTS = Resource("events.k8s.io", "v1", "Event", "events", namespaced=True)
 CLASSES = Resource("scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses", namespaced=False)
-NOW = Deletion(grace_seconds=0)
+NOW = DeletionOptions(grace_seconds=0)
 REASONS = ("FailedScheduling", "Preempted", "Scheduled")
 
 
@@ -45,7 +45,7 @@ async def real() -> AsyncIterator[Client]:
     """kube-scheduler, and who makes service accounts: nobody who looks after nodes."""
     cluster = ControlPlane("serviceaccount-controller")
     await asyncio.to_thread(cluster.__enter__)
-    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=cluster.kubeconfig))))
     try:
         yield client
     finally:
@@ -180,11 +180,11 @@ class Stage:
                 await asyncio.sleep(0.05)
 
     async def _look(self, seen: Seen) -> None:
-        pods = (await self._pods.list(Scope(SPACE))).items
+        pods = (await self._pods.list(ListScope(SPACE))).items
         for each in pods:
             seen.pods[each["metadata"]["name"]] = _state(each)
         uids = {each["metadata"]["uid"]: each["metadata"]["name"] for each in pods}
-        for event in (await self._client.of(EVENTS).list(Scope(SPACE))).items:
+        for event in (await self._client.of(EVENTS).list(ListScope(SPACE))).items:
             name = uids.get(event["regarding"].get("uid", ""), "")
             if name and event["reason"] in REASONS:
                 note = re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "UID", event.get("note", ""))
@@ -192,14 +192,14 @@ class Stage:
 
     async def _clear(self) -> None:
         """Everything goes; a pod in use by nobody goes at once."""
-        await self._pods.delete_collection(Scope(SPACE), NOW)
-        await self._client.of(CLAIMS).delete_collection(Scope(SPACE), NOW)
-        await self._nodes.delete_collection(Scope())
+        await self._pods.delete_collection(ListScope(SPACE), NOW)
+        await self._client.of(CLAIMS).delete_collection(ListScope(SPACE), NOW)
+        await self._nodes.delete_collection(ListScope())
         async with asyncio.timeout(PATIENCE):
-            while (await self._pods.list(Scope(SPACE))).items or (await self._nodes.list()).items:
-                await self._pods.delete_collection(Scope(SPACE), NOW)
+            while (await self._pods.list(ListScope(SPACE))).items or (await self._nodes.list()).items:
+                await self._pods.delete_collection(ListScope(SPACE), NOW)
                 await asyncio.sleep(0.05)
-        for claim in (await self._client.of(CLAIMS).list(Scope(SPACE))).items:
+        for claim in (await self._client.of(CLAIMS).list(ListScope(SPACE))).items:
             key = (SPACE, claim["metadata"]["name"])
             await self._client.of(CLAIMS).patch(key, MergePatch({"metadata": {"finalizers": None}}))
 

@@ -25,10 +25,10 @@ from kohort.embedded.scheduler.scheduler import scheduling
 from kohort.embedded.server.server import running
 from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
 from kohort.kube.patches import MergePatch
 
 Object = dict[str, Any]
@@ -99,7 +99,7 @@ class Stage:
         return await self.client.of(resource).get((self.place(resource), name))
 
     async def items(self, resource: Resource) -> list[Object]:
-        return list((await self.client.of(resource).list(Scope(self.place(resource)))).items)
+        return list((await self.client.of(resource).list(ListScope(self.place(resource)))).items)
 
     async def merge(self, resource: Resource, name: str, patch: Object, subresource: str = "") -> None:
         await self.client.of(resource).patch((self.place(resource), name), MergePatch(patch), subresource=subresource)
@@ -120,7 +120,7 @@ class Stage:
         """Type, reason and text of the namespace's events of some reasons, each once; they may come late."""
 
         async def told() -> list[tuple[str, str, str]]:
-            found = (await self.client.of(Event).list(Scope(self.namespace))).items
+            found = (await self.client.of(Event).list(ListScope(self.namespace))).items
             return sorted({(each.type, each.reason, each.note) for each in found if each.reason in reasons})
 
         return await self.settled(told)
@@ -150,7 +150,7 @@ async def real_stage() -> AsyncIterator[Stage]:
     """etcd, kube-apiserver, kube-controller-manager and kube-scheduler."""
     cluster = ControlPlane()
     await asyncio.to_thread(cluster.__enter__)
-    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=cluster.kubeconfig))))
     try:
         with tempfile.TemporaryDirectory(prefix="kohort-") as home:
             async with simulated_nodes(cluster, *_FLEET):
@@ -174,7 +174,7 @@ async def mixed_stage() -> AsyncIterator[Stage]:
     """Our controllers and scheduler on kube-apiserver, with the few of its controllers that ours do not replace."""
     cluster = WithoutScheduler(*_LEFT_TO_KUBERNETES)
     await asyncio.to_thread(cluster.__enter__)
-    client = Client(HttpTransport(find_access(Choice(kubeconfig=cluster.kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=cluster.kubeconfig))))
     try:
         with tempfile.TemporaryDirectory(prefix="kohort-") as home:
             async with running_controllers(client), scheduling(client), simulated_nodes(cluster, *_FLEET):

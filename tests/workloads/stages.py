@@ -16,8 +16,8 @@ from kohort.api.core.pods import Pod
 from kohort.api.resource import Resource
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informers
-from kohort.kube.options import Deletion, Scope
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import DeletionOptions, ListScope
 from kohort.kube.patches import MergePatch
 
 Object = dict[str, Any]
@@ -43,7 +43,7 @@ class Theatre:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self.informers = Informers(client)
+        self.informers = SharedInformerFactory(client)
         self.jobs = self.informers.of(Job.resource)
         self.pods = self.informers.of(Pod.resource)
         self.cron_jobs = self.informers.of(CronJob.resource)
@@ -102,7 +102,7 @@ class Stage:
         await self._client.of(resource).patch((self.namespace, name), MergePatch(patch))
 
     async def delete(self, policy: str, name: str = "work") -> None:
-        await self._client.of(Job.resource).delete((self.namespace, name), Deletion(propagation=policy))
+        await self._client.of(Job.resource).delete((self.namespace, name), DeletionOptions(propagation=policy))
 
     async def delete_pod(self, pod: Object) -> None:
         await self._client.of(Pod.resource).delete((self.namespace, pod["metadata"]["name"]))
@@ -174,7 +174,7 @@ class Stage:
 
     async def see(self, when: str) -> None:
         """Remember how things stand now; on the server, since caches of Jobs and pods move each at its own pace."""
-        here = Scope(self.namespace)
+        here = ListScope(self.namespace)
         jobs = {each["metadata"]["name"]: each for each in (await self._client.of(Job.resource).list(here)).items}
         pods = (await self._client.of(Pod.resource).list(here)).items
         self.seen.append((when, {"job": _status(jobs.get("work")), "pods": _pods(list(pods))}))

@@ -17,7 +17,7 @@ from kohort.jobs.keys import POD_GROUP_NAME, QUEUE_NAME_LABEL
 from kohort.jobs.objects import labels
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.options import Deletion, Scope
+from kohort.kube.options import DeletionOptions, ListScope
 
 EXAMPLES = """\b
 Examples:
@@ -37,8 +37,8 @@ class _How:
     is_sure: bool
 
     @property
-    def deletion(self) -> Deletion:
-        return Deletion("Background", dry_run=self.dry_run)
+    def deletion(self) -> DeletionOptions:
+        return DeletionOptions("Background", dry_run=self.dry_run)
 
 
 @click.command(epilog=EXAMPLES)
@@ -113,7 +113,7 @@ async def _cancel_all(where: Where, queue: str, how: _How) -> None:
 async def _unfinished(client: Client, namespace: str, queue: str) -> list[Owned]:
     """Jobs that are queued and have not finished; those that know no queue are none of ours."""
     selector = f"{QUEUE_NAME_LABEL}={queue}" if queue else QUEUE_NAME_LABEL
-    jobs = (await client.of(Job.resource).list(Scope(namespace, labels=selector))).items
+    jobs = (await client.of(Job.resource).list(ListScope(namespace, labels=selector))).items
     return [Owned(Job.resource, each) for each in jobs if _BATCH.finished(each) is None]
 
 

@@ -62,13 +62,13 @@ async def _in_time(where: Where, kinds: tuple[str, ...]) -> list[str]:
 
 
 async def _names(where: Where, kinds: tuple[str, ...]) -> list[str]:
-    from kohort.kube.options import Scope
+    from kohort.kube.options import ListScope
 
     access = where.access()
     found = list[str]()
     async with connected(access) as client:
         for resource in _resources(kinds):
-            scope = Scope(access.namespace if resource.namespaced else "")
+            scope = ListScope(access.namespace if resource.namespaced else "")
             page = await client.of(resource).page(scope, limit=MOST)
             found.extend(str(each["metadata"]["name"]) for each in page.items)
     return found

@@ -25,9 +25,9 @@ from kohort.cli.targets import Finder, TargetError, references
 from kohort.cli.telling import note
 from kohort.cli.waiting import seen
 from kohort.kube.client import Client
-from kohort.kube.config import Access
-from kohort.kube.informer import Informers
-from kohort.kube.options import Scope
+from kohort.kube.config import ClientConfig
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import ListScope
 from kohort.terminal.screen import Screen
 from kohort.terminal.tables import table
 
@@ -63,8 +63,8 @@ async def _list(where: Where, name: str | None, layout: Layout, output: Output |
     _print(found, layout, output, client)
 
 
-def _scope(access: Access, layout: Layout) -> Scope:
-    return Scope("" if layout.has_namespace else access.namespace)
+def _scope(access: ClientConfig, layout: Layout) -> ListScope:
+    return ListScope("" if layout.has_namespace else access.namespace)
 
 
 async def _concerns(finder: Finder, name: str | None) -> Concerns:
@@ -76,7 +76,7 @@ async def _concerns(finder: Finder, name: str | None) -> Concerns:
         return About.target(await finder.find(reference))
     except TargetError:
         gone = About.gone(reference.name)
-        if not any(map(gone, (await finder.client.of(Event).list(Scope(finder.namespace))).items)):
+        if not any(map(gone, (await finder.client.of(Event).list(ListScope(finder.namespace))).items)):
             raise
         note(f"{reference} is gone; what happened to it is known for about an hour")
         return gone
@@ -103,7 +103,7 @@ async def _watch(where: Where, name: str | None, layout: Layout) -> None:
     access = where.access()
     async with connected(access) as client:
         concerns = await _concerns(Finder(client, access.namespace), name)
-        informers = Informers(client)
+        informers = SharedInformerFactory(client)
         follower = informers.of(Event, _scope(access, layout))
         await seen(follower)
         informers.start()

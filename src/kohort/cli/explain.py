@@ -33,7 +33,7 @@ from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import queue_name
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.mapping import ResourceMapping
+from kohort.kube.rest_mapper import RestMapper
 from kohort.terminal.nearest import instead
 from kohort.terminal.sections import Section, sections_text
 
@@ -74,7 +74,7 @@ def explain(*, where: Where, words: tuple[str, ...], output: Output | None) -> N
 async def _find(finder: Finder, reference: Reference) -> Target:
     """What is meant; where it has no Workload of its own, the owner that has one."""
     found = await finder.find(reference)
-    mapping = ResourceMapping(finder.client)
+    mapping = RestMapper(finder.client)
     for _ in range(MOST_OWNERS):
         owner = None if found.workloads else _owner(found.job)
         if owner is None:

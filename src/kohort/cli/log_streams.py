@@ -17,8 +17,8 @@ from kohort.api.times import parse_time
 from kohort.cli.waiting import seen
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError, TransportError
-from kohort.kube.informer import Informers
-from kohort.kube.options import LogOptions, Scope
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import ListScope, LogOptions
 from kohort.terminal.style import Role, Style
 
 MOST_STREAMS: Final = 100
@@ -91,7 +91,7 @@ class LogStreams:
     """The logs of the pods that a scope selects."""
 
     def __init__(
-        self, client: Client, scope: Scope, choice: LogChoice, prefixes: Prefixes, write: Write, warn: Warn
+        self, client: Client, scope: ListScope, choice: LogChoice, prefixes: Prefixes, write: Write, warn: Warn
     ) -> None:
         self._client = client
         self._pods = client.of(Pod)
@@ -118,7 +118,7 @@ class LogStreams:
     async def follow(self, end: Awaitable[T]) -> T:
         """Print what pods write as they do, also those that come later, until `end` and all is printed."""
         ending = asyncio.ensure_future(end)
-        informers = Informers(self._client)
+        informers = SharedInformerFactory(self._client)
         pods = informers.of(Pod, self._scope)
         try:
             await seen(pods)

@@ -19,8 +19,8 @@ from kohort.jobs.frameworks.job import BatchJob, pod_count
 from kohort.jobs.keys import POD_GROUP_NAME
 from kohort.jobs.objects import labels
 from kohort.kube.client import Client
-from kohort.kube.informer import Informers
-from kohort.kube.options import Scope
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import ListScope
 
 EXAMPLES = """\b
 Examples:
@@ -76,20 +76,20 @@ async def _logs(where: Where, wish: _Wish) -> None:
             note(_nothing(target))
 
 
-def pods_of(target: Target) -> Scope:
+def pods_of(target: Target) -> ListScope:
     """The pods of a job: by the label or selector that its kind gives them; raises LogError."""
     found = target.job
     if found.resource == Job.resource:
-        return Scope(target.namespace, labels=_BATCH.pod_selector(found.obj))
+        return ListScope(target.namespace, labels=_BATCH.pod_selector(found.obj))
     if found.resource == Pod.resource:
         group = labels(found.obj).get(POD_GROUP_NAME) if len(target.members) > 1 else None
         if group:
-            return Scope(target.namespace, labels=f"{POD_GROUP_NAME}={group}")
-        return Scope(target.namespace, fields=f"metadata.name={found.name}")
+            return ListScope(target.namespace, labels=f"{POD_GROUP_NAME}={group}")
+        return ListScope(target.namespace, fields=f"metadata.name={found.name}")
     matched = ((found.obj.get("spec") or {}).get("selector") or {}).get("matchLabels")
     if not matched:
         raise LogError(f"{found} does not say which pods are its own: name a pod, a Job or its Workload")
-    return Scope(target.namespace, labels=",".join(f"{key}={value}" for key, value in matched.items()))
+    return ListScope(target.namespace, labels=",".join(f"{key}={value}" for key, value in matched.items()))
 
 
 def _expect_index(target: Target, index: int | None) -> None:
@@ -103,7 +103,7 @@ def _expect_index(target: Target, index: int | None) -> None:
         raise LogError(f"{target.job} has no index {index}: there is 0 to {count - 1}")
 
 
-def _indexed(scope: Scope, index: int | None) -> Scope:
+def _indexed(scope: ListScope, index: int | None) -> ListScope:
     if index is None:
         return scope
     return replace(scope, labels=",".join(filter(None, (scope.labels, f"{INDEX_LABEL}={index}"))))
@@ -116,7 +116,7 @@ def _are_many(target: Target) -> bool:
     return found.resource != Pod.resource or len(target.members) > 1
 
 
-async def _follow(client: Client, target: Target, scope: Scope, streams: LogStreams) -> None:
+async def _follow(client: Client, target: Target, scope: ListScope, streams: LogStreams) -> None:
     if target.job.resource != Job.resource:
         await streams.follow(_all_ended(client, scope) if target.job.resource == Pod.resource else _never())
         return
@@ -126,9 +126,9 @@ async def _follow(client: Client, target: Target, scope: Scope, streams: LogStre
         await streams.follow(waiter.wait())
 
 
-async def _all_ended(client: Client, scope: Scope) -> None:
+async def _all_ended(client: Client, scope: ListScope) -> None:
     """Return when none of the pods will write any more."""
-    informers = Informers(client)
+    informers = SharedInformerFactory(client)
     pods = informers.of(Pod, scope)
     changed = asyncio.Event()
     pods.subscribe(lambda _old, _new: changed.set())

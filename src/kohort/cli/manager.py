@@ -21,9 +21,9 @@ from kohort.cli.stopping import stop_asked
 from kohort.controllers.world import ManagerSettings
 from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.kube.client import Client
-from kohort.kube.config import Access, Choice, find_access
+from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.errors import KubeError
-from kohort.kube.loops import run
+from kohort.kube.event_loop import run
 from kohort.manager.definitions import WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_names
 from kohort.manager.logs import LogFormat, set_up_logs
@@ -79,7 +79,7 @@ class Overrides:
 class Wish:
     """What the command line asks for."""
 
-    access: Access
+    access: ClientConfig
     settings: ManagerSettings
     options: ManagerOptions
 
@@ -178,7 +178,7 @@ def manager(
     settings = _settings(loaded, overrides, namespace, options)
     give_memory_back()
     try:
-        wish = Wish(find_access(Choice(kubeconfig, context)), settings, options)
+        wish = Wish(load_client_config(ConfigOverrides(kubeconfig, context)), settings, options)
         run(_run(wish))
     except KubeError as error:
         raise ApiError(str(error)) from None

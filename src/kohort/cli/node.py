@@ -23,7 +23,7 @@ from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.runtimes.settings import AtStop
 from kohort.kube.client import Client
-from kohort.kube.config import Access, Choice, find_access
+from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.errors import KubeError
 
 EXAMPLES = """\b
@@ -39,7 +39,7 @@ Examples:
 class Wish:
     """What the command line asks for."""
 
-    access: Access
+    access: ClientConfig
     nodes: tuple[DeclaredNode, ...]
     """None where this machine is to be the node."""
     runtime: RuntimeName
@@ -134,14 +134,14 @@ def node(
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING)
     simulated = Defaults(start_seconds, run_seconds)
     try:
-        access = find_access(Choice(kubeconfig, context))
+        access = load_client_config(ConfigOverrides(kubeconfig, context))
         logs = _logs(access, client_ca, address, port)
         asyncio.run(_run(Wish(access, nodes, chosen, simulated, data.expanduser(), leaving, address, logs)))
     except (KubeError, RuntimeSetupError) as error:
         raise ApiError(str(error)) from None
 
 
-def _logs(access: Access, client_ca: Path | None, address: str, port: int) -> Place | None:
+def _logs(access: ClientConfig, client_ca: Path | None, address: str, port: int) -> Place | None:
     """Where logs are served; nowhere when nobody is known who could vouch for those that ask."""
     if client_ca is not None:
         return Place(client_ca.read_bytes(), address, port)

@@ -25,7 +25,7 @@ from kohort.terminal.screen import Screen, screen_of
 if TYPE_CHECKING:
     from kohort.api.codec import Json
     from kohort.kube.client import Client
-    from kohort.kube.config import Access
+    from kohort.kube.config import ClientConfig
     from kohort.kube.errors import KubeError, StatusError
 
 R = TypeVar("R")
@@ -40,14 +40,14 @@ class Where:
     context: str = ""
     namespace: str = ""
 
-    def access(self) -> Access:
+    def access(self) -> ClientConfig:
         """The way there, with the namespace to use; raises an ApiError that says what to do."""
-        from kohort.kube.config import Choice, find_access
+        from kohort.kube.config import ConfigOverrides, load_client_config
         from kohort.kube.errors import ConfigError
 
         file = self.kubeconfig or _local_kubeconfig()
         try:
-            found = find_access(Choice(file, self.context))
+            found = load_client_config(ConfigOverrides(file, self.context))
         except ConfigError as error:
             raise ApiError(f"{error}{_hint()}" if "no kubeconfig" in str(error) else str(error)) from None
         return replace(found, namespace=self.namespace) if self.namespace else found
@@ -65,10 +65,10 @@ def _hint() -> str:
 
 def _local_kubeconfig() -> Path | None:
     """The cluster that runs on this machine, where nothing leads to any other."""
-    from kohort.kube.config import usual_kubeconfigs
+    from kohort.kube.config import default_kubeconfig_paths
 
     in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ
-    if os.environ.get("KUBECONFIG") or in_cluster or usual_kubeconfigs(os.environ)[0].exists():
+    if os.environ.get("KUBECONFIG") or in_cluster or default_kubeconfig_paths(os.environ)[0].exists():
         return None
     from kohort.local.places import kubeconfig_of_running
 
@@ -173,7 +173,7 @@ PATIENT = 5
 
 
 @asynccontextmanager
-async def connected(access: Access, attempts: int = 2) -> AsyncIterator[Client]:
+async def connected(access: ClientConfig, attempts: int = 2) -> AsyncIterator[Client]:
     """A client of that server; what goes wrong with it becomes an ApiError of one line."""
     from kohort.kube.client import Client
     from kohort.kube.http import HttpTransport
@@ -188,7 +188,7 @@ async def connected(access: Access, attempts: int = 2) -> AsyncIterator[Client]:
 
 
 @contextmanager
-def told(access: Access) -> Iterator[None]:
+def told(access: ClientConfig) -> Iterator[None]:
     """Failures of the server as one line with the remedy."""
     from kohort.kube.errors import KubeError
 
@@ -198,7 +198,7 @@ def told(access: Access) -> Iterator[None]:
         raise ApiError(_line(error, access)) from None
 
 
-def _line(error: KubeError, access: Access) -> str:
+def _line(error: KubeError, access: ClientConfig) -> str:
     from kohort.kube.errors import ConfigError, StatusError, UnreachableError
 
     if isinstance(error, StatusError):
@@ -221,7 +221,7 @@ def _stopped(server: str) -> str:
     return f"cluster {place.name} at {server} {how}: `{start_command(place)}` starts it again"
 
 
-def _refusal(error: StatusError, access: Access) -> str:
+def _refusal(error: StatusError, access: ClientConfig) -> str:
     if error.code == 401:
         return f"{access.server} does not know you: check the credentials of {access.origin}"
     if is_not_installed(error):
@@ -236,7 +236,7 @@ def is_not_installed(error: StatusError) -> bool:
     return error.is_not_found and not error.details.get("name")
 
 
-def not_installed(access: Access) -> str:
+def not_installed(access: ClientConfig) -> str:
     """What to say of a cluster without Kueue's kinds."""
     remedy = "`kohort install | kubectl apply --server-side -f -` there, or `kohort up` for a cluster on this machine"
     return f"Kohort is not installed on {access.server}: {remedy}"

@@ -29,7 +29,7 @@ from kohort.insight.lean import LeanLocalQueue, LeanWorkload
 from kohort.insight.order import Positions, positions_in, reckoned_positions
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
 from kohort.terminal.nearest import instead
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ class Wish:
     cluster_queue: str
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> ListScope:
         """What has to be read for that."""
-        return Scope("" if self.cluster_queue else self.namespace)
+        return ListScope("" if self.cluster_queue else self.namespace)
 
     def chosen(self, queues: Iterable[LeanLocalQueue]) -> list[LeanLocalQueue]:
         """The LocalQueues that are meant; raises an ApiError for a name that is none."""
@@ -213,11 +213,11 @@ def _waits(workload: LeanWorkload) -> bool:
 async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
     from kohort.cli.queue_picture import picture_of
     from kohort.cli.stopping import stop_asked
-    from kohort.kube.informer import Informers
+    from kohort.kube.informer import SharedInformerFactory
     from kohort.terminal.live import Place, live, until_worth_drawing
 
     ended, changed = stop_asked(), asyncio.Event()
-    informers = Informers(client)
+    informers = SharedInformerFactory(client)
     workloads = informers.of(LeanWorkload, wish.scope)
     local_queues = informers.of(LeanLocalQueue, wish.scope)
     for informer in (workloads, local_queues):

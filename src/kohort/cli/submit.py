@@ -32,7 +32,7 @@ from kohort.cli.waiting import exit_code, waiting
 from kohort.jobs.frameworks.job import pod_count
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.options import Scope, WriteOptions
+from kohort.kube.options import ListScope, WriteOptions
 from kohort.terminal.nearest import instead
 
 EXAMPLES = """\b
@@ -301,7 +301,7 @@ class _Submission:
 def _streams(client: Client, job: Object) -> LogStreams:
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     prefixes = Prefixes(screen().style, name, is_shown=pod_count(job) > 1)
-    scope = Scope(namespace, labels=f"batch.kubernetes.io/job-name={name}")
+    scope = ListScope(namespace, labels=f"batch.kubernetes.io/job-name={name}")
     return LogStreams(client, scope, LogChoice(), prefixes, write_raw, note)
 
 

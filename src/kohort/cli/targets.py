@@ -18,8 +18,8 @@ from kohort.jobs.keys import JOB_UID_LABEL, POD_GROUP_NAME
 from kohort.jobs.objects import labels, uid
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.mapping import ResourceMapping
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
+from kohort.kube.rest_mapper import RestMapper
 from kohort.terminal.nearest import instead
 
 Object = dict[str, Any]
@@ -173,7 +173,7 @@ class Finder:
 
     async def names(self, resource: Resource) -> list[str]:
         """All names of a kind."""
-        scope = Scope(self.namespace if resource.namespaced else "")
+        scope = ListScope(self.namespace if resource.namespaced else "")
         return [str(each["metadata"]["name"]) for each in (await self.client.of(resource).list(scope)).items]
 
     async def expect(self, resource: Resource, name: str) -> Object:
@@ -186,10 +186,10 @@ class Finder:
     async def workloads_of(self, job: Owned) -> tuple[Workload, ...]:
         """The Workloads of a job, the newest last: by the label that they carry, else by their owners."""
         workloads = self.client.of(Workload)
-        marked = await workloads.list(Scope(self.namespace, labels=f"{JOB_UID_LABEL}={uid(job.obj)}"))
+        marked = await workloads.list(ListScope(self.namespace, labels=f"{JOB_UID_LABEL}={uid(job.obj)}"))
         found: Iterable[Workload] = marked.items
         if not marked.items:
-            listed = await workloads.list(Scope(self.namespace))
+            listed = await workloads.list(ListScope(self.namespace))
             found = (each for each in listed.items if _owns(job, each))
         return tuple(sorted(found, key=_by_birth))
 
@@ -203,7 +203,7 @@ class Finder:
 
     async def _of_workload(self, found: Owned) -> Target:
         workload = await self.client.of(Workload).get(found.key)
-        mapping = ResourceMapping(self.client)
+        mapping = RestMapper(self.client)
         members = list[Owned]()
         for owner in workload.metadata.owner_references:
             resource = await mapping.resource(owner.api_version, owner.kind)
@@ -214,7 +214,7 @@ class Finder:
 
     async def _of_group(self, group: str, pod: Owned) -> Target:
         """A group of pods: its Workload has the group's name."""
-        scope = Scope(self.namespace, labels=f"{POD_GROUP_NAME}={group}")
+        scope = ListScope(self.namespace, labels=f"{POD_GROUP_NAME}={group}")
         pods = (await self.client.of(Pod.resource).list(scope)).items
         members = tuple(Owned(Pod.resource, each) for each in pods) or (pod,)
         workload = await self.object(WORKLOAD, group)

@@ -28,8 +28,8 @@ from kohort.engine.events import Gone, Put
 from kohort.insight.quota import Branch, quota_trees
 from kohort.insight.snapshot import DECIDING, Snapshot, take
 from kohort.kube.client import Client
-from kohort.kube.config import Access
-from kohort.kube.informer import Informers
+from kohort.kube.config import ClientConfig
+from kohort.kube.informer import SharedInformerFactory
 from kohort.terminal.live import Picture, Place, live, until_worth_drawing
 from kohort.terminal.nearest import instead
 from kohort.terminal.screen import Screen
@@ -107,10 +107,10 @@ def _require(snapshot: Snapshot) -> None:
         raise ApiError(f"can't show quota without seeing every {unseen.kind}: {unseen.why}")
 
 
-async def _follow(client: Client, access: Access, snapshot: Snapshot, pick: Pick) -> None:
+async def _follow(client: Client, access: ClientConfig, snapshot: Snapshot, pick: Pick) -> None:
     """Keep an engine up to date by watches, and draw what it knows."""
     ended, changed = stop_asked(), asyncio.Event()
-    engine, informers = Engine(snapshot.settings), Informers(client)
+    engine, informers = Engine(snapshot.settings), SharedInformerFactory(client)
     for kind in DECIDING:
         feed = _feeder(engine, kind.__name__, client, changed)
         if snapshot.sees(kind):

@@ -17,8 +17,8 @@ from kohort.cli.positions import positions
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
 from kohort.kube.clock import within
-from kohort.kube.informer import Informer, Informers
-from kohort.kube.options import Scope
+from kohort.kube.informer import Informer, SharedInformerFactory
+from kohort.kube.options import ListScope
 
 Object = dict[str, Any]
 
@@ -37,7 +37,7 @@ Tell = Callable[[Stage], None]
 class Waiter:
     """Follows one Job and its Workload."""
 
-    def __init__(self, client: Client, job: Object, informers: Informers, tell: Tell) -> None:
+    def __init__(self, client: Client, job: Object, informers: SharedInformerFactory, tell: Tell) -> None:
         metadata = job["metadata"]
         self.namespace, self.name = metadata["namespace"], metadata["name"]
         self._client = client
@@ -46,9 +46,9 @@ class Waiter:
         self._last: Stage | None = None
         self._has_wondered = False
         self._changed = asyncio.Event()
-        self._jobs = informers.of(Job.resource, Scope(self.namespace, fields=f"metadata.name={self.name}"))
+        self._jobs = informers.of(Job.resource, ListScope(self.namespace, fields=f"metadata.name={self.name}"))
         marked = f"{JOB_UID_LABEL}={metadata['uid']}"
-        self._workloads: Informer[Workload] = informers.of(Workload, Scope(self.namespace, labels=marked))
+        self._workloads: Informer[Workload] = informers.of(Workload, ListScope(self.namespace, labels=marked))
 
     async def wait(self) -> Stage:
         """Tell every change until the job has ended; how it did. Raises what keeps us from seeing it."""
@@ -114,7 +114,7 @@ class Waiter:
 @asynccontextmanager
 async def waiting(client: Client, job: Object, tell: Tell) -> AsyncIterator[Waiter]:
     """A waiter whose watches are open for as long as the block lasts."""
-    informers = Informers(client)
+    informers = SharedInformerFactory(client)
     waiter = Waiter(client, job, informers, tell)
     informers.start()
     try:
@@ -134,7 +134,7 @@ async def exit_code(client: Client, job: Object, end: Stage) -> int:
         return 0
     metadata = job["metadata"]
     pods = await client.of(Pod).list(
-        Scope(metadata["namespace"], labels=f"batch.kubernetes.io/job-name={metadata['name']}")
+        ListScope(metadata["namespace"], labels=f"batch.kubernetes.io/job-name={metadata['name']}")
     )
     codes = [
         status.state.terminated.exit_code

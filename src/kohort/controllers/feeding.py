@@ -25,8 +25,8 @@ from kohort.engine.engine import Engine
 from kohort.engine.events import Event, Gone, Object, Put
 from kohort.engine.lifecycle.states import is_finished
 from kohort.kube.clock import Clock
-from kohort.kube.informer import Informers
-from kohort.kube.mirror import Handler
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.notifying_store import Handler
 
 FED: tuple[type[Any], ...] = (
     Namespace,
@@ -45,7 +45,7 @@ FED: tuple[type[Any], ...] = (
 class Feed:
     """The way of objects into an engine, and who wants to know that something came."""
 
-    def __init__(self, engine: Engine, informers: Informers, known: KnownWorkloads, clock: Clock) -> None:
+    def __init__(self, engine: Engine, informers: SharedInformerFactory, known: KnownWorkloads, clock: Clock) -> None:
         self._engine = engine
         self._clock = clock
         self._listeners: list[Callable[[], None]] = []

@@ -34,7 +34,7 @@ from kohort.kube.backoff import Backoff
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock
 from kohort.kube.events import EventLimits, EventRecorder
-from kohort.kube.informer import Informer, Informers
+from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.workqueue import RetryLimits
 from kohort.metrics.kueue import KueueMetrics
 
@@ -75,7 +75,7 @@ class World:
         self.settings = settings
         self.metrics = metrics
         self.leads = leads
-        self.informers = Informers(self.client)
+        self.informers = SharedInformerFactory(self.client)
         self._take_up_informers()
         self.engine = Engine(Settings.of(settings.configuration, settings.gates))
         self.known = KnownWorkloads(self.workloads)

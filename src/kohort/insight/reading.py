@@ -9,9 +9,15 @@ from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import Kind, Unreadable, resource_of, typed, untyped
-from kohort.kube.objects import Listing
-from kohort.kube.options import EVERYTHING, Scope
+from kohort.kube.options import EVERYTHING, ListScope
+from kohort.kube.resource_client import ListResult
+from kohort.kube.resource_types import (
+    ResourceType,
+    UndecodableObject,
+    resource_of,
+    typed_resource,
+    unstructured_resource,
+)
 
 AT_ONCE: Final = 4
 """Requests under way; each takes a connection, and the handshake of one costs more than most lists."""
@@ -39,12 +45,12 @@ class Read:
 
     objects: Mapping[ObjectKey, Any] = field(default_factory=dict)
     unseen: Unseen | None = None
-    unreadable: tuple[Unreadable, ...] = ()
+    unreadable: tuple[UndecodableObject, ...] = ()
 
 
-def kind_of(asked: Asked) -> Kind[Any]:
+def kind_of(asked: Asked) -> ResourceType[Any]:
     """How objects of a kind are read."""
-    return untyped(asked) if isinstance(asked, Resource) else typed(asked)
+    return unstructured_resource(asked) if isinstance(asked, Resource) else typed_resource(asked)
 
 
 def resource_asked(asked: Asked) -> Resource:
@@ -86,9 +92,9 @@ async def read_kind(client: Client, asked: Asked, home: str) -> Read:
         return Read(unseen=Unseen(kind.resource.kind, str(error), error.code))
 
 
-async def _read_home(client: Client, kind: Kind[Any], home: str, why: str) -> Read:
+async def _read_home(client: Client, kind: ResourceType[Any], home: str, why: str) -> Read:
     try:
-        found = _read(kind, await client.of(kind).list(Scope(home)))
+        found = _read(kind, await client.of(kind).list(ListScope(home)))
     except StatusError as error:
         if not _is_refusal(error):
             raise
@@ -101,6 +107,6 @@ def _is_refusal(error: StatusError) -> bool:
     return error.code in (403, 404, 405)
 
 
-def _read(kind: Kind[Any], listing: Listing[Any]) -> Read:
+def _read(kind: ResourceType[Any], listing: ListResult[Any]) -> Read:
     objects = {kind.identity(each).key: each for each in listing.items}
     return Read(objects, None, listing.unreadable)

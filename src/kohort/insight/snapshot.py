@@ -27,7 +27,7 @@ from kohort.insight.reading import Asked, Read, Unseen, read_kind, read_kinds, r
 from kohort.insight.rules import Rules, read_rules
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import Unreadable
+from kohort.kube.resource_types import UndecodableObject
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class Snapshot:
         return tuple(each for each in (*kinds, self.rules.unseen) if each is not None)
 
     @property
-    def unreadable(self) -> tuple[tuple[str, Unreadable], ...]:
+    def unreadable(self) -> tuple[tuple[str, UndecodableObject], ...]:
         """Kinds and objects that do not have the shape of their kind; nothing else here knows of them."""
         return tuple((resource_asked(kind).kind, bad) for kind, read in self.found.items() for bad in read.unreadable)
 

@@ -32,11 +32,11 @@ from kohort.jobs.expectations import Expectations
 from kohort.jobs.objects import metadata, uid
 from kohort.jobs.reading import WorldReads
 from kohort.jobs.timing import time_creation, time_opening
-from kohort.kube.errors import Named, StatusError, invalid
+from kohort.kube.errors import ErrorSubject, StatusError, invalid
 from kohort.kube.events import EventRecorder
-from kohort.kube.objects import Objects
-from kohort.kube.options import Deletion, WriteOptions
+from kohort.kube.options import DeletionOptions, WriteOptions
 from kohort.kube.patches import MergePatch
+from kohort.kube.resource_client import ResourceClient
 
 
 class NameTakenError(RetryError):
@@ -95,7 +95,7 @@ class Carrier:
 
     async def _delete_object(self, effect: DeleteObject) -> None:
         identity = uid(effect.obj)
-        how = Deletion(effect.how.propagation, effect.how.grace_seconds, uid=identity)
+        how = DeletionOptions(effect.how.propagation, effect.how.grace_seconds, uid=identity)
         if effect.expected_by:
             self.expectations.expect(effect.expected_by, (identity,))
         try:
@@ -121,7 +121,7 @@ class Carrier:
         errors = workload_create_errors(workload, self.world.settings.gates)
         if errors:
             resource = workload.info.resource
-            raise invalid(Named(resource.plural, resource.group, workload.metadata.name, resource.kind), errors)
+            raise invalid(ErrorSubject(resource.plural, resource.group, workload.metadata.name, resource.kind), errors)
 
     def _complain(self, effect: CreateWorkload, key: ObjectKey) -> None:
         """Tell the user where the name is another job's, which nothing but he can change (DEV-7)."""
@@ -153,5 +153,5 @@ class Carrier:
             return workload
         return replace(workload, metadata=replace(workload.metadata, resource_version=version))
 
-    def _objects(self, obj: Object) -> Objects[Object]:
+    def _objects(self, obj: Object) -> ResourceClient[Object]:
         return self.world.client.of(self.reads.resource(obj["apiVersion"], obj["kind"]))

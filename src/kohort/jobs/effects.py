@@ -11,8 +11,8 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers import telling
 from kohort.engine.lifecycle.writes import Part
-from kohort.kube.events import EventType, Note
-from kohort.kube.options import AS_USUAL, Deletion
+from kohort.kube.events import EventToRecord, EventType
+from kohort.kube.options import AS_USUAL, DeletionOptions
 
 Object = dict[str, Any]
 """An object of a framework: plain JSON. Nobody changes one that came from a cache."""
@@ -32,7 +32,7 @@ class DeleteObject:
     """Delete an object of a framework."""
 
     obj: Object
-    how: Deletion = AS_USUAL
+    how: DeletionOptions = AS_USUAL
     expected_by: str = ""
     """The job's key as text, under which its UID is expected to go, so that nothing is deleted twice (JOB-27)."""
 
@@ -67,7 +67,7 @@ class Tell:
     """Send an event."""
 
     about: ObjectReference
-    note: Note
+    note: EventToRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWor
 
 def tell(obj: Object, reason: str, message: str, kind: EventType = "Normal") -> Tell:
     """An event about an object of a framework (§14)."""
-    return Tell(reference(obj), Note(kind, reason, message))
+    return Tell(reference(obj), EventToRecord(kind, reason, message))
 
 
 def reference(obj: Object) -> ObjectReference:

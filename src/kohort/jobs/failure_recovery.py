@@ -17,11 +17,11 @@ from kohort.controllers.world import RETRIES, World
 from kohort.jobs.effects import Object, key_of, reference
 from kohort.jobs.known import Kept, KnownObjects
 from kohort.jobs.objects import annotations, metadata, uid
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
-from kohort.kube.events import Note
+from kohort.kube.events import EventToRecord
 from kohort.kube.informer import Informer
-from kohort.kube.options import Deletion, WriteOptions
+from kohort.kube.options import DeletionOptions, WriteOptions
 from kohort.kube.patches import MergePatch
 from kohort.kube.workqueue import WorkQueue
 
@@ -103,17 +103,17 @@ class FailureRecovery:
             for key in self._pods.keys(ENDING, new.metadata.name):
                 self._queue.add(key)
 
-    async def _reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         if not self._world.leads():
             return None
         if not (self._pods.informer.synced and self._nodes.synced):
-            return Requeue(NOT_LIVE)
+            return RequeueAfter(NOT_LIVE)
         pod = self._pods.get(key)
         if pod is None or not is_eligible(pod):
             return None
         left = (due_at(pod) - self._world.now()).total_seconds()
         if left > 0:
-            return Requeue(left)
+            return RequeueAfter(left)
         node = self._nodes.cache.get(("", _node_of(pod)))
         if node is not None and _is_unreachable(node):
             await self._end(pod)
@@ -128,8 +128,10 @@ class FailureRecovery:
                 version = {"resourceVersion": metadata(pod).get("resourceVersion", "")}
                 patch = MergePatch({"metadata": version, "status": changed})
                 self._pods.wrote(await pods.patch(key, patch, WriteOptions(CONTROLLER), "status"))
-                self._recorder.record(reference(pod), Note("Warning", REASON, message(pod), "ForcefulTermination"))
-            await pods.delete(key, Deletion(grace_seconds=0, uid=uid(pod)))
+                self._recorder.record(
+                    reference(pod), EventToRecord("Warning", REASON, message(pod), "ForcefulTermination")
+                )
+            await pods.delete(key, DeletionOptions(grace_seconds=0, uid=uid(pod)))
         except StatusError as error:
             if not error.is_not_found:
                 raise

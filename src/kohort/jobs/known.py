@@ -16,9 +16,9 @@ from kohort.api.codec import decode_json, encode
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.effects import Object
-from kohort.kube.informer import Informer, Informers
-from kohort.kube.kinds import Data, Identity, JsonKind, Kind
-from kohort.kube.options import EVERYTHING, Scope
+from kohort.kube.informer import Informer, SharedInformerFactory
+from kohort.kube.options import EVERYTHING, ListScope
+from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType, UnstructuredResource
 
 MOST_AHEAD: Final = 10_000
 """Own writes that are remembered; the watch shows nearly all within a second."""
@@ -31,7 +31,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 class Kept:
     """One state of an object."""
 
-    identity: Identity
+    identity: ObjectIdentity
     created: str
     raw: bytes
 
@@ -42,12 +42,12 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class KeptKind(Kind[Kept]):
+class KeptKind(ResourceType[Kept]):
     """Objects of any resource, kept small."""
 
     def read(self, data: Data) -> Kept:
         """Take in an object."""
-        return self.keep(JsonKind(self.resource).read(data))
+        return self.keep(UnstructuredResource(self.resource).read(data))
 
     def keep(self, obj: Object) -> Kept:
         """The object as it is kept, with the head that items of lists lack."""
@@ -58,10 +58,10 @@ class KeptKind(Kind[Kept]):
             # name stays, so that none of them removes the annotations as a whole.
             metadata["annotations"] = {**notes, _LAST_APPLIED: ""}
         head = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
-        identity = JsonKind(self.resource).identity(obj)
+        identity = UnstructuredResource(self.resource).identity(obj)
         return Kept(identity, metadata.get("creationTimestamp") or "", encode({**head, **obj, "metadata": metadata}))
 
-    def identity(self, obj: Kept) -> Identity:
+    def identity(self, obj: Kept) -> ObjectIdentity:
         """Which object it is."""
         return obj.identity
 
@@ -89,7 +89,7 @@ def _of_kept(values: Callable[[Object], Iterable[Any]]) -> Callable[[Kept], Iter
 class KnownObjects:
     """All objects of one kind, in a scope."""
 
-    def __init__(self, informers: Informers, resource: Resource, scope: Scope = EVERYTHING) -> None:
+    def __init__(self, informers: SharedInformerFactory, resource: Resource, scope: ListScope = EVERYTHING) -> None:
         self.resource = resource
         self.kind = KeptKind(resource)
         self.informer: Informer[Kept] = informers.of(self.kind, scope)

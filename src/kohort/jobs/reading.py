@@ -17,8 +17,8 @@ from kohort.jobs.expectations import Expectations
 from kohort.jobs.known import KnownObjects
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
-from kohort.kube.mapping import ResourceMapping
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
+from kohort.kube.rest_mapper import RestMapper
 
 DEFAULT_CLASS = "default class"
 
@@ -33,7 +33,7 @@ class WorldReads:
     def __init__(self, world: World, expectations: Expectations) -> None:
         self._world = world
         self._expectations = expectations
-        self._mapping = ResourceMapping(world.client)
+        self._mapping = RestMapper(world.client)
         self._pod_classes: Informer[PriorityClass] = world.informers.of(PriorityClass)
         self._pod_classes.index(DEFAULT_CLASS, _default)
         self.known: dict[Resource, KnownObjects] = {}
@@ -132,7 +132,7 @@ class WorldReads:
 
     async def live_workloads(self, namespace: str, job_uid: str) -> Sequence[Workload]:
         """The Workloads of a job as the server has them now, for answers that must not depend on a cache's lag."""
-        listed = await self._world.client.of(Workload).list(Scope(namespace, labels=f"{JOB_UID_LABEL}={job_uid}"))
+        listed = await self._world.client.of(Workload).list(ListScope(namespace, labels=f"{JOB_UID_LABEL}={job_uid}"))
         return listed.items
 
     async def fetch(self, api_version: str, kind: str, namespace: str, name: str, uid: str) -> Object | None:

@@ -19,7 +19,7 @@ from kohort.jobs.planning import plan_pass
 from kohort.jobs.reading import WorldReads
 from kohort.jobs.registry import Registry
 from kohort.jobs.triggers import Triggers
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -61,18 +61,18 @@ class JobReconciler:
         """Come to the end of what has begun."""
         await self._controller.stop()
 
-    async def _reconcile(self, key: JobKey) -> Requeue | None:
+    async def _reconcile(self, key: JobKey) -> RequeueAfter | None:
         # A pass that writes nothing awaits nothing, and a thousand of them must not block others.
         await asyncio.sleep(0)
         if not self._world.leads():
             return None
         if not self._reads.is_live(self._framework):
-            return Requeue(NOT_LIVE)
+            return RequeueAfter(NOT_LIVE)
         plan = await self._plan(key)
         try:
             await self._carry(plan)
         except NameTakenError:
-            return Requeue(TAKEN)
+            return RequeueAfter(TAKEN)
         return self._end(key, plan)
 
     async def _plan(self, key: JobKey) -> Plan:
@@ -97,11 +97,11 @@ class JobReconciler:
         for effect in plan.effects:
             await carrier.carry(effect)
 
-    def _end(self, key: JobKey, plan: Plan) -> Requeue | None:
+    def _end(self, key: JobKey, plan: Plan) -> RequeueAfter | None:
         if isinstance(plan.error, RetryError):
             raise plan.error
         if isinstance(plan.error, UnretryableError):
             log.debug("%s %s: %s; waiting for a change", self._framework.name, key, plan.error)
         elif plan.error is not None:
             raise RetryError(str(plan.error))
-        return Requeue(plan.requeue_after) if plan.requeue_after is not None else None
+        return RequeueAfter(plan.requeue_after) if plan.requeue_after is not None else None

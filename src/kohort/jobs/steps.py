@@ -47,7 +47,7 @@ from kohort.jobs.passes import (
 from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.slices import find_slice, is_elastic, living_slices, new_slice
 from kohort.jobs.timing import with_openings
-from kohort.kube.options import Deletion
+from kohort.kube.options import DeletionOptions
 
 FAILED_TO_START = "FailedToStart"
 SUCCEEDED, FAILED = "Succeeded", "Failed"
@@ -234,7 +234,7 @@ def _expire(this: Pass, workload: Workload) -> End:
     left = (expiry - this.reads.now).total_seconds()
     if left > 0:
         return End(requeue_after=left)
-    this.effects.append(DeleteObject(this.obj, Deletion(propagation="Background")))
+    this.effects.append(DeleteObject(this.obj, DeletionOptions(propagation="Background")))
     this.tell("Deleted", "Deleted job: deactivation retention period expired")
     this.effects.extend(this.framework.finalize(this.obj))
     return DONE

@@ -20,8 +20,8 @@ from kohort.jobs.known import Kept, KnownObjects
 from kohort.jobs.objects import metadata, uid
 from kohort.jobs.timing import time_opening
 from kohort.jobs.ungating import chain_of, is_gated, is_slice, serving_slice, slice_named_by, ungate
-from kohort.kube.controller import Controller, Requeue
-from kohort.kube.options import Scope, WriteOptions
+from kohort.kube.controller import Controller, RequeueAfter
+from kohort.kube.options import ListScope, WriteOptions
 from kohort.kube.workqueue import WorkQueue
 
 CHAIN: Final = "slice chain"
@@ -31,7 +31,7 @@ BATCH: Final = 1.0
 NOT_LIVE: Final = 1.0
 WORKERS: Final = 4
 MANAGER: Final = "kueue-elastic-jobs-controller"
-STARTED_BY_US: Final = Scope(labels=PODSET_LABEL)
+STARTED_BY_US: Final = ListScope(labels=PODSET_LABEL)
 
 
 def chains(workload: Workload) -> Iterable[tuple[str, str]]:
@@ -93,11 +93,11 @@ class Ungater:
         workload = self._world.known.get(key)
         return ObjectKey(key.namespace, chain_of(workload)) if workload is not None else key
 
-    async def _reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         if self._pods is None or not self._world.leads():
             return None
         if not (self._pods.informer.synced and self._world.feed.is_live):
-            return Requeue(NOT_LIVE)
+            return RequeueAfter(NOT_LIVE)
         slices = self._slices(key)
         serving = serving_slice(slices)
         if serving is None or not self._expectations.is_settled(str(key)):

@@ -27,7 +27,7 @@ class ForeignKeyError(ValueError):
 
 
 @dataclass(frozen=True)
-class Pair:
+class CertificatePair:
     """A certificate and its key."""
 
     certificate: x509.Certificate
@@ -101,10 +101,10 @@ def read_key(pem: bytes) -> ec.EllipticCurvePrivateKey:
     return key
 
 
-class Authority:
+class CertificateAuthority:
     """A certificate authority, and what it signs."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: CertificatePair) -> None:
         self.pair = pair
 
     @classmethod
@@ -115,20 +115,20 @@ class Authority:
         builder = _builder(name, name, key, now, AUTHORITY_LIFE)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         builder = builder.add_extension(_usage(signs=True), critical=True)
-        return cls(Pair(builder.sign(key, hashes.SHA256()), key))
+        return cls(CertificatePair(builder.sign(key, hashes.SHA256()), key))
 
     @property
     def pem(self) -> bytes:
         """The certificate that others verify by."""
         return self.pair.certificate_pem
 
-    def issue_server(self, name: str, hosts: Iterable[str], now: datetime) -> Pair:
+    def issue_server(self, name: str, hosts: Iterable[str], now: datetime) -> CertificatePair:
         """A serving certificate for these names and addresses."""
         names = x509.SubjectAlternativeName([_host(each) for each in dict.fromkeys(hosts)])
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:_MAX_NAME])])
         return self._issue(subject, ExtendedKeyUsageOID.SERVER_AUTH, now, names)
 
-    def issue_client(self, name: str, groups: Iterable[str], now: datetime) -> Pair:
+    def issue_client(self, name: str, groups: Iterable[str], now: datetime) -> CertificatePair:
         """A client certificate: the name is the user, the organizations are the groups."""
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group[:_MAX_NAME]) for group in groups]
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, name[:_MAX_NAME])])
@@ -136,7 +136,7 @@ class Authority:
 
     def _issue(
         self, subject: x509.Name, usage: x509.ObjectIdentifier, now: datetime, names: x509.SubjectAlternativeName | None
-    ) -> Pair:
+    ) -> CertificatePair:
         key = new_key()
         builder = _builder(subject, self.pair.certificate.subject, key, now, LIFE)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -147,7 +147,7 @@ class Authority:
         builder = builder.add_extension(identifier, critical=False)
         if names is not None:
             builder = builder.add_extension(names, critical=False)
-        return Pair(builder.sign(self.pair.key, hashes.SHA256()), key)
+        return CertificatePair(builder.sign(self.pair.key, hashes.SHA256()), key)
 
 
 def _builder(

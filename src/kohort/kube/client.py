@@ -12,13 +12,13 @@ from kohort.api.codec import Json, decode_json
 from kohort.api.core.objects import ObjectView
 from kohort.api.kinds import CustomObject
 from kohort.api.resource import Resource
-from kohort.kube.answers import OncePerText, WarningHandler, error_of, warnings_in
 from kohort.kube.clock import Clock, SystemClock
 from kohort.kube.errors import KubeError
-from kohort.kube.kinds import Kind, typed, untyped
-from kohort.kube.limits import TokenBucket
-from kohort.kube.metrics import NO_METRICS, Metrics
-from kohort.kube.objects import Objects
+from kohort.kube.metrics import NO_METRICS, MetricsSink
+from kohort.kube.rate_limiter import TokenBucket
+from kohort.kube.resource_client import ResourceClient
+from kohort.kube.resource_types import ResourceType, typed_resource, unstructured_resource
+from kohort.kube.responses import WarningDeduplicator, WarningHandler, error_of, warnings_in
 from kohort.kube.retries import IDEMPOTENT_METHODS, USUAL_RETRIES, RetryPolicy
 from kohort.kube.transport import Request, Response, Transport
 
@@ -40,21 +40,21 @@ class Client:
     timeout: float = 30.0
     """Seconds for one attempt."""
     user_agent: str = USER_AGENT
-    on_warning: WarningHandler = field(default_factory=OncePerText)
-    metrics: Metrics = NO_METRICS
+    on_warning: WarningHandler = field(default_factory=WarningDeduplicator)
+    metrics: MetricsSink = NO_METRICS
     random: Random = field(default_factory=Random)
 
     @overload
-    def of(self, kind: Kind[T]) -> Objects[T]: ...
+    def of(self, kind: ResourceType[T]) -> ResourceClient[T]: ...
     @overload
-    def of(self, kind: type[S]) -> Objects[S]: ...
+    def of(self, kind: type[S]) -> ResourceClient[S]: ...
     @overload
-    def of(self, kind: Resource) -> Objects[dict[str, Json]]: ...
-    def of(self, kind: Any) -> Objects[Any]:
+    def of(self, kind: Resource) -> ResourceClient[dict[str, Json]]: ...
+    def of(self, kind: Any) -> ResourceClient[Any]:
         """Objects of a kind: as structs for a struct class, as plain JSON for a resource, or as a `Kind` says."""
         if isinstance(kind, Resource):
-            return Objects(self, untyped(kind))
-        return Objects(self, kind if isinstance(kind, Kind) else typed(kind))
+            return ResourceClient(self, unstructured_resource(kind))
+        return ResourceClient(self, kind if isinstance(kind, ResourceType) else typed_resource(kind))
 
     async def call(self, request: Request, *, idempotent: bool | None = None) -> bytes:
         """The body of the answer; tries again where that is safe, and raises the last error."""

@@ -46,7 +46,7 @@ class SystemClock:
         await asyncio.sleep(max(0.0, seconds))
 
 
-async def unless(alarm: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T]) -> T:
+async def run_or_timeout(alarm: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T]) -> T:
     """Do the work; when the alarm returns first, cancel it and raise TimeoutError."""
     doing, ringing = asyncio.ensure_future(work), asyncio.ensure_future(alarm)
     try:
@@ -62,7 +62,7 @@ async def unless(alarm: Coroutine[Any, Any, None], work: Coroutine[Any, Any, T])
 
 async def within(clock: Clock, seconds: float, work: Coroutine[Any, Any, T]) -> T:
     """Do the work in so many seconds of a clock, or raise TimeoutError."""
-    return await unless(clock.sleep(seconds), work)
+    return await run_or_timeout(clock.sleep(seconds), work)
 
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

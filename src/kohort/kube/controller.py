@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from kohort.api.errors import ApiError
 from kohort.kube.clock import Clock, within
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.metrics import NO_METRICS, Metrics
+from kohort.kube.metrics import NO_METRICS, MetricsSink
 from kohort.kube.workqueue import ShutDownError, WorkQueue
 
 log = logging.getLogger(__name__)
@@ -21,14 +21,14 @@ K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
-class Requeue:
+class RequeueAfter:
     """A reconcile that went well and wants to look again later."""
 
     after: float
     priority: int = 0
 
 
-Reconcile = Callable[[K], Awaitable[Requeue | None]]
+Reconcile = Callable[[K], Awaitable[RequeueAfter | None]]
 GRACE = 30.0
 """Seconds that a reconcile may take to come to its end when the controller stops."""
 
@@ -37,7 +37,7 @@ class Controller(Generic[K]):
     """A queue, a reconcile function, and workers between them."""
 
     def __init__(
-        self, name: str, queue: WorkQueue[K], reconcile: Reconcile[K], clock: Clock, metrics: Metrics = NO_METRICS
+        self, name: str, queue: WorkQueue[K], reconcile: Reconcile[K], clock: Clock, metrics: MetricsSink = NO_METRICS
     ) -> None:
         self.name = name
         self.queue = queue
@@ -86,7 +86,7 @@ class Controller(Generic[K]):
         labels = {"controller": self.name, "result": outcome}
         self._metrics.observe("reconcile_seconds", self._clock.now() - start, labels)
 
-    def _succeeded(self, key: K, result: Requeue | None) -> None:
+    def _succeeded(self, key: K, result: RequeueAfter | None) -> None:
         self.queue.forget(key)
         if result is not None:
             self.queue.add_after(key, result.after, result.priority)

@@ -17,7 +17,7 @@ from kohort.api.fields import FieldError
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class ErrorSubject:
     """Which object an error is about; `resource` is the plural, or the kind where a server says so."""
 
     resource: str
@@ -44,7 +44,7 @@ class UnreachableError(TransportError):
     """No connection: the request was never sent."""
 
 
-class LostAnswerError(TransportError):
+class LostResponseError(TransportError):
     """The connection broke or the time ran out; the request may have been carried out."""
 
 
@@ -121,23 +121,23 @@ class StatusError(KubeError):
         )
 
 
-def _details(about: Named, **more: Json) -> dict[str, Json]:
+def _details(about: ErrorSubject, **more: Json) -> dict[str, Json]:
     """Details as the real server gives them: in `kind` stands the resource, or the kind for invalid objects."""
     known = {"name": about.name, "group": about.group, "kind": about.kind or about.resource, "uid": about.uid}
     return {name: value for name, value in {**known, **more}.items() if value}
 
 
-def not_found(about: Named) -> StatusError:
+def not_found(about: ErrorSubject) -> StatusError:
     """The object does not exist."""
     return StatusError(404, "NotFound", f'{about.qualified} "{about.name}" not found', _details(about))
 
 
-def already_exists(about: Named) -> StatusError:
+def already_exists(about: ErrorSubject) -> StatusError:
     """The name is taken."""
     return StatusError(409, "AlreadyExists", f'{about.qualified} "{about.name}" already exists', _details(about))
 
 
-def conflict(about: Named, why: str) -> StatusError:
+def conflict(about: ErrorSubject, why: str) -> StatusError:
     """The write was based on a state that is no longer there."""
     message = f'Operation cannot be fulfilled on {about.qualified} "{about.name}": {why}'
     return StatusError(409, "Conflict", message, _details(about))
@@ -146,13 +146,13 @@ def conflict(about: Named, why: str) -> StatusError:
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-def forbidden(about: Named, why: str) -> StatusError:
+def forbidden(about: ErrorSubject, why: str) -> StatusError:
     """Not allowed: by authorization or by an admission rule."""
     subject = f'{about.qualified} "{about.name}"' if about.name else about.qualified
     return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", _details(about))
 
 
-def invalid(about: Named, errors: Iterable[FieldError]) -> StatusError:
+def invalid(about: ErrorSubject, errors: Iterable[FieldError]) -> StatusError:
     """Validation refused the object; `about.kind` names it."""
     found = list(errors)
     causes: list[Json] = [
@@ -181,7 +181,7 @@ def expired(why: str) -> StatusError:
     return StatusError(410, "Expired", why)
 
 
-def method_not_allowed(about: Named, verb: str) -> StatusError:
+def method_not_allowed(about: ErrorSubject, verb: str) -> StatusError:
     """The resource does not know this verb."""
     why = f"{verb} is not supported on resources of kind {about.qualified!r}".replace("'", '"')
     return StatusError(405, "MethodNotAllowed", why, _details(about))

@@ -22,8 +22,8 @@ from kohort.api.times import format_micro_time
 from kohort.kube.client import Client
 from kohort.kube.clock import within
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.limits import TokenBucket
 from kohort.kube.patches import MergePatch
+from kohort.kube.rate_limiter import TokenBucket
 from kohort.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ USUAL_EVENTS = EventLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class EventToRecord:
     """What is to be told about an object."""
 
     type: EventType
@@ -88,7 +88,7 @@ class _Sameness(NamedTuple):
     message: str
 
 
-def _sameness(about: About, note: Note) -> _Sameness:
+def _sameness(about: About, note: EventToRecord) -> _Sameness:
     message = "" if note.series else note.message
     return _Sameness(about, note.type, note.reason, note.action, note.series, message)
 
@@ -98,7 +98,7 @@ class _Series:
     """One event and its repetitions."""
 
     regarding: ObjectReference
-    note: Note
+    note: EventToRecord
     first: datetime
     last: datetime
     seen: float
@@ -135,7 +135,7 @@ class EventRecorder:
         self._queue: WorkQueue[About] = WorkQueue(client.clock, "events")
         self.dropped = 0
 
-    def record(self, regarding: ObjectReference, note: Note) -> None:
+    def record(self, regarding: ObjectReference, note: EventToRecord) -> None:
         """Tell about an object; returns at once."""
         about = (regarding.kind, regarding.namespace, regarding.name, regarding.uid)
         same = _sameness(about, note)

@@ -12,17 +12,17 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kohort.kube.config.access import Access, Login
+from kohort.kube.config.client_config import ClientConfig, RequestCredentials
 from kohort.kube.config.proxies import proxy_for
-from kohort.kube.errors import ConfigError, LostAnswerError, TransportError, UnreachableError
+from kohort.kube.errors import ConfigError, LostResponseError, TransportError, UnreachableError
+from kohort.kube.http1.dialer import Dialer, ServerAddress
+from kohort.kube.http1.errors import NoConnectionError, NoProxyError, StaleConnectionError, WireError
+from kohort.kube.http1.pool import Pool
+from kohort.kube.http1.request_encoder import RequestTemplate
+from kohort.kube.http1.response import StreamingResponse
 from kohort.kube.retries import IDEMPOTENT_METHODS
 from kohort.kube.tls import TlsContexts
 from kohort.kube.transport import Request, Response
-from kohort.kube.wire.answer import Answer
-from kohort.kube.wire.dialing import Dialer, Place
-from kohort.kube.wire.errors import NoConnectionError, NoProxyError, StaleError, WireError
-from kohort.kube.wire.heads import Letterhead
-from kohort.kube.wire.pool import Pool
 
 T = TypeVar("T")
 
@@ -47,14 +47,14 @@ USUAL_HTTP = HttpSettings()
 class HttpTransport:
     """Requests to one server as one identity, over HTTP."""
 
-    def __init__(self, access: Access, settings: HttpSettings = USUAL_HTTP) -> None:
+    def __init__(self, access: ClientConfig, settings: HttpSettings = USUAL_HTTP) -> None:
         self._access = access
         self._settings = settings
         self._server = _place(access.server, access.origin)
         proxy = proxy_for(access.server, access.proxy, settings.environment)
         self._proxy = _place(proxy, "proxy") if proxy else None
         self._tls = TlsContexts(access.trust, access.origin) if self._server.is_sealed else None
-        self._letterhead: tuple[Login, Letterhead] | None = None
+        self._letterhead: tuple[RequestCredentials, RequestTemplate] | None = None
         self._pool: Pool | None = None
 
     async def send(self, request: Request, timeout: float) -> Response:
@@ -72,7 +72,7 @@ class HttpTransport:
         if pool is not None:
             await pool.close()
 
-    async def _send_as(self, login: Login, request: Request, timeout: float) -> "HttpResponse":
+    async def _send_as(self, login: RequestCredentials, request: Request, timeout: float) -> "HttpResponse":
         written = self._letterhead_of(login).write(
             request.method, request.target, tuple(request.headers.items()), request.body
         )
@@ -84,7 +84,9 @@ class HttpTransport:
             raise self._explained(error, timeout) from None
         return HttpResponse(answer, self._access.server)
 
-    async def _exchange(self, written: bytes, method: str, context: ssl.SSLContext | None, deadline: float) -> Answer:
+    async def _exchange(
+        self, written: bytes, method: str, context: ssl.SSLContext | None, deadline: float
+    ) -> StreamingResponse:
         """Ask; anew where a kept connection had ended unnoticed, and asking twice can't do a thing twice."""
         pool = self._opened()
         connection = pool.kept(context)
@@ -92,7 +94,7 @@ class HttpTransport:
             connection = await _in_time(pool.take(context), deadline)
         try:
             return await connection.ask(written, method, deadline)
-        except StaleError:
+        except StaleConnectionError:
             if method not in IDEMPOTENT_METHODS:
                 raise
         connection = await _in_time(pool.new(context), deadline)
@@ -106,12 +108,12 @@ class HttpTransport:
             self._pool = Pool(dialer.dial, settings.connections, settings.idle_seconds)
         return self._pool
 
-    def _letterhead_of(self, login: Login) -> Letterhead:
+    def _letterhead_of(self, login: RequestCredentials) -> RequestTemplate:
         if self._letterhead is None or self._letterhead[0] != login:
             self._letterhead = login, self._lettered(login)
         return self._letterhead[1]
 
-    def _lettered(self, login: Login) -> Letterhead:
+    def _lettered(self, login: RequestCredentials) -> RequestTemplate:
         """A proxy is asked for the whole address where it does not tunnel."""
         server, proxy = self._server, self._proxy
         prefix, identity = server.path, (*login.headers, *self._access.impersonation.headers())
@@ -120,7 +122,7 @@ class HttpTransport:
             if proxy.authorization:
                 identity = (*identity, ("Proxy-Authorization", proxy.authorization))
         try:
-            return Letterhead(prefix, server.name, identity)
+            return RequestTemplate(prefix, server.name, identity)
         except ValueError as error:
             raise ConfigError(f"{self._access.origin}: {error}: log in again") from None
 
@@ -140,7 +142,7 @@ class HttpResponse:
 
     __slots__ = ("_answer", "_server", "status")
 
-    def __init__(self, answer: Answer, server: str) -> None:
+    def __init__(self, answer: StreamingResponse, server: str) -> None:
         self._answer = answer
         self._server = server
         self.status = answer.parser.status
@@ -175,17 +177,17 @@ async def _in_time(work: Coroutine[Any, Any, T], deadline: float) -> T:
         return await work
 
 
-def _place(url: str, origin: str) -> Place:
+def _place(url: str, origin: str) -> ServerAddress:
     try:
-        return Place.of(url)
+        return ServerAddress.of(url)
     except ValueError as error:
         raise ConfigError(f"{origin}: {error}") from None
 
 
-def _broken_off(server: str, error: Exception, timeout: float = 0) -> LostAnswerError:
+def _broken_off(server: str, error: Exception, timeout: float = 0) -> LostResponseError:
     if isinstance(error, TimeoutError):
-        return LostAnswerError(f"{server} did not answer in {timeout:g} s" if timeout else f"{server} fell silent")
-    return LostAnswerError(f"{server}: the connection broke off ({_reason(error)})")
+        return LostResponseError(f"{server} did not answer in {timeout:g} s" if timeout else f"{server} fell silent")
+    return LostResponseError(f"{server}: the connection broke off ({_reason(error)})")
 
 
 def _reason(error: BaseException) -> str:

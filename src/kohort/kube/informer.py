@@ -12,14 +12,14 @@ from kohort.api.core.objects import ObjectView
 from kohort.api.kinds import CustomObject
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.kube.cache import Cache, IndexFunction
 from kohort.kube.client import Client
-from kohort.kube.freshness import Freshness, Standing
-from kohort.kube.kinds import Kind, Unreadable
-from kohort.kube.mirror import Handler, Mirror
-from kohort.kube.objects import Objects
-from kohort.kube.options import EVERYTHING, Scope
+from kohort.kube.indexer import Indexer, IndexFunction
+from kohort.kube.notifying_store import Handler, NotifyingStore
+from kohort.kube.options import EVERYTHING, ListScope
 from kohort.kube.reflector import USUAL, Reflector, WatchSettings
+from kohort.kube.resource_client import ResourceClient
+from kohort.kube.resource_types import ResourceType, UndecodableObject
+from kohort.kube.sync_status import SyncStatus, SyncTracker
 
 T = TypeVar("T")
 S = TypeVar("S", bound=CustomObject | ObjectView)
@@ -28,20 +28,22 @@ S = TypeVar("S", bound=CustomObject | ObjectView)
 class Informer(Generic[T]):
     """What a server has of one kind, kept up to date."""
 
-    def __init__(self, objects: Objects[T], scope: Scope = EVERYTHING, settings: WatchSettings = USUAL) -> None:
+    def __init__(
+        self, objects: ResourceClient[T], scope: ListScope = EVERYTHING, settings: WatchSettings = USUAL
+    ) -> None:
         self.objects = objects
         self.scope = scope
-        self._standing = Standing(objects.client.clock)
-        self._mirror = Mirror(objects.kind, objects.client.metrics)
+        self._standing = SyncTracker(objects.client.clock)
+        self._mirror = NotifyingStore(objects.kind, objects.client.metrics)
         self._reflector = Reflector(objects, scope, self._mirror, self._standing, settings)
 
     @property
-    def cache(self) -> Cache[T]:
+    def cache(self) -> Indexer[T]:
         """The objects; shared, so read only."""
         return self._mirror.cache
 
     @property
-    def freshness(self) -> Freshness:
+    def freshness(self) -> SyncStatus:
         """Whether the cache follows the server now; if not, since when and why."""
         return self._standing.freshness
 
@@ -51,7 +53,7 @@ class Informer(Generic[T]):
         return self.freshness.is_live
 
     @property
-    def unreadable(self) -> dict[ObjectKey, Unreadable]:
+    def unreadable(self) -> dict[ObjectKey, UndecodableObject]:
         """Objects on the server that can't be read; the cache has their last readable state, if there was one."""
         return self._mirror.unreadable
 
@@ -72,23 +74,23 @@ class Informer(Generic[T]):
         await self._reflector.run()
 
 
-class Informers:
+class SharedInformerFactory:
     """All informers of a process: each kind and scope is watched once."""
 
     def __init__(self, client: Client, settings: WatchSettings = USUAL) -> None:
         self._client = client
         self._settings = settings
-        self._informers: dict[tuple[Kind[Any], Scope], Informer[Any]] = {}
-        self._tasks: dict[tuple[Kind[Any], Scope], asyncio.Task[None]] = {}
+        self._informers: dict[tuple[ResourceType[Any], ListScope], Informer[Any]] = {}
+        self._tasks: dict[tuple[ResourceType[Any], ListScope], asyncio.Task[None]] = {}
         self._started = False
 
     @overload
-    def of(self, kind: Kind[T], scope: Scope = ...) -> Informer[T]: ...
+    def of(self, kind: ResourceType[T], scope: ListScope = ...) -> Informer[T]: ...
     @overload
-    def of(self, kind: type[S], scope: Scope = ...) -> Informer[S]: ...
+    def of(self, kind: type[S], scope: ListScope = ...) -> Informer[S]: ...
     @overload
-    def of(self, kind: Resource, scope: Scope = ...) -> Informer[dict[str, Json]]: ...
-    def of(self, kind: Any, scope: Scope = EVERYTHING) -> Informer[Any]:
+    def of(self, kind: Resource, scope: ListScope = ...) -> Informer[dict[str, Json]]: ...
+    def of(self, kind: Any, scope: ListScope = EVERYTHING) -> Informer[Any]:
         """The informer of a kind; made at the first question, and started at once when the others are."""
         objects = self._client.of(kind)
         key = (objects.kind, scope)
@@ -114,7 +116,7 @@ class Informers:
         """Return when each has been live, at a moment of its own."""
         await asyncio.gather(*(informer.wait_live() for informer in self._informers.values()))
 
-    def not_live(self) -> dict[str, Freshness]:
+    def not_live(self) -> dict[str, SyncStatus]:
         """What health checks report: the kinds whose cache does not follow the server, with reason."""
         return {
             informer.objects.kind.resource.kind: informer.freshness

@@ -8,7 +8,7 @@ Labels = Mapping[str, str]
 NO_LABELS: Labels = MappingProxyType({})
 
 
-class Metrics(Protocol):
+class MetricsSink(Protocol):
     """A sink for counts and observations."""
 
     def count(self, name: str, labels: Labels = NO_LABELS) -> None:
@@ -20,7 +20,7 @@ class Metrics(Protocol):
         ...
 
 
-class NoMetrics:
+class NoopMetrics:
     """Counts nothing."""
 
     def count(self, name: str, labels: Labels = NO_LABELS) -> None:
@@ -30,4 +30,4 @@ class NoMetrics:
         """Nothing."""
 
 
-NO_METRICS = NoMetrics()
+NO_METRICS = NoopMetrics()

@@ -20,7 +20,7 @@ def _text(value: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ListScope:
     """Which objects of a kind: a namespace (empty for all), and selectors as kubectl writes them."""
 
     namespace: str = ""
@@ -32,7 +32,7 @@ class Scope:
         return query((("labelSelector", self.labels), ("fieldSelector", self.fields)))
 
 
-EVERYTHING = Scope()
+EVERYTHING = ListScope()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ PLAIN = WriteOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Deletion:
+class DeletionOptions:
     """How something is deleted."""
 
     propagation: str = ""
@@ -88,7 +88,7 @@ class Deletion:
         return b"" if self == AS_USUAL else new_object(self.options()).raw
 
 
-AS_USUAL = Deletion()
+AS_USUAL = DeletionOptions()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from typing import Generic, TypeVar
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey
 from kohort.kube.backoff import Backoff
-from kohort.kube.clock import Clock, unless
-from kohort.kube.errors import KubeError, LostAnswerError, StatusError, UnreachableError, expired
-from kohort.kube.frames import Change, WatchEventType
-from kohort.kube.freshness import Standing
-from kohort.kube.kinds import Page
-from kohort.kube.mirror import Mirror
-from kohort.kube.objects import PAGE_SIZE, WATCH_SLACK, Objects
-from kohort.kube.options import Scope
+from kohort.kube.clock import Clock, run_or_timeout
+from kohort.kube.errors import KubeError, LostResponseError, StatusError, UnreachableError, expired
+from kohort.kube.notifying_store import NotifyingStore
+from kohort.kube.options import ListScope
+from kohort.kube.resource_client import PAGE_SIZE, WATCH_SLACK, ResourceClient
+from kohort.kube.resource_types import ListPage
+from kohort.kube.sync_status import SyncTracker
+from kohort.kube.watch_events import WatchEvent, WatchEventType
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,12 @@ class Reflector(Generic[T]):
     """Keeps one mirror equal to what a server has of one kind."""
 
     def __init__(
-        self, objects: Objects[T], scope: Scope, mirror: Mirror[T], standing: Standing, settings: WatchSettings = USUAL
+        self,
+        objects: ResourceClient[T],
+        scope: ListScope,
+        mirror: NotifyingStore[T],
+        standing: SyncTracker,
+        settings: WatchSettings = USUAL,
     ) -> None:
         self._objects = objects
         self._scope = scope
@@ -140,10 +145,10 @@ class Reflector(Generic[T]):
             version = page.version
         self._mirror.keep_only(seen)
         if not version:
-            raise LostAnswerError(f"the list of {self._kind} has no resourceVersion to watch from")
+            raise LostResponseError(f"the list of {self._kind} has no resourceVersion to watch from")
         self._version = version
 
-    def _take(self, page: Page[T], seen: set[ObjectKey]) -> None:
+    def _take(self, page: ListPage[T], seen: set[ObjectKey]) -> None:
         identity = self._objects.kind.identity
         for obj in page.items:
             seen.add(identity(obj).key)
@@ -159,15 +164,15 @@ class Reflector(Generic[T]):
         seconds = self._random.randint(self._settings.shortest, self._settings.longest)
         self._heard = start = self._clock.now()
         try:
-            await unless(self._alarm(start + seconds + WATCH_SLACK), self._follow(seconds))
+            await run_or_timeout(self._alarm(start + seconds + WATCH_SLACK), self._follow(seconds))
         except TimeoutError:
             self._version = ""
             silent = self._clock.now() - self._heard
-            raise LostAnswerError(f"nothing heard for {silent:.0f} s: the connection is dead") from None
+            raise LostResponseError(f"nothing heard for {silent:.0f} s: the connection is dead") from None
         finally:
             was_healthy = self._close()
         if not was_healthy:
-            raise LostAnswerError("the server ended the watch within a second; it does so when a definition changes")
+            raise LostResponseError("the server ended the watch within a second; it does so when a definition changes")
 
     def _close(self) -> bool:
         """The watch is over; whether it was open long enough for that to be usual."""
@@ -199,7 +204,7 @@ class Reflector(Generic[T]):
                 for change in batch:
                     self._apply(change)
 
-    def _apply(self, change: Change[T]) -> None:
+    def _apply(self, change: WatchEvent[T]) -> None:
         if change.type is WatchEventType.BOOKMARK:
             if _is_older(change.version, self._version):
                 raise expired(f"the server went back from revision {self._version} to {change.version}")

@@ -7,8 +7,8 @@ import ssl
 import tempfile
 from pathlib import Path
 
-from kohort.kube.config.access import Trust
-from kohort.kube.config.material import Stamp
+from kohort.kube.config.client_config import ServerTrust
+from kohort.kube.config.credential_files import Stamp
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError
 
@@ -16,7 +16,7 @@ from kohort.kube.errors import ConfigError
 class TlsContexts:
     """The context for the trust and key pair of the moment."""
 
-    def __init__(self, trust: Trust, origin: str) -> None:
+    def __init__(self, trust: ServerTrust, origin: str) -> None:
         self._trust = trust
         self._origin = origin
         self._made_for: tuple[Stamp | None, KeyPair | None] | None = None

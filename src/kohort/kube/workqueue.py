@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 
 from kohort.kube.backoff import Backoff
 from kohort.kube.clock import Clock
-from kohort.kube.limits import TokenBucket
-from kohort.kube.metrics import NO_METRICS, Labels, Metrics
+from kohort.kube.metrics import NO_METRICS, Labels, MetricsSink
+from kohort.kube.rate_limiter import TokenBucket
 
 K = TypeVar("K")
 
@@ -47,7 +47,7 @@ class WorkQueue(Generic[K]):
     """A queue of keys for a number of workers."""
 
     def __init__(
-        self, clock: Clock, name: str = "", limits: RetryLimits = USUAL_LIMITS, metrics: Metrics = NO_METRICS
+        self, clock: Clock, name: str = "", limits: RetryLimits = USUAL_LIMITS, metrics: MetricsSink = NO_METRICS
     ) -> None:
         self._clock = clock
         self._labels: Labels = {"queue": name}

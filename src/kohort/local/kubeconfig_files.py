@@ -15,7 +15,7 @@ import yaml
 
 from kohort.api.errors import ApiError
 from kohort.embedded.auth.files import write_private
-from kohort.kube.config import usual_kubeconfigs
+from kohort.kube.config import default_kubeconfig_paths
 
 Document = dict[str, Any]
 
@@ -28,7 +28,7 @@ _REMEDY: Final = "leave --merge-kubeconfig out, or name another file in KUBECONF
 
 def kubectl_files(environment: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
     """The files that kubectl reads, in their order of precedence."""
-    return usual_kubeconfigs(environment)
+    return default_kubeconfig_paths(environment)
 
 
 def default_file(files: tuple[Path, ...]) -> Path:

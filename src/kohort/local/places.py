@@ -69,9 +69,9 @@ def data_root(environment: Mapping[str, str] = os.environ) -> Path:
     """Where things are kept when nobody says where."""
     if own := environment.get("KOHORT_DATA"):
         return Path(own)
-    from kohort.kube.config import own_home
+    from kohort.kube.config import home_directory
 
-    shared = environment.get("XDG_DATA_HOME") or own_home() / ".local" / "share"
+    shared = environment.get("XDG_DATA_HOME") or home_directory() / ".local" / "share"
     return Path(shared) / "kohort"
 
 

@@ -81,10 +81,10 @@ async def _look(place: Place) -> Surveyed:
 
 async def _figures(kubeconfig: Path, *, has_queues: bool) -> Figures:
     from kohort.kube.client import Client
-    from kohort.kube.config import Choice, find_access
+    from kohort.kube.config import ConfigOverrides, load_client_config
     from kohort.kube.http import HttpTransport
 
-    client = Client(HttpTransport(find_access(Choice(kubeconfig))))
+    client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig))))
     try:
         nodes = await client.get_json("/api/v1/nodes?limit=1")
         count = len(nodes["items"]) + int(nodes["metadata"].get("remainingItemCount") or 0)

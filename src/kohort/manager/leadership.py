@@ -8,7 +8,7 @@ from kohort.api.config.common import LeaderElection as Settings
 from kohort.api.meta import ObjectKey
 from kohort.api.times import parse_duration, to_timedelta
 from kohort.kube.client import Client
-from kohort.kube.leader import Callbacks, LeaderElection, LeaseTimes
+from kohort.kube.leader_election import LeaderCallbacks, LeaderElector, LeaseTimes
 from kohort.manager.errors import StartError
 
 
@@ -17,11 +17,11 @@ class Leadership:
 
     def __init__(self, client: Client, settings: Settings, namespace: str, identity: str) -> None:
         self._acquired, self._lost = asyncio.Event(), asyncio.Event()
-        self._election: LeaderElection | None = None
+        self._election: LeaderElector | None = None
         if settings.leader_elect:
             lease = ObjectKey(settings.resource_namespace or namespace, settings.resource_name)
-            callbacks = Callbacks(self._acquire, self._lose)
-            self._election = LeaderElection(client, lease, identity, callbacks, _times(settings))
+            callbacks = LeaderCallbacks(self._acquire, self._lose)
+            self._election = LeaderElector(client, lease, identity, callbacks, _times(settings))
         else:
             self._acquire()
 

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informers
-from kohort.kube.options import Scope
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import ListScope
 from kohort.web.front_proxy import (
     CONFIG_MAP,
     NO_PROXY,
@@ -43,9 +43,9 @@ class ProxyTrust:
 async def following_front_proxy(client: Client, context: ssl.SSLContext) -> AsyncIterator[Callable[[], FrontProxy]]:
     """The front proxy as the API server names it now, for as long as the block lasts."""
     trust = ProxyTrust(context)
-    informers = Informers(client)
+    informers = SharedInformerFactory(client)
     if await _may_read(client):
-        scope = Scope(CONFIG_MAP.namespace, fields=f"metadata.name={CONFIG_MAP.name}")
+        scope = ListScope(CONFIG_MAP.namespace, fields=f"metadata.name={CONFIG_MAP.name}")
         informers.of(ConfigMap, scope).subscribe(trust.see)
     informers.start()
     try:

@@ -17,7 +17,7 @@ from kohort.jobs.expectations import Expectations
 from kohort.jobs.reading import WorldReads
 from kohort.jobs.running import reconciling
 from kohort.kube.client import Client
-from kohort.kube.limits import TokenBucket
+from kohort.kube.rate_limiter import TokenBucket
 from kohort.manager.definitions import have_definitions
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.leadership import Leadership

@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from kohort.api.errors import ApiError
-from kohort.kube.hosting import hang_up, transports
+from kohort.kube.http_server import close_connections, transports
 
 GRACE_SECONDS: Final = 5.0
 """How long requests that are under way may take to end when the server stops."""
@@ -57,7 +57,7 @@ async def listening(
     finally:
         lines = transports(runner.server) if runner.server else []
         await runner.cleanup()
-        await hang_up(lines)
+        await close_connections(lines)
 
 
 def _port(runner: web.AppRunner) -> int:

@@ -10,7 +10,14 @@ from datetime import datetime, timedelta
 
 from cryptography import x509
 
-from kohort.kube.certificates import AUTHORITY_LIFE, Authority, ForeignKeyError, Pair, certificate_pem, read_key
+from kohort.kube.certificates import (
+    AUTHORITY_LIFE,
+    CertificateAuthority,
+    CertificatePair,
+    ForeignKeyError,
+    certificate_pem,
+    read_key,
+)
 from kohort.kube.config.secrets import KeyPair, from_base64
 from kohort.kube.errors import ConfigError
 
@@ -35,9 +42,9 @@ class CertificateError(ConfigError):
 class Certificates:
     """What the replicas share: who signs, who will sign, who has signed, and what is served."""
 
-    authority: Pair
-    serving: Pair
-    successor: Pair | None = None
+    authority: CertificatePair
+    serving: CertificatePair
+    successor: CertificatePair | None = None
     former: tuple[x509.Certificate, ...] = ()
 
     @property
@@ -59,7 +66,7 @@ class Certificates:
 
 def new_certificates(hosts: Iterable[str], now: datetime) -> Certificates:
     """A new authority and what it signs; clients that trust only former ones can't verify it."""
-    authority = Authority.create(now)
+    authority = CertificateAuthority.create(now)
     return Certificates(authority.pair, authority.issue_server(_COMMON_NAME, sorted(set(hosts)), now))
 
 
@@ -70,7 +77,7 @@ def renewed(found: Certificates, hosts: Iterable[str], now: datetime) -> Certifi
     found = replace(found, former=tuple(each for each in found.former if now < each.not_valid_after_utc))
     found = _succeeded(found, now)
     if found.successor is None and not found.authority.is_fresh(now):
-        found = replace(found, successor=Authority.create(now).pair)
+        found = replace(found, successor=CertificateAuthority.create(now).pair)
     return _serving(found, frozenset(hosts), now)
 
 
@@ -88,7 +95,7 @@ def _serving(found: Certificates, hosts: frozenset[str], now: datetime) -> Certi
         return found
     # Replicas may go by different names while they are replaced: each keeps those of the others.
     names = hosts | serving.hosts
-    issued = Authority(found.authority).issue_server(
+    issued = CertificateAuthority(found.authority).issue_server(
         _COMMON_NAME, sorted(names if len(names) <= _MAX_HOSTS else hosts), now
     )
     return replace(found, serving=issued)
@@ -133,9 +140,9 @@ def _read(data: SecretData) -> Certificates:
     # The key first, by which Kueue's are known: the library objects to its authority, whose serial number is 0.
     read_key(data[AUTHORITY_KEY])
     trusted = x509.load_pem_x509_certificates(data[TRUSTED])
-    authority = Pair.from_pem(certificate_pem(trusted[0]), data[AUTHORITY_KEY])
-    successor = Pair.from_pem(data[SUCCESSOR], data[SUCCESSOR_KEY]) if data.get(SUCCESSOR) else None
-    serving = Pair.from_pem(data[CERTIFICATE], data[KEY])
+    authority = CertificatePair.from_pem(certificate_pem(trusted[0]), data[AUTHORITY_KEY])
+    successor = CertificatePair.from_pem(data[SUCCESSOR], data[SUCCESSOR_KEY]) if data.get(SUCCESSOR) else None
+    serving = CertificatePair.from_pem(data[CERTIFICATE], data[KEY])
     known = {authority.certificate, *((successor.certificate,) if successor else ())}
     return Certificates(authority, serving, successor, tuple(each for each in trusted if each not in known))
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from kohort.kube.client import Client
 from kohort.kube.errors import ConfigError, KubeError, StatusError
-from kohort.kube.informer import Informer, Informers
-from kohort.kube.limits import TokenBucket
+from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.options import WriteOptions
 from kohort.kube.patches import MergePatch
+from kohort.kube.rate_limiter import TokenBucket
 from kohort.webhooks.configurations import CONFIGURATIONS, InCluster, Manager
 from kohort.webhooks.registrations import Act, AnyRegistration
 from kohort.webhooks.targets import (
@@ -51,7 +51,7 @@ class Wiring:
 class Injector:
     """Follows everything that may name our servers."""
 
-    def __init__(self, client: Client, informers: Informers, wiring: Wiring) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory, wiring: Wiring) -> None:
         self._client = client
         self._bucket = TokenBucket(client.clock, _RATE, _BURST)
         self._trust = Trust(wiring.manager, wiring.registrations, b"")

@@ -15,12 +15,12 @@ from kohort.api.core.config_objects import Secret
 from kohort.api.core.reviews import SelfSubjectReview
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informers
-from kohort.kube.kinds import typed
-from kohort.kube.options import Scope
-from kohort.kube.serving import server_context, show, verify_clients
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import ListScope
+from kohort.kube.resource_types import typed_resource
+from kohort.kube.server_tls import server_context, use_key_pair, verify_clients
 from kohort.kube.workqueue import WorkQueue
 from kohort.webhooks.configurations import AtUrl, InCluster
 from kohort.webhooks.injecting import Injector, Wiring
@@ -67,7 +67,7 @@ class Certified:
         """A new context that shows the certificate of the moment, whichever it will be; raises ConfigError."""
         context = server_context(tls)
         if self._served is not None:
-            show(context, self._served.key_pair, self._source.origin)
+            use_key_pair(context, self._served.key_pair, self._source.origin)
         self._contexts.append(context)
         return context
 
@@ -76,31 +76,31 @@ class Certified:
         served = await self._source.current()
         if self._served is None or served.key_pair != self._served.key_pair:
             for context in (server_context(Tls()), *self._contexts):
-                show(context, served.key_pair, self._source.origin)
+                use_key_pair(context, served.key_pair, self._source.origin)
         self._served = served
 
 
 @asynccontextmanager
 async def certified(client: Client, configuration: Configuration, wiring: Wiring) -> AsyncIterator[Certified]:
     """Certificates for as long as the block lasts: made, kept and renewed, and told to who has to trust them."""
-    informers = Informers(client)
+    informers = SharedInformerFactory(client)
     source = _source(client, configuration, wiring)
     found = Certified(source)
     await found.refresh()
     queue = WorkQueue[str](client.clock, "webhook-certificates")
     injector = Injector(client, informers, wiring) if found.bundle else None
 
-    async def reconcile(_key: str) -> Requeue:
+    async def reconcile(_key: str) -> RequeueAfter:
         await found.refresh()
         if injector is not None:
             await injector.inject(found.bundle)
-        return Requeue(source.pause)
+        return RequeueAfter(source.pause)
 
     if injector is not None:
         injector.subscribe(lambda: queue.add(_ONLY))
     if isinstance(source, SecretSource):
-        scope = Scope(source.key.namespace, fields=f"metadata.name={source.key.name}")
-        informers.of(typed(Secret), scope).subscribe(lambda _old, _new: queue.add(_ONLY))
+        scope = ListScope(source.key.namespace, fields=f"metadata.name={source.key.name}")
+        informers.of(typed_resource(Secret), scope).subscribe(lambda _old, _new: queue.add(_ONLY))
     controller = Controller("webhook-certificates", queue, reconcile, client.clock)
     queue.add(_ONLY)
     controller.start()

@@ -21,13 +21,13 @@ from kohort.api.crds import CONVERSION_PATH
 from kohort.api.errors import ApiError, DecodeError
 from kohort.kube.errors import (
     ConfigError,
+    ErrorSubject,
     KubeError,
-    Named,
     StatusError,
     method_not_allowed,
     not_found,
 )
-from kohort.kube.hosting import stop
+from kohort.kube.http_server import stop_server
 from kohort.webhooks.bodies import BodyBuffers
 from kohort.webhooks.connections import BoundedServer
 from kohort.webhooks.conversion import converted
@@ -100,7 +100,7 @@ class WebhookServer:
         try:
             yield self
         finally:
-            await stop(server, self._http, _STOP_SECONDS)
+            await stop_server(server, self._http, _STOP_SECONDS)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
@@ -120,9 +120,9 @@ class WebhookServer:
         path = request.rel_url.raw_path
         judge = self._judges.get(path)
         if judge is None and path != CONVERSION_PATH:
-            raise not_found(Named("webhooks", name=path))
+            raise not_found(ErrorSubject("webhooks", name=path))
         if request.method != "POST":
-            raise method_not_allowed(Named("webhooks", name=path), request.method)
+            raise method_not_allowed(ErrorSubject("webhooks", name=path), request.method)
         if judge is not None and self._asks_for_certificate and not _has_certificate(request):
             raise StatusError(401, "Unauthorized", "admission reviews need the API server's client certificate")
         with self._buffers.body() as incoming:

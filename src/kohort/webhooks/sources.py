@@ -11,7 +11,7 @@ from kohort.api.codec import Json
 from kohort.api.core.config_objects import Secret
 from kohort.api.meta import ObjectKey
 from kohort.kube.client import Client
-from kohort.kube.config.material import Rotating
+from kohort.kube.config.credential_files import RotatingFile
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError, StatusError
 from kohort.webhooks.certificates import CERTIFICATE, KEY, CertificateError, decoded, due, to_secret
@@ -103,8 +103,8 @@ class MountedSource:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._certificate = Rotating(directory / CERTIFICATE, "webhook certificate")
-        self._key = Rotating(directory / KEY, "webhook key")
+        self._certificate = RotatingFile(directory / CERTIFICATE, "webhook certificate")
+        self._key = RotatingFile(directory / KEY, "webhook key")
 
     @property
     def origin(self) -> str:

@@ -11,7 +11,7 @@ from kohort.api.codec import Json
 from kohort.api.kueue.conversion import converts_by_webhook
 from kohort.api.kueue.group import GROUP
 from kohort.api.resource import Resource
-from kohort.kube.kinds import Data, JsonKind
+from kohort.kube.resource_types import Data, UnstructuredResource
 from kohort.webhooks.configurations import (
     CONFIGURATIONS,
     NAMES,
@@ -44,7 +44,7 @@ class Trust:
 
 
 @dataclass(frozen=True)
-class LeanKind(JsonKind):
+class LeanKind(UnstructuredResource):
     """Definitions without their schemas, which are large and none of our concern here."""
 
     def read(self, data: Data) -> Object:

@@ -15,7 +15,7 @@ from kohort.embedded.auth.jwt import Signer, TokenError
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.auth.kubeconfig import write_kubeconfig
 from kohort.embedded.auth.users import AUTHENTICATED, User
-from kohort.kube.certificates import Pair, new_key
+from kohort.kube.certificates import CertificatePair, new_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 YEAR = timedelta(days=365)
@@ -59,7 +59,7 @@ def test_keys_of_a_clock_that_was_ahead_are_replaced(tmp_path: Path) -> None:
 
 
 def test_what_other_servers_see_is_signed_by_an_authority_of_its_own_and_renewed(tmp_path: Path) -> None:
-    def shown(now: datetime) -> Pair:
+    def shown(now: datetime) -> CertificatePair:
         keyring = Keyring(tmp_path, now)
         keyring.introduce(now)
         pair = read_pair(keyring.front_proxy_certificate, keyring.front_proxy_key)

@@ -11,14 +11,14 @@ from kohort.api.times import format_time
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 
 ROUNDS = 400
 STEP = 0.05
 CALM = 5
 """So many steps without a write mean that the controllers are done for now."""
 
-Make = Callable[[Client, Informers], BuiltIn[Any]]
+Make = Callable[[Client, SharedInformerFactory], BuiltIn[Any]]
 
 
 class Workshop:
@@ -144,7 +144,7 @@ async def workshop(*makes: Make) -> AsyncIterator[Workshop]:
     async with running_cluster() as cluster:
         meddler = Meddler(cluster.core.transport(ADMIN))
         client = Client(meddler, cluster.clock)
-        informers = Informers(client)
+        informers = SharedInformerFactory(client)
         controllers = [make(client, informers) for make in makes]
         informers.start()
         await informers.wait_live()

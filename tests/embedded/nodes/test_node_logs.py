@@ -21,7 +21,7 @@ from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.server.logs import LogOptions
 from kohort.embedded.server.server import ApiServer, running
 from kohort.embedded.server.settings import Settings
-from kohort.kube.certificates import Pair
+from kohort.kube.certificates import CertificatePair
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config.secrets import KeyPair
@@ -118,7 +118,7 @@ class Site:
         self.client = Client(server.core.transport(ADMIN))
         self.pods = self.client.of(Pod.resource)
 
-    def pair(self, user: User) -> Pair:
+    def pair(self, user: User) -> CertificatePair:
         return self._authority.client(user, SystemClock().wall())
 
     async def run(self, **says: object) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpSettings, HttpTransport
 from kohort.kube.transport import Request, Response
 
@@ -100,7 +100,7 @@ async def crowd(tmp_path: Path) -> AsyncIterator[Crowd]:
             assert process.stdout is not None
             assert await asyncio.to_thread(process.stdout.readline)
             assert await asyncio.to_thread(process.stdout.readline)
-            access = find_access(Choice(kubeconfig=kubeconfig))
+            access = load_client_config(ConfigOverrides(kubeconfig=kubeconfig))
             transport = HttpTransport(access, HttpSettings(connections=WATCHES + AT_ONCE, connect_seconds=PATIENCE))
             yield Crowd(process, transport)
             await transport.close()

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kohort.kube.config import Choice, find_access
+from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.errors import TransportError
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request
@@ -71,7 +71,7 @@ class Server:
             await transport.close()
 
     def transport(self) -> HttpTransport:
-        return HttpTransport(find_access(Choice(kubeconfig=self.kubeconfig)))
+        return HttpTransport(load_client_config(ConfigOverrides(kubeconfig=self.kubeconfig)))
 
     def kill(self) -> None:
         if self.process is not None:

@@ -10,7 +10,7 @@ from embedded.server.clusters import ADMIN, Cluster, config_map, namespace
 from kohort.api.core.config_objects import ConfigMap
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informer, Informers
+from kohort.kube.informer import Informer, SharedInformerFactory
 
 MAPS = "/api/v1/configmaps"
 
@@ -35,7 +35,7 @@ async def stored(cluster: Cluster) -> set[str]:
 
 async def test_an_informer_ends_equal_to_a_list(cluster: Cluster) -> None:
     await cluster.create(namespace("team"))
-    informers = Informers(client_of(cluster))
+    informers = SharedInformerFactory(client_of(cluster))
     informer = informers.of(ConfigMap)
     informers.start()
     await informers.wait_live()
@@ -52,7 +52,7 @@ async def test_an_informer_ends_equal_to_a_list(cluster: Cluster) -> None:
 
 
 async def test_an_informer_finds_its_way_after_compaction(cluster: Cluster) -> None:
-    informers = Informers(client_of(cluster))
+    informers = SharedInformerFactory(client_of(cluster))
     informer = informers.of(ConfigMap)
     informers.start()
     await informers.wait_live()

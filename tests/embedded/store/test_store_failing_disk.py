@@ -12,7 +12,7 @@ import pytest
 from embedded.store.stores import empty, held, keeping, key, names, opened, pod, quiet, turns
 from kohort.embedded.store import Change, Entry, OpenError, Store, WriteFailed
 from kohort.embedded.store.journal import Journal, Sweep
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 
 def create(store: Store, name: str) -> "asyncio.Future[Entry]":

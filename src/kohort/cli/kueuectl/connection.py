@@ -17,12 +17,12 @@ from kohort.cli.job_making import seconds_of
 from kohort.cli.options import Where, connected
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
-from kohort.kube.config import Access, Impersonation, usual_kubeconfigs
+from kohort.kube.config import ClientConfig, Impersonation, default_kubeconfig_paths
+from kohort.kube.config.credential_files import RotatingFile
 from kohort.kube.config.credentials import StaticCredentials
 from kohort.kube.config.file import read_kubeconfig
 from kohort.kube.config.kubeconfig import kubeconfig_access
-from kohort.kube.config.material import Rotating
-from kohort.kube.config.secrets import Secret
+from kohort.kube.config.secrets import SecretValue
 from kohort.kube.errors import ConfigError
 
 R = TypeVar("R")
@@ -50,7 +50,7 @@ class Connection:
     client_key: Path | None = None
     tls_server_name: str = ""
 
-    def access(self) -> Access:
+    def access(self) -> ClientConfig:
         """The way there; raises an ApiError that says what to do."""
         try:
             found = self._mixed() if self.cluster or self.user else self._where().access()
@@ -66,7 +66,7 @@ class Connection:
         )
 
     @asynccontextmanager
-    async def client(self, access: Access) -> AsyncIterator[Client]:
+    async def client(self, access: ClientConfig) -> AsyncIterator[Client]:
         """A client of the server, as patient as was said."""
         seconds = seconds_of(self.request_timeout, "--request-timeout")
         async with connected(access) as client:
@@ -75,9 +75,9 @@ class Connection:
     def _where(self) -> Where:
         return Where(self.kubeconfig, self.context, self.namespace)
 
-    def _mixed(self) -> Access:
+    def _mixed(self) -> ClientConfig:
         """A cluster and a user that no context puts together: one more file does."""
-        paths = (self.kubeconfig,) if self.kubeconfig else usual_kubeconfigs(os.environ)
+        paths = (self.kubeconfig,) if self.kubeconfig else default_kubeconfig_paths(os.environ)
         found = read_kubeconfig(paths)
         base = found.contexts.get(self.context or found.current)
         cluster = self.cluster or (base.value.cluster if base else "")
@@ -87,11 +87,11 @@ class Connection:
             file.flush()
             return kubeconfig_access((Path(file.name), *paths), _MIXED, dict(os.environ), SystemClock())
 
-    def _trust(self, found: Access) -> Any:
+    def _trust(self, found: ClientConfig) -> Any:
         authority = self.certificate_authority
         return replace(
             found.trust,
-            authority=Rotating(authority, "--certificate-authority") if authority else found.trust.authority,
+            authority=RotatingFile(authority, "--certificate-authority") if authority else found.trust.authority,
             server_name=self.tls_server_name or found.trust.server_name,
             insecure=self.insecure_skip_tls_verify or found.trust.insecure,
         )
@@ -102,9 +102,11 @@ class Connection:
         if not self.token and self.client_certificate is None:
             return None
         return StaticCredentials(
-            fallback_token=Secret(self.token) if self.token else None,
-            certificate=Rotating(self.client_certificate, "--client-certificate") if self.client_certificate else None,
-            key=Rotating(self.client_key, "--client-key") if self.client_key else None,
+            fallback_token=SecretValue(self.token) if self.token else None,
+            certificate=RotatingFile(self.client_certificate, "--client-certificate")
+            if self.client_certificate
+            else None,
+            key=RotatingFile(self.client_key, "--client-key") if self.client_key else None,
         )
 
     def _impersonation(self) -> Impersonation | None:

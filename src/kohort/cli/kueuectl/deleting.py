@@ -13,8 +13,8 @@ from kohort.cli.options import all_namespaces_option, running
 from kohort.cli.targets import shown
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.mapping import ResourceMapping
-from kohort.kube.options import Deletion, Scope
+from kohort.kube.options import DeletionOptions, ListScope
+from kohort.kube.rest_mapper import RestMapper
 
 EXAMPLES = """\b
 Examples:
@@ -89,7 +89,7 @@ async def _delete(wish: Wish, connection: Connection) -> None:
 
 
 async def _all(client: Client, namespace: str) -> list[Workload]:
-    return list((await client.of(Workload).list(Scope(namespace))).items)
+    return list((await client.of(Workload).list(ListScope(namespace))).items)
 
 
 async def _named(client: Client, namespace: str, names: tuple[str, ...]) -> list[Workload]:
@@ -106,7 +106,7 @@ async def _named(client: Client, namespace: str, names: tuple[str, ...]) -> list
 
 
 async def _owners(client: Client, workload: Workload) -> list[Owner]:
-    mapping = ResourceMapping(client)
+    mapping = RestMapper(client)
     references = workload.metadata.owner_references
     return [Owner(await mapping.resource(each.api_version, each.kind), each.name) for each in references]
 
@@ -136,7 +136,7 @@ async def _delete_one(client: Client, resource: Resource, key: tuple[str, str], 
         return
     try:
         # Without this, a Job of batch/v1 would leave its pods behind.
-        await client.of(resource).delete(key, Deletion("Background", dry_run=dry_run is DryRun.SERVER))
+        await client.of(resource).delete(key, DeletionOptions("Background", dry_run=dry_run is DryRun.SERVER))
     except StatusError as error:
         if not error.is_not_found:
             raise

@@ -22,7 +22,7 @@ from kohort.engine.lifecycle.states import ADMITTED, FINISHED, is_admitted, is_f
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.jobs.objects import uid
 from kohort.kube.client import Client
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
 from kohort.terminal.ages import age, duration
 
 LONGEST_TYPE: Final = 20
@@ -140,7 +140,7 @@ async def _selected(
     if job is None:
         return None
     marked = await all_of(
-        client, Workload, selection.scope(namespace, Scope(labels=f"{JOB_UID_LABEL}={uid(job)}")), limit
+        client, Workload, selection.scope(namespace, ListScope(labels=f"{JOB_UID_LABEL}={uid(job)}")), limit
     )
     if marked:
         return marked

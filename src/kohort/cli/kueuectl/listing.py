@@ -14,8 +14,8 @@ from kohort.api.kinds import CustomObject
 from kohort.api.resource import Resource
 from kohort.cli.kueuectl.printing import Printer
 from kohort.kube.client import Client
-from kohort.kube.config import Access
-from kohort.kube.options import EVERYTHING, Scope
+from kohort.kube.config import ClientConfig
+from kohort.kube.options import EVERYTHING, ListScope
 from kohort.terminal.screen import Screen
 from kohort.terminal.tables import Column, table
 
@@ -36,14 +36,14 @@ class Selection:
     fields: str = ""
     is_everywhere: bool = False
 
-    def place(self, access: Access) -> str:
+    def place(self, access: ClientConfig) -> str:
         """The namespace to look in; empty for all."""
         return "" if self.is_everywhere else access.namespace
 
-    def scope(self, namespace: str, more: Scope = EVERYTHING) -> Scope:
+    def scope(self, namespace: str, more: ListScope = EVERYTHING) -> ListScope:
         """The scope of a request, narrowed by another one."""
         labels = ",".join(filter(None, (self.labels, more.labels)))
-        return Scope(namespace, labels, ",".join(filter(None, (self.fields, more.fields))))
+        return ListScope(namespace, labels, ",".join(filter(None, (self.fields, more.fields))))
 
 
 def selection_options(command: Callable[..., R]) -> Callable[..., R]:
@@ -71,7 +71,7 @@ def page_limit() -> int:
         raise ApiError(f"{LIMIT_VARIABLE} is {text!r}: write a whole number") from None
 
 
-async def all_of(client: Client, kind: type[K], scope: Scope, limit: int) -> list[K]:
+async def all_of(client: Client, kind: type[K], scope: ListScope, limit: int) -> list[K]:
     """All objects of a kind, so many at a time."""
     return [item async for page in client.of(kind).pages(scope, limit=limit) for item in page.items]
 

@@ -34,7 +34,7 @@ from kohort.jobs.keys import POD_GROUP_NAME
 from kohort.jobs.objects import labels
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
-from kohort.kube.options import Scope
+from kohort.kube.options import ListScope
 from kohort.kube.transport import Request
 from kohort.terminal.ages import age
 
@@ -181,18 +181,18 @@ async def _pods(whose: Named, selection: Selection, printer: Printer, connection
     _print_pods(answer, namespace, is_wide=is_wide)
 
 
-def _selected(job: Owned) -> Scope:
+def _selected(job: Owned) -> ListScope:
     """The pods of a job; of a pod that belongs to a group, the whole group."""
     group = labels(job.obj).get(POD_GROUP_NAME)
     if job.resource == Pod.resource and group:
-        return Scope(labels=f"{POD_GROUP_NAME}={group}")
+        return ListScope(labels=f"{POD_GROUP_NAME}={group}")
     try:
         return pods_of(Target((job,), ()))
     except LogError:
         raise LogError(f"unsupported kind: {job.resource.kind} does not say which pods are its own") from None
 
 
-async def _table(client: Client, scope: Scope) -> Object:
+async def _table(client: Client, scope: ListScope) -> Object:
     """Pods as the server's own table."""
     path = Pod.resource.path(scope.namespace)
     body = await client.call(Request("GET", path, scope.query(), {"Accept": f"{AS_TABLE},application/json"}))

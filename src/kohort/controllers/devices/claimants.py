@@ -32,7 +32,7 @@ from kohort.engine.lifecycle.pending_reason import explain_waiting
 from kohort.engine.lifecycle.requeueing import keep_out, let_return
 from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
 from kohort.kube.backoff import Backoff
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
 from kohort.kube.workqueue import WorkQueue
 
@@ -92,12 +92,12 @@ class Claimants:
     def _hide(self, key: ObjectKey) -> None:
         self._world.feed.tell(Gone("Workload", ObjectKey(*key)))
 
-    async def _count(self, key: ObjectKey) -> Requeue | None:
+    async def _count(self, key: ObjectKey) -> RequeueAfter | None:
         workload = self._world.known.get(key)
         if workload is None or not _waits(workload) or not self._world.leads():
             return None
         if not self._world.feed.is_live:
-            return Requeue(NOT_LIVE)
+            return RequeueAfter(NOT_LIVE)
         try:
             devices = count(workload, await self._read(workload), self._mapped)
         except UnreadableError as error:
@@ -130,9 +130,9 @@ class Claimants:
         told = explain_waiting(told, facts, now).workload if told is not workload else told
         return await self._world.known.write_status(workload, told, MANAGER)
 
-    def _look_later(self, key: ObjectKey) -> Requeue:
+    def _look_later(self, key: ObjectKey) -> RequeueAfter:
         self._looks[key] = self._looks.get(key, 0) + 1
-        return Requeue(LOOKING.steady(self._looks[key]))
+        return RequeueAfter(LOOKING.steady(self._looks[key]))
 
     def _show(self, key: ObjectKey, counted: Workload, devices: dict[str, dict[str, int]]) -> None:
         """Let the engine see a Workload with its devices, if it still is the one whose claims were counted."""

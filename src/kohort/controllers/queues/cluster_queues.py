@@ -29,7 +29,7 @@ from kohort.controllers.queues.writing import write_finalizers, write_status
 from kohort.controllers.world import World
 from kohort.engine.lifecycle.activity import Surroundings, with_cluster_queue_activity
 from kohort.engine.records import Queue
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.informer import Informer
 
 T = TypeVar("T")
@@ -120,12 +120,12 @@ class ClusterQueues(Keeper[ClusterQueue]):
 
     # What is done
 
-    async def keep(self, found: ClusterQueue, wanted: ClusterQueue) -> Requeue | None:
+    async def keep(self, found: ClusterQueue, wanted: ClusterQueue) -> RequeueAfter | None:
         """The finalizer first: letting go of the queue leaves nothing to report (API-107)."""
         if await write_finalizers(self.informer.objects, found, wanted.metadata.finalizers):
             return None
         await write_status(self.informer.objects, found, wanted)
-        return Requeue(INTERVAL) if has_unseen(self._record(found).holders.values()) else None
+        return RequeueAfter(INTERVAL) if has_unseen(self._record(found).holders.values()) else None
 
     def judge(self, found: ClusterQueue) -> ClusterQueue:
         """The ClusterQueue with finalizers and status as they should be."""

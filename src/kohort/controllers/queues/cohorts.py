@@ -9,7 +9,7 @@ from kohort.controllers.queues.gauges import CohortGauges
 from kohort.controllers.queues.keeping import Keeper, key
 from kohort.controllers.queues.writing import write_status
 from kohort.controllers.world import World
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 
 
 class Cohorts(Keeper[Cohort]):
@@ -45,7 +45,7 @@ class Cohorts(Keeper[Cohort]):
         for name in {each.spec.cohort_name for each in (old, new) if each is not None and each.spec.cohort_name}:
             self.wake_soon(map(key, {name, *cohorts_above(self.world.engine, name)}))
 
-    async def keep(self, found: Cohort, wanted: Cohort) -> Requeue | None:
+    async def keep(self, found: Cohort, wanted: Cohort) -> RequeueAfter | None:
         """Write the share if it is another one."""
         await write_status(self.informer.objects, found, wanted)
         return None

@@ -13,7 +13,7 @@ from kohort.controllers.queues.finalizers import with_finalizers
 from kohort.controllers.queues.keeping import Keeper, key
 from kohort.controllers.queues.writing import write_finalizers
 from kohort.controllers.world import World
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.informer import Informer
 
 T = TypeVar("T", bound=CustomObject)
@@ -48,7 +48,7 @@ class Guard(Keeper[T], Generic[T, U]):
         after = set(self._named_by(new)) if new is not None else set()
         self.wake(key(name) for name in sorted(before - after))
 
-    async def keep(self, found: T, wanted: T) -> Requeue | None:
+    async def keep(self, found: T, wanted: T) -> RequeueAfter | None:
         """API-40, API-42, API-46, API-116, API-117."""
         await write_finalizers(self.informer.objects, found, wanted.metadata.finalizers)
         return None

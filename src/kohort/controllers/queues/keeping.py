@@ -11,10 +11,10 @@ from kohort.api.kinds import CustomObject
 from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.pacing import INTERVAL, Pace
 from kohort.controllers.world import World
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
-from kohort.kube.kinds import identity_of
+from kohort.kube.resource_types import identity_of
 from kohort.kube.workqueue import WorkQueue
 
 T = TypeVar("T", bound=CustomObject)
@@ -48,7 +48,7 @@ class Keeper(ABC, Generic[T]):
         """Have the objects looked at that exist, and from now on whenever something happens that matters to them."""
 
     @abstractmethod
-    async def keep(self, found: T, wanted: T) -> Requeue | None:
+    async def keep(self, found: T, wanted: T) -> RequeueAfter | None:
         """Write what is not as it should be."""
 
     def judge(self, found: T) -> T:
@@ -94,7 +94,7 @@ class Keeper(ABC, Generic[T]):
         else:
             self.wake([place])
 
-    async def _look(self, place: ObjectKey) -> Requeue | None:
+    async def _look(self, place: ObjectKey) -> RequeueAfter | None:
         self._pace.begin(place)
         found = self.informer.cache.get(place)
         if found is None:
@@ -105,7 +105,7 @@ class Keeper(ABC, Generic[T]):
         if not self.world.leads():
             return None
         if not self._sees_all():
-            return Requeue(INTERVAL)
+            return RequeueAfter(INTERVAL)
         try:
             return await self.keep(found, wanted)
         except StatusError as error:

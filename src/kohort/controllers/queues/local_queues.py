@@ -21,7 +21,7 @@ from kohort.engine.intake import conditions_of, is_admissible
 from kohort.engine.lifecycle.activity import with_local_queue_activity
 from kohort.engine.lifecycle.states import ACTIVE
 from kohort.engine.state.facts import LocalQueue as Record
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 
 
 class LocalQueues(Keeper[LocalQueue]):
@@ -48,11 +48,11 @@ class LocalQueues(Keeper[LocalQueue]):
             concerned = self.informer.cache.find(naming.CLUSTER_QUEUE, found.metadata.name)
             self.wake(key(each.metadata.name, each.metadata.namespace) for each in concerned)
 
-    async def keep(self, found: LocalQueue, wanted: LocalQueue) -> Requeue | None:
+    async def keep(self, found: LocalQueue, wanted: LocalQueue) -> RequeueAfter | None:
         """Write the status, and come back where time or a write on its way may change it."""
         await write_status(self.informer.objects, found, wanted)
         if has_unseen(self._record(found).workloads.values()):
-            return Requeue(INTERVAL)
+            return RequeueAfter(INTERVAL)
         return self._next_sample(found)
 
     def judge(self, found: LocalQueue) -> LocalQueue:
@@ -95,11 +95,11 @@ class LocalQueues(Keeper[LocalQueue]):
         is_opened = engine.history is not None and engine.history.due_at(_place(found)) is not None
         return is_opened and engine.queues[name].orders_by_usage and bool(engine.pending[name].counts.active)
 
-    def _next_sample(self, found: LocalQueue) -> Requeue | None:
+    def _next_sample(self, found: LocalQueue) -> RequeueAfter | None:
         history = self.world.engine.history
         if history is None or not self._is_sampled(found):
             return None
-        return Requeue(max(INTERVAL, history.rules.interval / SECOND))
+        return RequeueAfter(max(INTERVAL, history.rules.interval / SECOND))
 
     def forget(self, gone: ObjectKey) -> None:
         """API-144."""

@@ -10,7 +10,7 @@ from kohort.controllers.queues.keeping import Keeper, key
 from kohort.controllers.queues.naming import PRIORITY_CLASS, priority_classes_of
 from kohort.controllers.queues.writing import MANAGER
 from kohort.controllers.world import World
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
 
 AT_ONCE: Final = 20
@@ -32,7 +32,7 @@ class PriorityClasses(Keeper[WorkloadPriorityClass]):
         if new is not None and (old is None or old.value != new.value):
             self.wake([key(new.metadata.name)])
 
-    async def keep(self, found: WorkloadPriorityClass, wanted: WorkloadPriorityClass) -> Requeue | None:
+    async def keep(self, found: WorkloadPriorityClass, wanted: WorkloadPriorityClass) -> RequeueAfter | None:
         """Write the value where it differs; whatever fails is tried again by the next look at the class."""
         concerned = self.world.workloads.cache.find(PRIORITY_CLASS, found.metadata.name)
         failures: list[BaseException] = []

@@ -10,7 +10,7 @@ from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.pacing import INTERVAL, Pace
 from kohort.controllers.strain import Strain
 from kohort.controllers.world import World
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.workqueue import WorkQueue
 
 EVERY: Final = 15.0
@@ -49,7 +49,7 @@ class Surveys:
         """The queue is gone."""
         self._pace.forget(place)
 
-    async def _look(self, place: ObjectKey) -> Requeue | None:
+    async def _look(self, place: ObjectKey) -> RequeueAfter | None:
         self._pace.begin(place)
         self._walk(place.name)
         return None

@@ -9,10 +9,10 @@ import msgspec
 
 from kohort.api.kinds import CustomObject
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue
-from kohort.kube.kinds import identity_of
-from kohort.kube.objects import Objects
 from kohort.kube.options import WriteOptions
 from kohort.kube.patches import MergePatch
+from kohort.kube.resource_client import ResourceClient
+from kohort.kube.resource_types import identity_of
 
 T = TypeVar("T", bound=CustomObject)
 S = TypeVar("S", ClusterQueue, Cohort, LocalQueue)
@@ -21,14 +21,14 @@ MANAGER: Final = "kueue-{}-controller"
 """Name of the field manager, by kind."""
 
 
-async def write_status(objects: Objects[S], before: S, after: S) -> None:
+async def write_status(objects: ResourceClient[S], before: S, after: S) -> None:
     """Write the status if it differs (API-106)."""
     if after.status != before.status:
         wanted = msgspec.structs.replace(before, status=after.status)
         await objects.update(wanted, _options(objects), "status")
 
 
-async def write_finalizers(objects: Objects[T], before: T, finalizers: tuple[str, ...]) -> bool:
+async def write_finalizers(objects: ResourceClient[T], before: T, finalizers: tuple[str, ...]) -> bool:
     """Write the finalizers if they differ; whether they did."""
     if finalizers == before.metadata.finalizers:
         return False
@@ -38,5 +38,5 @@ async def write_finalizers(objects: Objects[T], before: T, finalizers: tuple[str
     return True
 
 
-def _options(objects: Objects[Any]) -> WriteOptions:
+def _options(objects: ResourceClient[Any]) -> WriteOptions:
     return WriteOptions(MANAGER.format(objects.kind.resource.kind.lower()))

@@ -21,7 +21,7 @@ from kohort.engine.lifecycle.events import Change
 from kohort.engine.lifecycle.preemption import preemptor_event
 from kohort.engine.lifecycle.reasons import of_scheduler
 from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_reserved
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
 from kohort.kube.workqueue import WorkQueue
 
@@ -111,7 +111,7 @@ class Writer:
         if first is not None and first.outdated:
             self._queue.add(key)
 
-    async def _work(self, key: ObjectKey) -> Requeue | None:
+    async def _work(self, key: ObjectKey) -> RequeueAfter | None:
         self._bring_back(key)
         while (intent := self._intents.first(key)) is not None:
             workload = self._world.known.get(key)
@@ -123,7 +123,7 @@ class Writer:
                 return pause
         return None
 
-    async def _write(self, intent: Intent, workload: Workload) -> Requeue | None:
+    async def _write(self, intent: Intent, workload: Workload) -> RequeueAfter | None:
         """Write; when to come back, if not at once. Raises what is worth another try soon."""
         if intent.refusal is not None and intent.outdated == workload.metadata.resource_version:
             raise intent.refusal
@@ -182,7 +182,7 @@ class Writer:
         elif not isinstance(intent.decision, Wait | EndSlice):
             self._world.feed.tell(EvictionFailed(key))
 
-    def _refused(self, intent: Intent, error: StatusError) -> Requeue | None:
+    def _refused(self, intent: Intent, error: StatusError) -> RequeueAfter | None:
         """The server will not have it: an admission gives its quota back and stays away for a while."""
         log.warning("scheduler %s: %s", intent.decision.workload, error)
         if isinstance(intent.decision, Wait):
@@ -193,7 +193,7 @@ class Writer:
             self._withdraw(intent)
             self._world.feed.tell(Gone("Workload", key))
             self._aside.add(key)
-        return Requeue(self._pace.after_refusal)
+        return RequeueAfter(self._pace.after_refusal)
 
     def _bring_back(self, key: ObjectKey) -> None:
         if key in self._aside:

@@ -25,7 +25,7 @@ from kohort.engine.lifecycle.events import Event, normal
 from kohort.engine.lifecycle.facts import cluster_queue_facts, local_queue_facts
 from kohort.engine.lifecycle.reconciliation import reconcile
 from kohort.engine.lifecycle.writes import Part, Write
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
 from kohort.kube.workqueue import WorkQueue
 
@@ -114,7 +114,7 @@ class WorkloadController:
 
     # Looking
 
-    async def _reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def _reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         await asyncio.sleep(
             0
         )  # A look that writes nothing awaits nothing, and a thousand of them must not block others.
@@ -122,7 +122,7 @@ class WorkloadController:
         if workload is None or not self._world.leads():
             return None
         if not self._world.feed.is_live:
-            return Requeue(NOT_LIVE)
+            return RequeueAfter(NOT_LIVE)
         if self._relatives.becomes_parent(workload):
             await self._world.known.write_object(workload, as_parent(workload), MANAGER)
             return None
@@ -184,8 +184,8 @@ def _queue_behind(local_queue: LocalQueue) -> tuple[str, ...]:
     return (local_queue.spec.cluster_queue,) if local_queue.spec.cluster_queue else ()
 
 
-def _requeue(moment: datetime, now: datetime) -> Requeue:
-    return Requeue((moment - now).total_seconds())
+def _requeue(moment: datetime, now: datetime) -> RequeueAfter:
+    return RequeueAfter((moment - now).total_seconds())
 
 
 @asynccontextmanager

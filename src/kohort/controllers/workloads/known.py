@@ -18,11 +18,11 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import difference
 from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.sharing import Sharing
-from kohort.kube.cache import Cache
-from kohort.kube.errors import MODIFIED, Named, StatusError, conflict
+from kohort.kube.errors import MODIFIED, ErrorSubject, StatusError, conflict
+from kohort.kube.indexer import Indexer
 from kohort.kube.informer import Informer
-from kohort.kube.mirror import Handler
-from kohort.kube.options import Deletion, WriteOptions
+from kohort.kube.notifying_store import Handler
+from kohort.kube.options import DeletionOptions, WriteOptions
 from kohort.kube.patches import MergePatch
 
 MOST_AHEAD: Final = 10_000
@@ -58,7 +58,7 @@ class KnownWorkloads:
         self._informer = informer
         self._objects = informer.objects
         self._clock = informer.objects.client.clock
-        self._ahead: Cache[Workload] = Cache()
+        self._ahead: Indexer[Workload] = Indexer()
         self._since: dict[ObjectKey, float] = {}
         """When each entry of `_ahead` was written, the oldest first."""
         self._gone: dict[str, None] = {}
@@ -132,7 +132,7 @@ class KnownWorkloads:
     async def delete(self, workload: Workload, propagation: str = "Background") -> None:
         """Delete this life of a Workload; one that is gone already is fine."""
         try:
-            await self._objects.delete(key_of(workload), Deletion(propagation, uid=workload.metadata.uid))
+            await self._objects.delete(key_of(workload), DeletionOptions(propagation, uid=workload.metadata.uid))
         except StatusError as error:
             if not error.is_not_found:
                 raise
@@ -160,7 +160,7 @@ class KnownWorkloads:
     def _refuse_outdated(self, before: Workload) -> None:
         known = self.get(key_of(before))
         if known is not None and is_newer(known, before):
-            raise conflict(Named("workloads", "kueue.x-k8s.io", before.metadata.name), MODIFIED)
+            raise conflict(ErrorSubject("workloads", "kueue.x-k8s.io", before.metadata.name), MODIFIED)
 
     # What is ahead of the watch
 

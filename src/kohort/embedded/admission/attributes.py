@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 from kohort.api.codec import Json
 from kohort.embedded.auth.users import User
 from kohort.embedded.resources import Resource
-from kohort.kube.errors import Named
+from kohort.kube.errors import ErrorSubject
 
 Verb = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 Object = dict[str, Json]
@@ -31,9 +31,9 @@ class Attributes:
     """Plugins add what the client should be told."""
 
     @property
-    def about(self) -> Named:
+    def about(self) -> ErrorSubject:
         """What errors call the object."""
-        return Named(self.resource.plural, self.resource.group, self.name)
+        return ErrorSubject(self.resource.plural, self.resource.group, self.name)
 
     def changed(self, found: Object) -> "Attributes":
         """The same write of a changed object; spelled out, since every plugin may do this to every write."""

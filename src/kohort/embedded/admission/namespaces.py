@@ -2,7 +2,7 @@
 
 from kohort.embedded.admission.attributes import Attributes, Object, Silent
 from kohort.embedded.store import Key, Store
-from kohort.kube.errors import Named, StatusError, forbidden, not_found
+from kohort.kube.errors import ErrorSubject, StatusError, forbidden, not_found
 
 _IMMORTAL = frozenset(("default", "kube-public", "kube-system"))
 
@@ -31,7 +31,7 @@ class NamespaceLifecycle(Silent):
     def _check_living(self, attributes: Attributes) -> None:
         found = self._store.get(Key("namespaces", "", attributes.namespace))
         if found is None:
-            raise not_found(Named("namespaces", name=attributes.namespace))
+            raise not_found(ErrorSubject("namespaces", name=attributes.namespace))
         if found.object["metadata"].get("deletionTimestamp"):
             raise _terminating(attributes)
 

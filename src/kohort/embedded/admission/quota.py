@@ -23,7 +23,7 @@ from kohort.embedded.admission.usage import (
 from kohort.embedded.server.commits import Commits
 from kohort.embedded.store import Change, Changed, Entry, Key, Store
 from kohort.kube.errors import forbidden
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 QUOTAS = "resourcequotas"
 _CHARGED_ON_UPDATE = ("persistentvolumeclaims", "services")

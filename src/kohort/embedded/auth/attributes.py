@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kohort.embedded.auth.users import User
-from kohort.kube.errors import Named, StatusError, forbidden
+from kohort.kube.errors import ErrorSubject, StatusError, forbidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,4 +37,4 @@ def refusal(attributes: Attributes, user: User, reason: str = "") -> StatusError
     sentence = attributes.sentence(user) + (f": {reason}" if reason else "")
     if attributes.path:
         return StatusError(403, "Forbidden", f"forbidden: {sentence}", {})
-    return forbidden(Named(attributes.resource, attributes.group, attributes.name), sentence)
+    return forbidden(ErrorSubject(attributes.resource, attributes.group, attributes.name), sentence)

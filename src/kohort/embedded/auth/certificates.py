@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from kohort.embedded.auth.files import write_private
 from kohort.embedded.auth.users import AUTHENTICATED, CREDENTIAL, User
 from kohort.kube import certificates
-from kohort.kube.certificates import Pair
+from kohort.kube.certificates import CertificatePair
 
 
 class CertificateFileError(Exception):
@@ -28,21 +28,21 @@ def read_key(path: Path) -> ec.EllipticCurvePrivateKey:
         raise CertificateFileError(f"{path}: not a private key: {error}: delete it to get a new one") from None
 
 
-def read_pair(certificate: Path, key: Path) -> Pair:
+def read_pair(certificate: Path, key: Path) -> CertificatePair:
     """A certificate and its key from their files."""
     try:
-        return Pair(x509.load_pem_x509_certificate(certificate.read_bytes()), read_key(key))
+        return CertificatePair(x509.load_pem_x509_certificate(certificate.read_bytes()), read_key(key))
     except ValueError as error:
         message = f"{certificate}: not a certificate: {error}: delete it to get a new one"
         raise CertificateFileError(message) from None
 
 
-def holds(pair: Pair, now: datetime) -> bool:
+def holds(pair: CertificatePair, now: datetime) -> bool:
     """Whether a certificate is good for a while; one made under a clock that was ahead is not good yet."""
     return pair.certificate.not_valid_before_utc <= now and pair.is_fresh(now)
 
 
-class Authority(certificates.Authority):
+class Authority(certificates.CertificateAuthority):
     """The server's authority."""
 
     @classmethod
@@ -58,11 +58,11 @@ class Authority(certificates.Authority):
         write_private(certificate, authority.pair.certificate_pem)
         return authority
 
-    def server(self, hosts: Iterable[str], now: datetime) -> Pair:
+    def server(self, hosts: Iterable[str], now: datetime) -> CertificatePair:
         """The serving certificate of an API server or of a node's agent."""
         return self.issue_server("kube-apiserver", hosts, now)
 
-    def client(self, user: User, now: datetime) -> Pair:
+    def client(self, user: User, now: datetime) -> CertificatePair:
         """A user's certificate."""
         return self.issue_client(user.name, (group for group in user.groups if group != AUTHENTICATED), now)
 

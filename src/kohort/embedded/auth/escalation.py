@@ -7,7 +7,7 @@ from kohort.embedded.auth.attributes import Attributes
 from kohort.embedded.auth.rbac import GROUP, Authorizer
 from kohort.embedded.auth.rules import Rule
 from kohort.embedded.auth.users import User
-from kohort.kube.errors import Named, forbidden, not_found
+from kohort.kube.errors import ErrorSubject, forbidden, not_found
 
 _MAX_ATOMS = 20000
 
@@ -32,10 +32,10 @@ class EscalationCheck:
         asked = Attributes("escalate", GROUP, plural, namespace=namespace, name=name)
         rules = [Rule.of(rule) for rule in role.get("rules") or ()]
         if rules and not self._authorizer.allows(user, asked):
-            self._check(user, namespace, rules, Named(plural, GROUP, name))
+            self._check(user, namespace, rules, ErrorSubject(plural, GROUP, name))
         if role.get("aggregationRule") and not self._may_aggregate(user, asked):
             why = "must have cluster-admin privileges to use the aggregationRule"
-            raise forbidden(Named(plural, GROUP, name), why)
+            raise forbidden(ErrorSubject(plural, GROUP, name), why)
 
     def _may_aggregate(self, user: User, asked: Attributes) -> bool:
         everything = Rule(frozenset("*"), frozenset("*"), frozenset("*"))
@@ -51,10 +51,10 @@ class EscalationCheck:
             return
         rules = self._authorizer.role_rules(kind, namespace, name)
         if rules is None:
-            raise not_found(Named(resource, GROUP, name))
-        self._check(user, namespace, rules, Named(plural, GROUP, binding["metadata"].get("name", "")))
+            raise not_found(ErrorSubject(resource, GROUP, name))
+        self._check(user, namespace, rules, ErrorSubject(plural, GROUP, binding["metadata"].get("name", "")))
 
-    def _check(self, user: User, namespace: str, rules: list[Rule], about: Named) -> None:
+    def _check(self, user: User, namespace: str, rules: list[Rule], about: ErrorSubject) -> None:
         missing = uncovered(self._authorizer.rules_of(user, namespace), rules)
         if missing:
             groups = " ".join(f'"{group}"' for group in user.groups)

@@ -11,7 +11,7 @@ from kohort.embedded.auth.certificates import Authority, holds, read_key, read_p
 from kohort.embedded.auth.files import write_private
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.auth.users import User
-from kohort.kube.certificates import Pair, key_pem, new_key
+from kohort.kube.certificates import CertificatePair, key_pem, new_key
 
 FRONT_PROXY = "front-proxy-client"
 """The name on the certificate for servers behind APIServices."""
@@ -41,7 +41,7 @@ class Keyring:
         """Have a fresh serving certificate for these names in its files."""
         wanted = {*hosts, *SERVICE_NAMES}
 
-        def will_do(pair: Pair) -> bool:
+        def will_do(pair: CertificatePair) -> bool:
             return _holds(pair, self.authority, now) and wanted <= pair.hosts
 
         _keep(self.certificate, self.key, will_do, lambda: self.authority.server(sorted(wanted), now))
@@ -73,16 +73,18 @@ class Keyring:
             write_private(path, key_pem(new_key()))
         return Signer(read_key(path))
 
-    def client(self, user: User, now: datetime) -> Pair:
+    def client(self, user: User, now: datetime) -> CertificatePair:
         """A client certificate for a user; not kept here."""
         return self.authority.client(user, now)
 
 
-def _holds(pair: Pair, authority: Authority, now: datetime) -> bool:
+def _holds(pair: CertificatePair, authority: Authority, now: datetime) -> bool:
     return pair.is_signed_by(authority.pair.certificate) and holds(pair, now)
 
 
-def _keep(certificate: Path, key: Path, will_do: Callable[[Pair], bool], make: Callable[[], Pair]) -> None:
+def _keep(
+    certificate: Path, key: Path, will_do: Callable[[CertificatePair], bool], make: Callable[[], CertificatePair]
+) -> None:
     """Leave the pair in its files as long as it will do; else put a new one there."""
     if certificate.exists() and key.exists() and will_do(read_pair(certificate, key)):
         return

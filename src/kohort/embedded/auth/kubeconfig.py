@@ -6,12 +6,12 @@ from pathlib import Path
 import yaml
 
 from kohort.embedded.auth.files import write_private
-from kohort.kube.certificates import Pair
+from kohort.kube.certificates import CertificatePair
 
 NAME = "kohort"
 
 
-def write_kubeconfig(path: Path, server: str, authority: bytes, client: Pair) -> None:
+def write_kubeconfig(path: Path, server: str, authority: bytes, client: CertificatePair) -> None:
     """Write a kubeconfig for a user with a client certificate."""
     cluster = {"server": server, "certificate-authority-data": _inline(authority)}
     user = {

@@ -13,7 +13,7 @@ from kohort.embedded.auth.attributes import Attributes
 from kohort.embedded.auth.jwt import TokenError
 from kohort.embedded.auth.rbac import Authorizer
 from kohort.embedded.auth.users import User
-from kohort.kube.errors import Named, bad_request, invalid
+from kohort.kube.errors import ErrorSubject, bad_request, invalid
 
 Object = dict[str, Json]
 _EXACTLY_ONE = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
@@ -99,7 +99,7 @@ def _attributes(spec: Mapping[str, Any]) -> Attributes:
     resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     if (resource is None) == (path is None):
         problem = field_invalid(ROOT / "spec", None, _EXACTLY_ONE)
-        raise invalid(Named("", "authorization.k8s.io"), [problem])
+        raise invalid(ErrorSubject("", "authorization.k8s.io"), [problem])
     if path is not None:
         return Attributes(str(path.get("verb") or ""), path=str(path.get("path") or ""))
     resource = resource or {}

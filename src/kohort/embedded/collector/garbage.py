@@ -19,8 +19,8 @@ from kohort.embedded.collector.partial import FOREGROUND, ORPHAN, Metadata, Part
 from kohort.embedded.collector.verdicts import Delete, Detach, Hold, Owned, Verdict, verdict
 from kohort.kube.backoff import Backoff
 from kohort.kube.client import Client
-from kohort.kube.controller import Controller, Requeue
-from kohort.kube.events import EventRecorder, Note
+from kohort.kube.controller import Controller, RequeueAfter
+from kohort.kube.events import EventRecorder, EventToRecord
 from kohort.kube.workqueue import RetryLimits, WorkQueue
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ class GarbageCollector:
         for item in items:
             self._queue.add(item)
 
-    async def reconcile(self, item: Item) -> Requeue | None:
+    async def reconcile(self, item: Item) -> RequeueAfter | None:
         """Do what an object's owners or its own finalizers call for."""
         node = self.graph.node(item.uid)
         if node is None:
@@ -80,7 +80,7 @@ class GarbageCollector:
 
     # Objects that have owners
 
-    async def _judge(self, node: Node) -> Requeue | None:
+    async def _judge(self, node: Node) -> RequeueAfter | None:
         """Look at the object and its owners as they are now, and act on that."""
         live = await self._partials.get(node.place)
         if live is None or live.uid != node.metadata.uid or live.is_leaving:
@@ -90,7 +90,7 @@ class GarbageCollector:
             owners = [await self._owners.classify(node.place, each) for each in live.owner_references]
         except UnknownOwnerError as error:
             log.debug("%s stays: %s", node.place, error)
-            return Requeue(UNFOLLOWED)
+            return RequeueAfter(UNFOLLOWED)
         except MisplacedOwnerError as error:
             self._report(node.place, live, error.reference)
             return None
@@ -106,14 +106,14 @@ class GarbageCollector:
                 log.debug("%s goes after its owners", place)
                 await self._partials.delete(place, live, propagation)
 
-    def _look_again(self, child: Place, owners: Sequence[Owned]) -> Requeue | None:
+    def _look_again(self, child: Place, owners: Sequence[Owned]) -> RequeueAfter | None:
         """An owner may come and go between two lists, and no cache would ever tell."""
         solid = (owned.reference for owned in owners if owned.hold is Hold.SOLID)
         unseen = [each for each in solid if self.graph.node(each.uid) is None]
         if not unseen:
             return None
         followed = all(self._monitors.follows(self._owners.place(child, each).resource) for each in unseen)
-        return Requeue(UNSEEN if followed else UNFOLLOWED)
+        return RequeueAfter(UNSEEN if followed else UNFOLLOWED)
 
     async def _detach(self, place: Place, live: Metadata, references: Iterable[OwnerReference]) -> None:
         dropped = list(references)
@@ -122,14 +122,14 @@ class GarbageCollector:
 
     # Owners on their way out
 
-    async def _await_dependents(self, owner: Node) -> Requeue | None:
+    async def _await_dependents(self, owner: Node) -> RequeueAfter | None:
         """Foreground: dependents first, each in its own turn; the owner waits for those that block it."""
         uid = owner.metadata.uid
         if self.graph.blocking(uid):
             return None
         async for _, child in self._live_dependents(owner):
             if child.blocks(uid) and not self.graph.has_blocking(child.uid, uid):
-                return Requeue(UNSEEN)
+                return RequeueAfter(UNSEEN)
         await self._release(owner, FOREGROUND)
         return None
 
@@ -167,7 +167,9 @@ class GarbageCollector:
     def _report(self, place: Place, live: Metadata, reference: OwnerReference) -> None:
         kind, where = f"{reference.api_version}/{reference.kind}", place.namespace
         owner = f"[{kind}, namespace: {where}, name: {reference.name}, uid: {reference.uid}]"
-        note = Note("Warning", "OwnerRefInvalidNamespace", f'ownerRef {owner} does not exist in namespace "{where}"')
+        note = EventToRecord(
+            "Warning", "OwnerRefInvalidNamespace", f'ownerRef {owner} does not exist in namespace "{where}"'
+        )
         about = ObjectReference(
             api_version=place.resource.api_version,
             kind=place.resource.kind,

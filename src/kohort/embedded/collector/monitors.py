@@ -16,10 +16,10 @@ from kohort.embedded.collector.partial import Metadata, PartialKind, Partials, P
 from kohort.embedded.collector.surface import NOTHING, Surface, discover
 from kohort.kube.client import Client
 from kohort.kube.clock import within
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import KubeError
 from kohort.kube.informer import Informer
-from kohort.kube.objects import Objects
+from kohort.kube.resource_client import ResourceClient
 from kohort.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -96,17 +96,17 @@ class Monitors:
 
     # Discovery
 
-    async def _look(self, _: str) -> Requeue:
+    async def _look(self, _: str) -> RequeueAfter:
         """See what is served now, and follow just that; less and less often while nothing happens."""
         pause, self._pause = self._pause, min(2 * self._pause, LONGEST)
         try:
             surface = await discover(self._client)
         except (KubeError, ApiError) as error:
             log.warning("discovery failed, so kinds stay as they are; again in %g s: %s", pause, error)
-            return Requeue(pause)
+            return RequeueAfter(pause)
         await self._follow(surface)
         self._discovered.set()
-        return Requeue(pause)
+        return RequeueAfter(pause)
 
     async def _follow(self, surface: Surface) -> None:
         self.surface = surface
@@ -119,7 +119,7 @@ class Monitors:
         await self._stop(gone)
 
     def _begin(self, resource: Resource) -> None:
-        informer = Informer(Objects(self._partials.listing, PartialKind(resource)))
+        informer = Informer(ResourceClient(self._partials.listing, PartialKind(resource)))
         informer.subscribe(lambda old, new: self._changed(resource, old, new))
         self._running[resource] = _Monitor(informer, asyncio.create_task(informer.run()))
 

@@ -18,11 +18,11 @@ from kohort.embedded.collector.monitors import Monitors
 from kohort.embedded.collector.partial import Metadata, Partials, Place
 from kohort.embedded.collector.surface import Served, discover
 from kohort.kube.client import Client
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.objects import Objects
-from kohort.kube.options import Deletion, Scope
+from kohort.kube.options import DeletionOptions, ListScope
 from kohort.kube.patches import MergePatch
+from kohort.kube.resource_client import ResourceClient
 from kohort.kube.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ SOON = 0.1
 """Seconds in which objects that go are gathered, so that a thousand of them do not make a thousand passes."""
 PATIENCE = 5.0
 """Seconds until the next pass when nothing goes: for what nobody tells, such as an API that comes back."""
-_BACKGROUND = Deletion(propagation="Background")
+_BACKGROUND = DeletionOptions(propagation="Background")
 _PODS = ("", "pods")
 
 
@@ -47,7 +47,7 @@ class Namespaces:
 
     def __init__(self, client: Client, partials: Partials, monitors: Monitors) -> None:
         self._client = client
-        self._objects: Objects[dict[str, Json]] = client.of(Namespace.resource)
+        self._objects: ResourceClient[dict[str, Json]] = client.of(Namespace.resource)
         self._partials = partials
         self._leaving: set[str] = set()
         self._queue = WorkQueue[str](client.clock, NAME, metrics=client.metrics)
@@ -80,7 +80,7 @@ class Namespaces:
 
     # One namespace
 
-    async def reconcile(self, name: str) -> Requeue | None:
+    async def reconcile(self, name: str) -> RequeueAfter | None:
         """One pass over a namespace that is to go."""
         found = await self._find(name)
         if found is None:
@@ -92,7 +92,7 @@ class Namespaces:
         await self._show(found, remains)
         if remains.failures:
             raise ContentError(f"not everything in it can be deleted: {', '.join(remains.failures)}")
-        return Requeue(PATIENCE)
+        return RequeueAfter(PATIENCE)
 
     async def _find(self, name: str) -> dict[str, Json] | None:
         """The namespace, if it still has to be emptied."""
@@ -131,7 +131,7 @@ class Namespaces:
         if not staying:
             return found
         if "deletecollection" in served.verbs:
-            await self._client.of(served.resource).delete_collection(Scope(name), _BACKGROUND)
+            await self._client.of(served.resource).delete_collection(ListScope(name), _BACKGROUND)
         else:
             for each in staying:
                 await self._partials.delete(Place(served.resource, name, each.name), each, _BACKGROUND.propagation)

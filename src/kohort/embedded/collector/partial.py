@@ -16,10 +16,10 @@ from kohort.api.resource import Resource
 from kohort.api.struct import View
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import Data, Identity, Kind
-from kohort.kube.objects import Objects
-from kohort.kube.options import Deletion, Scope
+from kohort.kube.options import DeletionOptions, ListScope
 from kohort.kube.patches import MergePatch
+from kohort.kube.resource_client import ResourceClient
+from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType
 from kohort.kube.transport import Request, Response, Transport
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
@@ -82,16 +82,16 @@ class _Shell(View):
 
 
 @dataclass(frozen=True)
-class PartialKind(Kind[Metadata]):
+class PartialKind(ResourceType[Metadata]):
     """Objects of any resource as their metadata; they can't be written back."""
 
     def read(self, data: Data) -> Metadata:
         """The metadata."""
         return decode(data, _Shell).metadata
 
-    def identity(self, obj: Metadata) -> Identity:
+    def identity(self, obj: Metadata) -> ObjectIdentity:
         """As the metadata says."""
-        return Identity(ObjectKey(obj.namespace, obj.name), obj.uid, obj.resource_version)
+        return ObjectIdentity(ObjectKey(obj.namespace, obj.name), obj.uid, obj.resource_version)
 
     def body(self, obj: Metadata) -> bytes:
         """Never."""
@@ -156,7 +156,7 @@ class Partials:
 
     async def delete(self, place: Place, seen: Metadata, propagation: str) -> None:
         """Delete an object that is still as it was seen, if it is still there."""
-        how = Deletion(propagation=propagation, uid=seen.uid, version=seen.resource_version)
+        how = DeletionOptions(propagation=propagation, uid=seen.uid, version=seen.resource_version)
         try:
             await self._client.of(place.resource).delete((place.namespace, place.name), how)
         except StatusError as error:
@@ -165,7 +165,7 @@ class Partials:
 
     async def list(self, resource: Resource, namespace: str = "") -> AsyncIterator[Metadata]:
         """All objects of a resource, in one namespace or in all, page by page."""
-        async for page in Objects(self.listing, PartialKind(resource)).pages(Scope(namespace)):
+        async for page in ResourceClient(self.listing, PartialKind(resource)).pages(ListScope(namespace)):
             for found in page.items:
                 yield found
 

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
 from kohort.kube.client import Client
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.events import EventRecorder
 from kohort.kube.workqueue import USUAL_LIMITS, RetryLimits, WorkQueue
 
@@ -32,7 +32,7 @@ class BuiltIn(ABC, Generic[K]):
         self._voice: asyncio.Task[None] | None = None
 
     @abstractmethod
-    async def reconcile(self, key: K) -> Requeue | None:
+    async def reconcile(self, key: K) -> RequeueAfter | None:
         """Look at the world and make it right."""
 
     def start(self) -> None:

@@ -14,10 +14,10 @@ from kohort.api.meta import ObjectMeta
 from kohort.api.selectors import Selector
 from kohort.embedded.controllers.pods import controller_reference
 from kohort.embedded.controllers.seen import SeenPod, controller_of
-from kohort.kube.cache import Cache
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informer, Informers
+from kohort.kube.indexer import Indexer
+from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.patches import StrategicPatch
 
 BY_CONTROLLER = "controller"
@@ -33,19 +33,19 @@ def _strays(namespace: str) -> str:
     return f"/{namespace}"
 
 
-def pods_by_controller(informers: Informers) -> Informer[SeenPod]:
+def pods_by_controller(informers: SharedInformerFactory) -> Informer[SeenPod]:
     """The informer of all pods, which finds them by who controls them."""
     pods = informers.of(SeenPod)
     pods.index(BY_CONTROLLER, _controller)
     return pods
 
 
-def pods_of(cache: Cache[SeenPod], uid: str) -> list[SeenPod]:
+def pods_of(cache: Indexer[SeenPod], uid: str) -> list[SeenPod]:
     """The pods that an owner controls."""
     return cache.find(BY_CONTROLLER, uid)
 
 
-def strays_in(cache: Cache[SeenPod], namespace: str) -> list[SeenPod]:
+def strays_in(cache: Indexer[SeenPod], namespace: str) -> list[SeenPod]:
     """The pods of a namespace that nobody controls."""
     return cache.find(BY_CONTROLLER, _strays(namespace))
 
@@ -86,7 +86,7 @@ class Claims:
         self,
         owner: ObjectView,
         selector: Selector,
-        cache: Cache[SeenPod],
+        cache: Indexer[SeenPod],
         eligible: Callable[[SeenPod], bool] = anybody,
     ) -> list[SeenPod]:
         """The pods of an owner, after releases, and adoptions of strays that are eligible."""

@@ -23,14 +23,14 @@ from kohort.embedded.controllers.node_health import (
 )
 from kohort.embedded.controllers.seen import pods_by_node, pods_on, reference_to
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
-from kohort.kube.events import Note
-from kohort.kube.informer import Informers
-from kohort.kube.limits import TokenBucket
-from kohort.kube.options import Scope
+from kohort.kube.controller import RequeueAfter
+from kohort.kube.events import EventToRecord
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import ListScope
 from kohort.kube.patches import MergePatch, StrategicPatch
+from kohort.kube.rate_limiter import TokenBucket
 
-LEASES = Scope("kube-node-lease")
+LEASES = ListScope("kube-node-lease")
 GRACE = 50.0
 """Seconds of silence after which a node counts as lost."""
 STARTUP_GRACE = 60.0
@@ -48,7 +48,7 @@ class NodeLifecycle(BuiltIn[str]):
     NAME = "node-controller"
     WORKERS = 8
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._heard: dict[str, float] = {}
         self._ready: set[str] = set()
@@ -99,7 +99,7 @@ class NodeLifecycle(BuiltIn[str]):
 
     # One node
 
-    async def reconcile(self, name: str) -> Requeue | None:
+    async def reconcile(self, name: str) -> RequeueAfter | None:
         """Say that a node is lost, or make its taints and pods fit what is known of it."""
         node = self._nodes.cache.get(("", name))
         if node is None:
@@ -111,8 +111,8 @@ class NodeLifecycle(BuiltIn[str]):
             await self._mark_pods(node)
         is_settled = await self._taint(node)
         if left > 0:
-            return Requeue(left if is_settled else min(left, LOOK_AGAIN))
-        return None if is_settled and ready_status(node) == "Unknown" else Requeue(LOOK_AGAIN)
+            return RequeueAfter(left if is_settled else min(left, LOOK_AGAIN))
+        return None if is_settled and ready_status(node) == "Unknown" else RequeueAfter(LOOK_AGAIN)
 
     def _grace(self, node: Node) -> float:
         if not ready_status(node):
@@ -130,7 +130,7 @@ class NodeLifecycle(BuiltIn[str]):
         await self._nodes.objects.patch(("", node.metadata.name), StrategicPatch(body), subresource="status")
         if ready_status(node) == "True":
             message = f"Node {node.metadata.name} status is now: NodeNotReady"
-            self._recorder.record(reference_to(node), Note("Normal", "NodeNotReady", message))
+            self._recorder.record(reference_to(node), EventToRecord("Normal", "NodeNotReady", message))
         return True
 
     async def _mark_pods(self, node: Node) -> None:
@@ -141,7 +141,7 @@ class NodeLifecycle(BuiltIn[str]):
                 moment = format_time(self._clock.wall())
                 condition = {"type": "Ready", "status": "False", "lastTransitionTime": moment}
                 await amend_status(self._pods.objects, pod, {"conditions": [condition]})
-                self._recorder.record(reference_to(pod), Note("Warning", "NodeNotReady", "Node is not ready"))
+                self._recorder.record(reference_to(pod), EventToRecord("Warning", "NodeNotReady", "Node is not ready"))
 
     async def _taint(self, node: Node) -> bool:
         """Give the node the taints it should have; False when pods may be driven out only later."""
@@ -156,7 +156,7 @@ class NodeLifecycle(BuiltIn[str]):
         return not waits
 
     def _tell_about(self, node: Node, reason: str, message: str) -> None:
-        note = Note("Normal", reason, f"Node {node.metadata.name} event: {message}")
+        note = EventToRecord("Normal", reason, f"Node {node.metadata.name} event: {message}")
         self._recorder.record(reference_to(node), note)
 
 

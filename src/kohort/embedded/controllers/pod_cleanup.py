@@ -14,7 +14,7 @@ from kohort.embedded.controllers.disruptions import amend_status, delete, disrup
 from kohort.embedded.controllers.seen import SeenPod, pods_by_node, pods_on
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 
 QUARANTINE = 40.0
 """Seconds that a node must be away before its pods are given up."""
@@ -50,7 +50,7 @@ class PodCleanup(BuiltIn[_Task]):
     NAME = "pod-garbage-collector-controller"
     WORKERS = 4
 
-    def __init__(self, client: Client, informers: Informers, most_ended: int = MOST_ENDED) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory, most_ended: int = MOST_ENDED) -> None:
         super().__init__(client)
         self._objects = client.of(SeenPod)
         self._most_ended = most_ended

@@ -16,8 +16,8 @@ from kohort.embedded.controllers.batches import in_batches
 from kohort.embedded.controllers.seen import SeenPod, reference_to
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.events import EventRecorder, Note
-from kohort.kube.options import Deletion
+from kohort.kube.events import EventRecorder, EventToRecord
+from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import StrategicPatch
 from kohort.kube.transport import Request
 
@@ -74,9 +74,9 @@ class PodHands:
             made = pods.kind.read(await self.client.call(request))
         except StatusError as error:
             if not _is_ending_namespace(error):
-                self._tell(owner, Note("Warning", "FailedCreate", f"Error creating: {error}"))
+                self._tell(owner, EventToRecord("Warning", "FailedCreate", f"Error creating: {error}"))
             raise
-        self._tell(owner, Note("Normal", "SuccessfulCreate", f"Created pod: {made.metadata.name}"))
+        self._tell(owner, EventToRecord("Normal", "SuccessfulCreate", f"Created pod: {made.metadata.name}"))
         return made
 
     async def create_all(self, owner: ObjectView, pods: Sequence[dict[str, Json]]) -> Batch:
@@ -92,13 +92,13 @@ class PodHands:
     async def delete(self, owner: ObjectView, pod: SeenPod) -> None:
         """Ask a pod to end; one that is gone is as good as deleted."""
         try:
-            await self.client.of(SeenPod).delete(pod.key, Deletion(uid=pod.metadata.uid))
+            await self.client.of(SeenPod).delete(pod.key, DeletionOptions(uid=pod.metadata.uid))
         except StatusError as error:
             if error.is_not_found:
                 return
-            self._tell(owner, Note("Warning", "FailedDelete", f"Error deleting: {error}"))
+            self._tell(owner, EventToRecord("Warning", "FailedDelete", f"Error deleting: {error}"))
             raise
-        self._tell(owner, Note("Normal", "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}"))
+        self._tell(owner, EventToRecord("Normal", "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}"))
 
     async def drop_finalizer(self, pod: SeenPod, finalizer: str) -> None:
         """Take a finalizer off a pod; one that is gone has none."""
@@ -109,7 +109,7 @@ class PodHands:
             if not error.is_not_found:
                 raise
 
-    def _tell(self, owner: ObjectView, note: Note) -> None:
+    def _tell(self, owner: ObjectView, note: EventToRecord) -> None:
         self.recorder.record(reference_to(owner), note)
 
 

@@ -16,8 +16,8 @@ from kohort.embedded.controllers.lag import Lag
 from kohort.embedded.controllers.seen import key_of
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import Kind
 from kohort.kube.patches import MergePatch
+from kohort.kube.resource_types import ResourceType
 
 J = TypeVar("J", bound=ObjectView)
 
@@ -45,7 +45,7 @@ def _value(value: Any, default: Any) -> Json:
 class Reports(Generic[J]):
     """The status writes of one controller, each onto the newest state that is known."""
 
-    def __init__(self, client: Client, kind: Kind[J]) -> None:
+    def __init__(self, client: Client, kind: ResourceType[J]) -> None:
         self._objects = client.of(kind)
         self._lag = Lag[J](client.clock)
 

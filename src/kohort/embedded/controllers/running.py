@@ -18,9 +18,9 @@ from kohort.embedded.controllers.statefulsets.controller import StatefulSets
 from kohort.embedded.controllers.taint_eviction import TaintEviction
 from kohort.embedded.controllers.ttl import ExpiredJobs
 from kohort.kube.client import Client
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 
-Make = Callable[[Client, Informers], BuiltIn[Any]]
+Make = Callable[[Client, SharedInformerFactory], BuiltIn[Any]]
 
 ALL: tuple[Make, ...] = (
     JobController,
@@ -41,7 +41,7 @@ class Controllers:
     """The built-in controllers of one API server, whichever it is."""
 
     def __init__(self, client: Client, makes: tuple[Make, ...] = ALL) -> None:
-        self.informers = Informers(client)
+        self.informers = SharedInformerFactory(client)
         self._controllers = [make(client, self.informers) for make in makes]
         self._working: list[BuiltIn[Any]] = []
         self._starting: asyncio.Task[None] | None = None

@@ -10,8 +10,8 @@ from kohort.api.core.objects import ObjectReference, ObjectView
 from kohort.api.core.pods import Pod, PodStatus
 from kohort.api.meta import ObjectKey, ObjectMeta, OwnerReference, Toleration
 from kohort.api.struct import View
-from kohort.kube.cache import Cache
-from kohort.kube.informer import Informer, Informers
+from kohort.kube.indexer import Indexer
+from kohort.kube.informer import Informer, SharedInformerFactory
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -95,13 +95,13 @@ def _node(pod: SeenPod) -> tuple[str, ...]:
     return (pod.spec.node_name,) if pod.spec.node_name else ()
 
 
-def pods_by_node(informers: Informers) -> Informer[SeenPod]:
+def pods_by_node(informers: SharedInformerFactory) -> Informer[SeenPod]:
     """The informer of all pods, which finds them by their node."""
     pods = informers.of(SeenPod)
     pods.index(BY_NODE, _node)
     return pods
 
 
-def pods_on(cache: Cache[SeenPod], node: str) -> list[SeenPod]:
+def pods_on(cache: Indexer[SeenPod], node: str) -> list[SeenPod]:
     """The pods bound to a node."""
     return cache.find(BY_NODE, node)

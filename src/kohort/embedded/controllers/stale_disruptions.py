@@ -12,8 +12,8 @@ from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.disruptions import amend_status
 from kohort.embedded.controllers.seen import SeenPod
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
-from kohort.kube.informer import Informers
+from kohort.kube.controller import RequeueAfter
+from kohort.kube.informer import SharedInformerFactory
 
 PATIENCE = timedelta(minutes=2)
 _BY_KUBELET = "TerminationByKubelet"
@@ -26,7 +26,7 @@ class StaleDisruptions(BuiltIn[ObjectKey]):
     NAME = "stale-disruption-controller"
     WORKERS = 2
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._pods = informers.of(SeenPod)
         self._pods.subscribe(self._on_pod)
@@ -44,14 +44,14 @@ class StaleDisruptions(BuiltIn[ObjectKey]):
         since = told.last_transition_time or self._clock.wall()
         return max(0.0, (since + PATIENCE - self._clock.wall()).total_seconds())
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Take it back, when its time is up."""
         pod = self._pods.cache.get(key)
         left = self._seconds_left(pod) if pod is not None else None
         if pod is None or left is None:
             return None
         if left > 0:
-            return Requeue(left)
+            return RequeueAfter(left)
         moment = format_time(self._clock.wall())
         taken_back = {"type": "DisruptionTarget", "status": "False", "lastTransitionTime": moment}
         change = {**taken_back, "reason": None, "message": None, "observedGeneration": pod.metadata.generation}

@@ -13,9 +13,9 @@ from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.disruptions import amend_status, delete, disruption_target
 from kohort.embedded.controllers.seen import SeenPod, pods_by_node, pods_on, reference_to
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
-from kohort.kube.events import Note
-from kohort.kube.informer import Informers
+from kohort.kube.controller import RequeueAfter
+from kohort.kube.events import EventToRecord
+from kohort.kube.informer import SharedInformerFactory
 
 FOR_EVER = float("inf")
 
@@ -43,7 +43,7 @@ class TaintEviction(BuiltIn[ObjectKey]):
     NAME = "taint-eviction-controller"
     WORKERS = 4
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._objects = client.of(SeenPod)
         self._since: dict[ObjectKey, float] = {}
@@ -72,7 +72,7 @@ class TaintEviction(BuiltIn[ObjectKey]):
         node = self._nodes.cache.get(("", pod.spec.node_name)) if pod.spec.node_name else None
         return expelling(node.spec.taints) if node is not None else ()
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Delete a pod whose time is up, or look again when it is."""
         pod = self._pods.cache.get(key)
         if pod is None or pod.is_leaving:
@@ -86,7 +86,7 @@ class TaintEviction(BuiltIn[ObjectKey]):
         now = self._clock.now()
         left = self._since.setdefault(key, now) + given - now
         if left > 0:
-            return Requeue(left)
+            return RequeueAfter(left)
         await self._evict(pod)
         return None
 
@@ -105,4 +105,4 @@ class TaintEviction(BuiltIn[ObjectKey]):
         self._since.pop(pod.key, None)
 
     def _tell(self, pod: SeenPod, message: str) -> None:
-        self._recorder.record(reference_to(pod), Note("Normal", "TaintManagerEviction", message))
+        self._recorder.record(reference_to(pod), EventToRecord("Normal", "TaintManagerEviction", message))

@@ -9,10 +9,10 @@ from kohort.api.meta import ObjectKey
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, JOBS, SeenJob
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informers
-from kohort.kube.options import Deletion
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import DeletionOptions
 
 
 class ExpiredJobs(BuiltIn[ObjectKey]):
@@ -20,7 +20,7 @@ class ExpiredJobs(BuiltIn[ObjectKey]):
 
     NAME = "ttl-after-finished-controller"
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._objects = client.of(JOBS)
         self._jobs = informers.of(JOBS)
@@ -36,7 +36,7 @@ class ExpiredJobs(BuiltIn[ObjectKey]):
         expiry = None if job.is_leaving else expiry_of(job)
         return None if expiry is None else (expiry - self._clock.wall()).total_seconds()
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Delete a Job, if its time is really up."""
         cached = self._jobs.cache.get(key)
         if cached is None or self._left(cached) is None:
@@ -48,14 +48,14 @@ class ExpiredJobs(BuiltIn[ObjectKey]):
                 raise
             return None
 
-    async def _look(self, key: ObjectKey) -> Requeue | None:
+    async def _look(self, key: ObjectKey) -> RequeueAfter | None:
         live = await self._objects.get(key)
         left = self._left(live)
         if left is None:
             return None
         if left > 0:
-            return Requeue(left)
-        await self._objects.delete(key, Deletion(propagation="Foreground", uid=live.metadata.uid))
+            return RequeueAfter(left)
+        await self._objects.delete(key, DeletionOptions(propagation="Foreground", uid=live.metadata.uid))
         return None
 
 

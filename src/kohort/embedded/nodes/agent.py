@@ -29,7 +29,7 @@ from kohort.kube.client import Client
 from kohort.kube.controller import Controller
 from kohort.kube.errors import StatusError, bad_request
 from kohort.kube.informer import Informer
-from kohort.kube.options import Deletion, Scope
+from kohort.kube.options import DeletionOptions, ListScope
 from kohort.kube.patches import StrategicPatch
 from kohort.kube.workqueue import WorkQueue
 
@@ -55,7 +55,7 @@ class NodeAgent:
         names = tuple(node.name for node in registration.nodes)
         self._names = frozenset(names)
         self.registrar = Registrar(client, registration, self._addresses)
-        bound = only(names, "spec.nodeName") if len(names) == 1 else Scope(fields="spec.nodeName!=")
+        bound = only(names, "spec.nodeName") if len(names) == 1 else ListScope(fields="spec.nodeName!=")
         self._informer = Informer(client.of(SeenPods(ours=self._names)), bound)
         self._pods = client.of(Pod.resource)
         self._recorder = events.EventRecorder(client, NAME, names[0] if len(names) == 1 else "kohort")
@@ -297,7 +297,7 @@ class NodeAgent:
 
     async def _remove(self, seen: SeenPod) -> None:
         try:
-            await self._pods.delete(seen.key, Deletion(grace_seconds=0, uid=seen.uid))
+            await self._pods.delete(seen.key, DeletionOptions(grace_seconds=0, uid=seen.uid))
         except StatusError as error:
             if not _is_gone(error):
                 raise
@@ -323,7 +323,7 @@ class NodeAgent:
         about = ObjectReference(
             api_version="v1", kind="Pod", namespace=pod.key.namespace, name=pod.key.name, uid=pod.uid
         )
-        self._recorder.record(about, events.Note(note.type, note.reason, note.message))
+        self._recorder.record(about, events.EventToRecord(note.type, note.reason, note.message))
 
     # Logs
 

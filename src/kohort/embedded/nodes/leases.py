@@ -10,9 +10,9 @@ from kohort.api.core.leases import Lease
 from kohort.api.errors import ApiError
 from kohort.embedded.nodes.manifests import LEASE_NAMESPACE, lease, renewal
 from kohort.embedded.nodes.seen_nodes import SeenNode
-from kohort.kube.cache import Cache
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
+from kohort.kube.indexer import Indexer
 from kohort.kube.patches import MergePatch
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ PATIENT = LeasePace(per_second=50.0, longest=600.0)
 class Leases:
     """Keeps the leases of all nodes of an agent."""
 
-    def __init__(self, client: Client, names: Sequence[str], nodes: Cache[SeenNode], pace: LeasePace) -> None:
+    def __init__(self, client: Client, names: Sequence[str], nodes: Indexer[SeenNode], pace: LeasePace) -> None:
         self._leases = client.of(Lease.resource)
         self._clock = client.clock
         self._names = names

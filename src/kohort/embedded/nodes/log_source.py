@@ -9,9 +9,9 @@ from kohort.api.times import format_time
 from kohort.embedded.nodes.agent import NodeAgent
 from kohort.embedded.server.logs import LogOptions
 from kohort.kube.client import Client
-from kohort.kube.config.access import Access, Trust
+from kohort.kube.config.client_config import ClientConfig, ServerTrust
+from kohort.kube.config.credential_files import InlineContent
 from kohort.kube.config.credentials import StaticCredentials
-from kohort.kube.config.material import Inline
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import StatusError, bad_request
 from kohort.kube.http import HttpTransport
@@ -24,14 +24,18 @@ class RemoteLogs:
 
     def __init__(self, client: Client, identity: KeyPair) -> None:
         self._nodes = client.of(Node)
-        self._credentials = StaticCredentials(certificate=Inline(identity.certificate), key=Inline(identity.key))
+        self._credentials = StaticCredentials(
+            certificate=InlineContent(identity.certificate), key=InlineContent(identity.key)
+        )
 
     async def read(self, pod: Mapping[str, Any], options: LogOptions) -> AsyncIterator[bytes]:
         """The output, as it comes."""
         metadata, name = pod["metadata"], pod["spec"]["nodeName"]
         parts = (metadata.get("namespace", ""), metadata["name"], options.container)
         path = "/".join(("/containerLogs", *(quote(part, safe="") for part in parts)))
-        access = Access(await self._address(name), self._credentials, Trust(insecure=True), origin=f"node {name}")
+        access = ClientConfig(
+            await self._address(name), self._credentials, ServerTrust(insecure=True), origin=f"node {name}"
+        )
         agent = Client(HttpTransport(access))
         try:
             response = await agent.open(Request("GET", path, _query(options), {"Accept": "*/*"}), float("inf"))

@@ -19,7 +19,7 @@ from kohort.kube.clock import within
 from kohort.kube.controller import Controller
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.informer import Informer
-from kohort.kube.options import EVERYTHING, Scope
+from kohort.kube.options import EVERYTHING, ListScope
 from kohort.kube.patches import StrategicPatch
 from kohort.kube.workqueue import WorkQueue
 
@@ -49,9 +49,9 @@ class Registration:
     leaving: Leaving = Leaving.REMOVE
 
 
-def only(names: Sequence[str], field_name: str) -> Scope:
+def only(names: Sequence[str], field_name: str) -> ListScope:
     """The scope of what belongs to these nodes: a field selector can name one, or none."""
-    return Scope(fields=f"{field_name}={names[0]}") if len(names) == 1 else EVERYTHING
+    return ListScope(fields=f"{field_name}={names[0]}") if len(names) == 1 else EVERYTHING
 
 
 class Registrar:

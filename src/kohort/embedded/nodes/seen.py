@@ -13,7 +13,7 @@ from kohort.api.meta import ObjectKey, Time
 from kohort.api.resource import Resource
 from kohort.api.struct import View
 from kohort.embedded.nodes.shapes import ContainerShape, Shape, Shapes
-from kohort.kube.kinds import Data, Identity, Kind
+from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType
 
 TERMINAL = ("Succeeded", "Failed")
 """Phases that a pod never leaves."""
@@ -112,7 +112,7 @@ class SeenPod(msgspec.Struct, gc=False):
 
 
 @dataclass(frozen=True)
-class SeenPods(Kind[SeenPod]):
+class SeenPods(ResourceType[SeenPod]):
     """Pods read for the agent of some nodes; they can't be written back."""
 
     resource: Resource = Pod.resource
@@ -130,9 +130,9 @@ class SeenPods(Kind[SeenPod]):
             seen.raw = bytes(data)
         return seen
 
-    def identity(self, obj: SeenPod) -> Identity:
+    def identity(self, obj: SeenPod) -> ObjectIdentity:
         """As its fields say."""
-        return Identity(obj.key, obj.uid, obj.version)
+        return ObjectIdentity(obj.key, obj.uid, obj.version)
 
     def body(self, obj: SeenPod) -> bytes:
         """Never."""

@@ -12,7 +12,7 @@ from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey, Taint
 from kohort.api.resource import Resource
 from kohort.embedded.nodes.runtime import Value
-from kohort.kube.kinds import Data, Identity, Kind
+from kohort.kube.resource_types import Data, ObjectIdentity, ResourceType
 
 
 class SeenNode(Value):
@@ -29,7 +29,7 @@ class SeenNode(Value):
 
 
 @dataclass(frozen=True)
-class SeenNodes(Kind[SeenNode]):
+class SeenNodes(ResourceType[SeenNode]):
     """Nodes read for their agent; they can't be written back."""
 
     resource: Resource = Node.resource
@@ -50,9 +50,9 @@ class SeenNodes(Kind[SeenNode]):
             ready=next((each.status for each in status.conditions if each.type == "Ready"), ""),
         )
 
-    def identity(self, obj: SeenNode) -> Identity:
+    def identity(self, obj: SeenNode) -> ObjectIdentity:
         """As its fields say."""
-        return Identity(obj.key, obj.uid, obj.version)
+        return ObjectIdentity(obj.key, obj.uid, obj.version)
 
     def body(self, obj: SeenNode) -> bytes:
         """Never."""

@@ -9,7 +9,7 @@ from kohort.api.core.pods import Pod
 from kohort.embedded.scheduler.queue import Waiting
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.objects import Objects
+from kohort.kube.resource_client import ResourceClient
 
 WORKERS: Final = 32
 MOST_UNDER_WAY: Final = 256
@@ -22,7 +22,7 @@ class Binder:
     """Writes bindings."""
 
     def __init__(self, client: Client, outcome: Outcome) -> None:
-        self._pods: Objects[dict[str, Json]] = client.of(Pod.resource)
+        self._pods: ResourceClient[dict[str, Json]] = client.of(Pod.resource)
         self._outcome = outcome
         self._queue: asyncio.Queue[tuple[Waiting, str] | None] = asyncio.Queue()
         self._under_way = 0

@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from kohort.kube.clock import Clock
-from kohort.kube.controller import Controller, Requeue
+from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
-from kohort.kube.metrics import Metrics
+from kohort.kube.metrics import MetricsSink
 from kohort.kube.workqueue import WorkQueue
 
 WORKERS: Final = 16
@@ -17,7 +17,7 @@ Errand = Callable[[], Awaitable[None]]
 class Errands:
     """Does errands, several at a time; as many may wait as there are things to write about."""
 
-    def __init__(self, name: str, clock: Clock, metrics: Metrics) -> None:
+    def __init__(self, name: str, clock: Clock, metrics: MetricsSink) -> None:
         self._wanted: dict[str, Errand] = {}
         queue = WorkQueue[str](clock, name, metrics=metrics)
         self._queue = queue
@@ -40,7 +40,7 @@ class Errands:
         """Finish what has begun."""
         await self._controller.stop()
 
-    async def _do(self, about: str) -> Requeue | None:
+    async def _do(self, about: str) -> RequeueAfter | None:
         errand = self._wanted.get(about)
         if errand is None:
             return None

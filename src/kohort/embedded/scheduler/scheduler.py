@@ -23,7 +23,7 @@ from kohort.embedded.scheduler.writes import NAME, SCHEDULED, Writes
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.events import EventLimits, EventRecorder
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Scheduler:
 
     def __init__(self, client: Client) -> None:
         self._clock = client.clock
-        self._informers = Informers(client)
+        self._informers = SharedInformerFactory(client)
         self._recorder = EventRecorder(client, NAME, _INSTANCE, EVENTS)
         self.cluster = Cluster()
         self.queue = Queue()

@@ -16,7 +16,7 @@ from kohort.api.markers import ResourceList
 from kohort.api.meta import LabelSelector, ObjectKey, Time, Toleration
 from kohort.api.resource import Resource
 from kohort.api.struct import View
-from kohort.kube.kinds import StructKind
+from kohort.kube.resource_types import TypedResource
 
 FINISHED = ("Succeeded", "Failed")
 MOST_SPECS = 4096
@@ -134,7 +134,7 @@ def lean(pod: SeenPod) -> SeenPod:
     return replace(pod, metadata=metadata, spec=spec)
 
 
-PODS: Final = StructKind(SeenPod.resource, SeenPod, lean)
+PODS: Final = TypedResource(SeenPod.resource, SeenPod, lean)
 
 
 class SeenNodeStatus(View):

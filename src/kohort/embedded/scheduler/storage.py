@@ -10,7 +10,7 @@ from kohort.embedded.scheduler.cluster import NodeRecord, PodRecord
 from kohort.embedded.scheduler.demands import ClaimUse
 from kohort.embedded.scheduler.refusals import NO_VOLUME, VOLUME_ELSEWHERE, Refusal
 from kohort.embedded.scheduler.seen import SeenClaim, SeenPersistentVolume, SeenStorageClass
-from kohort.kube.cache import Cache
+from kohort.kube.indexer import Indexer
 
 UNBOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 DELAYED: Final = "WaitForFirstConsumer"
@@ -21,7 +21,7 @@ class Storage:
     """What is known of claims, volumes and their classes."""
 
     def __init__(
-        self, claims: Cache[SeenClaim], volumes: Cache[SeenPersistentVolume], classes: Cache[SeenStorageClass]
+        self, claims: Indexer[SeenClaim], volumes: Indexer[SeenPersistentVolume], classes: Indexer[SeenStorageClass]
     ) -> None:
         self._claims = claims
         self._volumes = volumes

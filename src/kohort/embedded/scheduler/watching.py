@@ -22,17 +22,19 @@ from kohort.embedded.scheduler.seen import (
 from kohort.embedded.scheduler.signs import Signs
 from kohort.embedded.scheduler.storage import Storage
 from kohort.embedded.scheduler.writes import NAME, Writes
-from kohort.kube.informer import Informer, Informers
-from kohort.kube.options import Scope
+from kohort.kube.informer import Informer, SharedInformerFactory
+from kohort.kube.options import ListScope
 
-UNFINISHED: Final = Scope(fields="status.phase!=Succeeded,status.phase!=Failed")
+UNFINISHED: Final = ListScope(fields="status.phase!=Succeeded,status.phase!=Failed")
 _BY_NAMESPACE: Final = "namespace"
 
 
 class Watching:
     """Follows the server."""
 
-    def __init__(self, informers: Informers, cluster: Cluster, queue: Queue, signs: Signs, writes: Writes) -> None:
+    def __init__(
+        self, informers: SharedInformerFactory, cluster: Cluster, queue: Queue, signs: Signs, writes: Writes
+    ) -> None:
         self._cluster = cluster
         self._queue = queue
         self._signs = signs
@@ -148,7 +150,7 @@ class Watching:
         )
 
 
-def watched_pods(informers: Informers) -> Informer[SeenPod]:
+def watched_pods(informers: SharedInformerFactory) -> Informer[SeenPod]:
     """The pods that hold or want something."""
     return informers.of(PODS, UNFINISHED)
 

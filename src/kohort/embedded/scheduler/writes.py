@@ -10,13 +10,13 @@ from kohort.api.times import format_time
 from kohort.embedded.scheduler.cluster import PodRecord
 from kohort.embedded.scheduler.errands import Errands
 from kohort.embedded.scheduler.seen import SeenCondition, SeenPod
-from kohort.kube.cache import Cache
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.events import EventRecorder, Note
-from kohort.kube.objects import Objects
-from kohort.kube.options import Deletion
+from kohort.kube.events import EventRecorder, EventToRecord
+from kohort.kube.indexer import Indexer
+from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import StrategicPatch
+from kohort.kube.resource_client import ResourceClient
 
 NAME: Final = "default-scheduler"
 SCHEDULED: Final = "PodScheduled"
@@ -30,10 +30,10 @@ _CUT: Final = " ..."
 class Writes:
     """Tells pods what became of them; writes only what is not there already."""
 
-    def __init__(self, client: Client, recorder: EventRecorder, seen: Cache[SeenPod]) -> None:
+    def __init__(self, client: Client, recorder: EventRecorder, seen: Indexer[SeenPod]) -> None:
         self._seen = seen
         self._clock = client.clock
-        self._pods: Objects[dict[str, Json]] = client.of(Pod.resource)
+        self._pods: ResourceClient[dict[str, Json]] = client.of(Pod.resource)
         self._recorder = recorder
         self._errands = Errands("scheduler-writes", client.clock, client.metrics)
 
@@ -52,11 +52,11 @@ class Writes:
     def scheduled(self, pod: PodRecord, node: str) -> None:
         """Tell that a pod has its node."""
         message = f"Successfully assigned {pod.key} to {node}"
-        self._recorder.record(reference(pod), Note("Normal", "Scheduled", message, "Binding"))
+        self._recorder.record(reference(pod), EventToRecord("Normal", "Scheduled", message, "Binding"))
 
     def failed(self, pod: PodRecord, condition: SeenCondition, nominated: str) -> None:
         """Tell why a pod has no node, and which one it waits for."""
-        note = Note("Warning", "FailedScheduling", _cut(condition.message), "Scheduling")
+        note = EventToRecord("Warning", "FailedScheduling", _cut(condition.message), "Scheduling")
         self._recorder.record(reference(pod), note)
         self._show(pod.key, pod.uid, condition, nominated)
 
@@ -72,13 +72,13 @@ class Writes:
             patch = {"metadata": {"uid": victim.uid}, "status": {"conditions": [self._disrupted(victim.key)]}}
             try:
                 await self._pods.patch(victim.key, StrategicPatch(patch), subresource="status")
-                await self._pods.delete(victim.key, Deletion(uid=victim.uid))
+                await self._pods.delete(victim.key, DeletionOptions(uid=victim.uid))
             except StatusError as error:
                 if error.is_conflict or error.is_invalid:
                     return  # another pod has the name by now, whose uid is not to be changed
                 raise
             message = f"Preempted by pod {preemptor.uid} on node {node}"
-            self._recorder.record(reference(victim), Note("Normal", "Preempted", message, "Preempting"))
+            self._recorder.record(reference(victim), EventToRecord("Normal", "Preempted", message, "Preempting"))
 
         self._errands.send(f"evict/{victim.uid}", errand)
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from kohort.embedded.server.versions import Object
 from kohort.embedded.store import Busy, Change, Closed, Entry, Key, Store, WriteFailed
 from kohort.kube.errors import StatusError, too_many_requests
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 _log = logging.getLogger(__name__)
 EVERYTHING = "*"

@@ -56,7 +56,7 @@ from kohort.embedded.server.watching import Watcher
 from kohort.embedded.server.writing import Writer
 from kohort.embedded.store import Change, Store
 from kohort.kube.clock import Clock
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from kohort.api.fields import invalid as field_invalid
 from kohort.embedded.protobuf import decode as decode_protobuf
 from kohort.embedded.resources import Resource
 from kohort.embedded.server.requests import Inbound
-from kohort.kube.errors import Named, StatusError, bad_request, invalid, unsupported_media_type
+from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid, unsupported_media_type
 
 JSON_TYPES = ("", "application/json", "*/*")
 YAML_TYPE = "application/yaml"
@@ -47,7 +47,7 @@ def check_head(request: Inbound, resource: Resource, found: Object) -> None:
         metadata = found.get("metadata")
         name = str(metadata.get("name") or "") if isinstance(metadata, dict) else ""
         problem = field_invalid(ROOT / "kind", found["kind"], f"must be {resource.kind}")
-        raise invalid(Named("", resource.group, name, str(found["kind"])), [problem])
+        raise invalid(ErrorSubject("", resource.group, name, str(found["kind"])), [problem])
 
 
 def as_object(value: Json) -> Object:

@@ -20,7 +20,7 @@ from kohort.embedded.store import Change, Changed, Key, Store
 from kohort.kube.clock import Clock
 from kohort.kube.controller import Controller
 from kohort.kube.errors import StatusError, internal
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 from kohort.kube.workqueue import WorkQueue
 
 _CONVERSION_SECONDS = 30.0

@@ -15,7 +15,7 @@ from kohort.embedded.server.options import DeleteOptions
 from kohort.embedded.server.versions import Object, Shown, Versions, rendered
 from kohort.embedded.server.writing import MAX_ATTEMPTS, is_released
 from kohort.embedded.store import Changed, Entry, Store
-from kohort.kube.errors import MODIFIED, Named, conflict, not_found
+from kohort.kube.errors import MODIFIED, ErrorSubject, conflict, not_found
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _ORPHANED_BY_DEFAULT = frozenset(("jobs.batch", "replicationcontrollers"))
@@ -167,7 +167,7 @@ def _grace_period(operation: Operation, options: DeleteOptions, found: Object) -
 def check_preconditions(operation: Operation, options: DeleteOptions, found: Object) -> None:
     """Raise a conflict unless the object has the identity and the state that the client insists on."""
     metadata, resource = found["metadata"], operation.resource
-    about = Named(resource.kind, resource.group, operation.name)
+    about = ErrorSubject(resource.kind, resource.group, operation.name)
     if options.uid and options.uid != metadata["uid"]:
         raise conflict(
             about,

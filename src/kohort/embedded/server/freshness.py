@@ -10,7 +10,7 @@ from pathlib import Path
 from kohort.embedded.auth.keyring import Keyring
 from kohort.embedded.auth.kubeconfig import write_kubeconfig
 from kohort.embedded.auth.users import AUTHENTICATED, MASTERS, User
-from kohort.kube.certificates import Pair
+from kohort.kube.certificates import CertificatePair
 from kohort.kube.clock import Clock
 
 ADMINISTRATOR = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
@@ -46,7 +46,7 @@ class Freshness:
         self._shown = shown
         self._kubeconfig = kubeconfig
         self._clock = clock
-        self._client: Pair | None = None
+        self._client: CertificatePair | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:

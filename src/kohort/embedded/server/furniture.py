@@ -12,7 +12,7 @@ from kohort.embedded.server.writing import Writer
 from kohort.embedded.store import Change, Key, Store
 from kohort.kube.clock import Clock
 from kohort.kube.errors import StatusError
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 Object = dict[str, Json]
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")

@@ -9,7 +9,7 @@ from kohort.embedded.auth.users import User
 from kohort.embedded.server.answers import Answer
 from kohort.embedded.server.requests import Inbound
 from kohort.embedded.server.routing import Router
-from kohort.kube.errors import LostAnswerError, UnreachableError
+from kohort.kube.errors import LostResponseError, UnreachableError
 from kohort.kube.transport import Request
 
 
@@ -38,7 +38,7 @@ class InProcessResponse:
                 async for chunk in self._answer.body:
                     yield chunk
         except TimeoutError:
-            raise LostAnswerError("the time for the answer ran out") from None
+            raise LostResponseError("the time for the answer ran out") from None
         finally:
             await self.close()
 
@@ -75,7 +75,7 @@ class InProcessTransport:
             async with asyncio.timeout_at(deadline):
                 answer = await self._router.handle(inbound)
         except TimeoutError:
-            raise LostAnswerError("the time for the answer ran out") from None
+            raise LostResponseError("the time for the answer ran out") from None
         return InProcessResponse(answer, deadline)
 
     async def close(self) -> None:

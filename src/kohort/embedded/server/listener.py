@@ -23,7 +23,7 @@ from kohort.embedded.auth.certificates import certificate_user
 from kohort.embedded.auth.users import User
 from kohort.embedded.server.answers import Answer
 from kohort.embedded.server.requests import Inbound
-from kohort.kube.hosting import read_body, stop, transports
+from kohort.kube.http_server import read_body, stop_server, transports
 
 MAX_BODY = 3 * 1024 * 1024
 _MAX_LINE = 64 * 1024
@@ -137,7 +137,7 @@ class Listener:
             return
         for task in list(self._streams):
             task.cancel()
-        await stop(self._server, self._http, self._patience.stop)
+        await stop_server(self._server, self._http, self._patience.stop)
 
     def _protocol(self) -> asyncio.BaseProtocol:
         """What serves the next connection; where there are too many, one that proved nothing is closed for it."""

@@ -17,7 +17,7 @@ from kohort.embedded.server.semantics import Semantics
 from kohort.embedded.server.versions import Object
 from kohort.embedded.server.watching import Watcher
 from kohort.embedded.server.writing import Writer
-from kohort.kube.errors import Named, StatusError, bad_request, invalid
+from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid
 
 
 def success(details: dict[str, Json]) -> Object:
@@ -95,7 +95,7 @@ class Objects:
                 raise
             why = error.message.partition(f" cannot be handled as a {operation.resource.kind}: ")[2] or error.message
             problem = field_invalid(ROOT / "patch", encode(found).decode(), why)
-            raise invalid(Named("", kind=""), [problem]) from None
+            raise invalid(ErrorSubject("", kind=""), [problem]) from None
 
     async def delete(self, call: Call) -> Answer:
         """The end of an object, or its beginning."""

@@ -8,7 +8,7 @@ from kohort.embedded.auth.users import User
 from kohort.embedded.resources import Resource
 from kohort.embedded.server.options import WriteOptions
 from kohort.embedded.store import Key
-from kohort.kube.errors import Named
+from kohort.kube.errors import ErrorSubject
 
 Method = Literal["create", "update", "patch", "apply"]
 
@@ -29,14 +29,14 @@ class Operation:
     """Filled on the way; goes back to the client as headers."""
 
     @property
-    def about(self) -> Named:
+    def about(self) -> ErrorSubject:
         """What errors call the object."""
-        return Named(self.resource.plural, self.resource.group, self.name)
+        return ErrorSubject(self.resource.plural, self.resource.group, self.name)
 
     def key(self, name: str = "") -> Key:
         """Where the object is stored."""
         return Key(self.resource.key, self.namespace if self.resource.namespaced else "", name or self.name)
 
-    def named(self, name: str) -> Named:
+    def named(self, name: str) -> ErrorSubject:
         """What errors about the object's validity call it."""
-        return Named(self.resource.plural, self.resource.group, name, self.resource.kind)
+        return ErrorSubject(self.resource.plural, self.resource.group, name, self.resource.kind)

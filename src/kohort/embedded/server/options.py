@@ -12,7 +12,7 @@ from kohort.api.selector_text import FieldSelector, parse_field_selector, parse_
 from kohort.api.selectors import EVERYTHING, Selector, SelectorError
 from kohort.embedded.ownership import manager_of, validate_manager
 from kohort.embedded.server.requests import Inbound
-from kohort.kube.errors import Named, StatusError, bad_request, invalid
+from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 _FIELD_VALIDATIONS: tuple[FieldValidation, ...] = ("Ignore", "Strict", "Warn")
@@ -71,7 +71,7 @@ def list_options(request: Inbound) -> ListOptions:
     )
     problems = _list_problems(options, request)
     if problems:
-        raise invalid(Named("", "meta.k8s.io", kind="ListOptions"), problems)
+        raise invalid(ErrorSubject("", "meta.k8s.io", kind="ListOptions"), problems)
     return options
 
 
@@ -199,7 +199,7 @@ def _dry_run_problems(values: list[str]) -> list[FieldError]:
 
 
 def _invalid_options(kind: str, problems: list[FieldError]) -> StatusError:
-    return invalid(Named("", "meta.k8s.io", kind=kind), problems)
+    return invalid(ErrorSubject("", "meta.k8s.io", kind=kind), problems)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from kohort.embedded.server.options import DeleteOptions
 from kohort.embedded.server.versions import Object
 from kohort.embedded.server.writing import MAX_ATTEMPTS, Transform
 from kohort.embedded.store import Changed, Entry, Store
-from kohort.kube.errors import MODIFIED, Named, StatusError, bad_request, conflict, not_found
+from kohort.kube.errors import MODIFIED, ErrorSubject, StatusError, bad_request, conflict, not_found
 
 DISRUPTION_TARGET = "DisruptionTarget"
 BUDGETS = "poddisruptionbudgets.policy"
@@ -47,11 +47,11 @@ def _check_same(operation: Operation, pod: Object, uid: str | None) -> None:
     """A binding that names the pod's uid must not reach another pod of the same name."""
     if uid and uid != pod["metadata"]["uid"]:
         why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
-        raise conflict(Named("pods/binding", "", operation.name), why)
+        raise conflict(ErrorSubject("pods/binding", "", operation.name), why)
 
 
 def _check_unbound(operation: Operation, pod: Object) -> None:
-    about = Named("pods/binding", "", operation.name)
+    about = ErrorSubject("pods/binding", "", operation.name)
     if pod["metadata"].get("deletionTimestamp"):
         raise conflict(about, f"pod {operation.name} is being deleted, cannot be assigned to a host")
     if pod["spec"].get("nodeName"):

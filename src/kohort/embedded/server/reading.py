@@ -11,7 +11,7 @@ from kohort.embedded.server.options import ListOptions
 from kohort.embedded.server.selection import Predicate, predicate, wanted_name
 from kohort.embedded.server.versions import Shown, Versions
 from kohort.embedded.store import Compacted, Entry, Future, Key, Store
-from kohort.kube.errors import Named, StatusError, expired, not_found
+from kohort.kube.errors import ErrorSubject, StatusError, expired, not_found
 
 _PAGE = 500
 
@@ -23,9 +23,9 @@ def too_large_version(asked: int, current: int) -> StatusError:
     return StatusError(504, "Timeout", message, {"causes": [cause], "retryAfterSeconds": 1})
 
 
-def about(resource: Resource, name: str = "") -> Named:
+def about(resource: Resource, name: str = "") -> ErrorSubject:
     """What errors call an object."""
-    return Named(resource.plural, resource.group, name)
+    return ErrorSubject(resource.plural, resource.group, name)
 
 
 class Reader:

@@ -21,7 +21,7 @@ from kohort.embedded.server.pods import Evictions, bound
 from kohort.embedded.server.scaling import scale_of, with_replicas
 from kohort.embedded.server.sidekicks import checked_sidekick, read_sidekick
 from kohort.embedded.server.versions import Object, Versions
-from kohort.kube.errors import Named, StatusError, bad_request, invalid, not_found
+from kohort.kube.errors import ErrorSubject, StatusError, bad_request, invalid, not_found
 
 Handler = Callable[[Call], Awaitable[Answer]]
 _SCALE_PATCHES = (PatchKind.JSON, PatchKind.MERGE, PatchKind.STRATEGIC)
@@ -144,7 +144,7 @@ class Subresources:
         seconds = spec.get("expirationSeconds", 3600)
         if type(seconds) is not int or seconds < 600:
             problem = field_invalid(ROOT / "spec" / "expirationSeconds", seconds, _TOO_SHORT)
-            raise invalid(Named("", "authentication.k8s.io", kind="TokenRequest"), [problem])
+            raise invalid(ErrorSubject("", "authentication.k8s.io", kind="TokenRequest"), [problem])
         audiences = tuple(map(str, spec.get("audiences") or ()))
         bound_to = self._bound_object(call, spec.get("boundObjectRef"))
         token, end = self._accounts.issue(account, call.clock(), seconds, audiences, bound_to)
@@ -167,5 +167,5 @@ class Subresources:
             raise bad_request(f"cannot bind token for serviceaccount to object of type {kind}")
         found = self._objects.reader.find(f"{kind.lower()}s", "" if kind == "Node" else call.namespace, name)
         if found is None:
-            raise not_found(Named(f"{kind.lower()}s", name=name))
+            raise not_found(ErrorSubject(f"{kind.lower()}s", name=name))
         return {"kind": kind, "name": name, "uid": str(found.object["metadata"]["uid"])}

@@ -11,7 +11,7 @@ from kohort.embedded.server.versions import Object
 from kohort.embedded.server.writing import Writer
 from kohort.embedded.store import Change, Key, Store
 from kohort.kube.clock import Clock
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 CONFIG_MAP: Final = Key("configmaps", "kube-system", TRUST)
 

@@ -19,7 +19,7 @@ from kohort.embedded.store.errors import (
 from kohort.embedded.store.history import Retention
 from kohort.embedded.store.store import Settings, Store
 from kohort.embedded.store.watches import Watch
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 __all__ = [
     "Busy",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kohort.api.codec import Json, decode_json
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 Object = dict[str, Any]
 

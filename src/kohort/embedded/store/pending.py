@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kohort.embedded.store.entries import Change, Entry, Key
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 MOST_IN_A_BATCH = 1000
 """Writes in one transaction: a commit stays short, and those who wait for it with it."""

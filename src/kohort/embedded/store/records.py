@@ -10,7 +10,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from kohort.embedded.store.entries import Change, Key
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 APPLICATION = 0x4B6F6872
 """In SQLite's header: the file is a Kohort store."""

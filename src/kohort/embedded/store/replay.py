@@ -10,7 +10,7 @@ from kohort.embedded.store.entries import Change, Decoded, Entry, Key
 from kohort.embedded.store.history import History
 from kohort.embedded.store.records import DamageError, Record
 from kohort.embedded.store.shelves import Shelves
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 
 @dataclass

@@ -21,7 +21,7 @@ from kohort.embedded.store.pending import Pending, Write
 from kohort.embedded.store.replay import State
 from kohort.embedded.store.shelves import Place
 from kohort.embedded.store.watches import Watch
-from kohort.kube.frames import WatchEventType
+from kohort.kube.watch_events import WatchEventType
 
 SWEPT_AT_ONCE = 200
 """Superseded revisions deleted in one transaction."""

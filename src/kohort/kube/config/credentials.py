@@ -3,9 +3,9 @@
 import base64
 from dataclasses import dataclass
 
-from kohort.kube.config.access import Headers, Login
-from kohort.kube.config.material import Material
-from kohort.kube.config.secrets import KeyPair, Secret
+from kohort.kube.config.client_config import Headers, RequestCredentials
+from kohort.kube.config.credential_files import Material
+from kohort.kube.config.secrets import KeyPair, SecretValue
 from kohort.kube.errors import ConfigError
 
 
@@ -19,18 +19,18 @@ class StaticCredentials:
     """What a kubeconfig's user says directly; files are looked at anew for each login."""
 
     token: Material | None = None
-    fallback_token: Secret | None = None
+    fallback_token: SecretValue | None = None
     """For when the token file can't be read."""
     username: str = ""
-    password: Secret | None = None
+    password: SecretValue | None = None
     certificate: Material | None = None
     key: Material | None = None
 
-    async def login(self) -> Login:
+    async def login(self) -> RequestCredentials:
         """The login as the files stand now."""
-        return Login(self._headers(), self._key_pair())
+        return RequestCredentials(self._headers(), self._key_pair())
 
-    async def refused(self, login: Login) -> bool:
+    async def refused(self, login: RequestCredentials) -> bool:
         """Worth a try when a file has changed meanwhile."""
         return await self.login() != login
 

@@ -18,9 +18,9 @@ from kohort.api.codec import Json, decode
 from kohort.api.errors import ApiError
 from kohort.api.times import parse_time
 from kohort.kube.clock import Clock, within
-from kohort.kube.config.access import Login
+from kohort.kube.config.client_config import RequestCredentials
 from kohort.kube.config.credentials import bearer
-from kohort.kube.config.file import Exec
+from kohort.kube.config.file import ExecPluginConfig
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError
 
@@ -47,7 +47,7 @@ class _ExecCredential(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    login: Login
+    login: RequestCredentials
     expires: datetime | None
     made: float
 
@@ -55,7 +55,9 @@ class _Kept:
 class ExecCredentials:
     """What a program says, as long as it holds."""
 
-    def __init__(self, plugin: Exec, file: Path, cluster: Json, environment: Mapping[str, str], clock: Clock) -> None:
+    def __init__(
+        self, plugin: ExecPluginConfig, file: Path, cluster: Json, environment: Mapping[str, str], clock: Clock
+    ) -> None:
         self._plugin = plugin
         self._file = file
         self._cluster = cluster
@@ -66,14 +68,14 @@ class ExecCredentials:
         if plugin.api_version not in VERSIONS:
             raise self._problem(f"apiVersion {plugin.api_version!r} is not supported: use {VERSIONS[0]}")
 
-    async def login(self) -> Login:
+    async def login(self) -> RequestCredentials:
         """What is kept, or what a new run gives."""
         async with self._lock:
             if self._kept is None or self._is_over(self._kept):
                 self._kept = await self._run()
             return self._kept.login
 
-    async def refused(self, login: Login) -> bool:
+    async def refused(self, login: RequestCredentials) -> bool:
         """Forget the login, unless it is so new that another would be no better."""
         async with self._lock:
             kept = self._kept
@@ -127,13 +129,13 @@ class ExecCredentials:
             raise self._problem(f"did not print an ExecCredential of {self._plugin.api_version}")
         return _Kept(self._login(answer.status or _Status()), until, self._clock.now())
 
-    def _login(self, status: _Status) -> Login:
+    def _login(self, status: _Status) -> RequestCredentials:
         pair = None
         if status.client_certificate_data and status.client_key_data:
             pair = KeyPair(status.client_certificate_data.encode(), status.client_key_data.encode())
         if pair is None and not status.token:
             raise self._problem("printed neither a token nor a client certificate with its key")
-        return Login(bearer(status.token) if status.token else (), pair)
+        return RequestCredentials(bearer(status.token) if status.token else (), pair)
 
     def _is_interactive(self) -> bool:
         mode = self._plugin.interactive_mode or "IfAvailable"

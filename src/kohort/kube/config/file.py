@@ -13,7 +13,7 @@ from kohort.api.codec import Json, from_json
 from kohort.api.documents import read_documents
 from kohort.api.errors import DecodeError, DocumentError
 from kohort.api.struct import FrozenMeta
-from kohort.kube.config.material import read_file
+from kohort.kube.config.credential_files import read_file
 from kohort.kube.errors import ConfigError
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ class Extension(_Hidden):
     extension: Any = None
 
 
-class Cluster(_Hidden):
+class KubeconfigCluster(_Hidden):
     """A server and how to trust it."""
 
     server: str = ""
@@ -59,7 +59,7 @@ class EnvironmentVariable(_Hidden):
     value: str = ""
 
 
-class Exec(_Hidden, rename="camel"):
+class ExecPluginConfig(_Hidden, rename="camel"):
     """A program that prints credentials."""
 
     command: str
@@ -78,7 +78,7 @@ class AuthProvider(_Hidden):
     config: dict[str, str] = {}
 
 
-class User(_Hidden):
+class KubeconfigUser(_Hidden):
     """How to show who one is."""
 
     client_certificate: str = ""
@@ -94,10 +94,10 @@ class User(_Hidden):
     as_groups: tuple[str, ...] = ()
     as_user_extra: dict[str, tuple[str, ...]] = {}
     auth_provider: AuthProvider | None = None
-    exec: Exec | None = None
+    exec: ExecPluginConfig | None = None
 
 
-class Context(_Hidden):
+class KubeconfigContext(_Hidden):
     """A cluster, a user and a namespace."""
 
     cluster: str = ""
@@ -107,17 +107,17 @@ class Context(_Hidden):
 
 class _NamedCluster(_Hidden):
     name: str
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
 class _NamedUser(_Hidden):
     name: str
-    user: User = User()
+    user: KubeconfigUser = KubeconfigUser()
 
 
 class _NamedContext(_Hidden):
     name: str
-    context: Context = Context()
+    context: KubeconfigContext = KubeconfigContext()
 
 
 class _File(_Hidden):
@@ -141,9 +141,9 @@ class Kubeconfig:
 
     files: tuple[Path, ...]
     current: str = ""
-    clusters: dict[str, Sourced[Cluster]] = field(default_factory=dict)
-    users: dict[str, Sourced[User]] = field(default_factory=dict)
-    contexts: dict[str, Sourced[Context]] = field(default_factory=dict)
+    clusters: dict[str, Sourced[KubeconfigCluster]] = field(default_factory=dict)
+    users: dict[str, Sourced[KubeconfigUser]] = field(default_factory=dict)
+    contexts: dict[str, Sourced[KubeconfigContext]] = field(default_factory=dict)
 
     @property
     def shown(self) -> str:

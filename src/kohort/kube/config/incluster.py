@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from kohort.kube.config.access import Access, Trust
+from kohort.kube.config.client_config import ClientConfig, ServerTrust
+from kohort.kube.config.credential_files import RotatingFile
 from kohort.kube.config.credentials import StaticCredentials
-from kohort.kube.config.material import Rotating
 from kohort.kube.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -16,7 +16,7 @@ def is_in_cluster(environment: Mapping[str, str]) -> bool:
     return bool(environment.get("KUBERNETES_SERVICE_HOST") and environment.get("KUBERNETES_SERVICE_PORT"))
 
 
-def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Access:
+def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> ClientConfig:
     """Access by the pod's service account; its token is read again when it rotates."""
     if not is_in_cluster(environment):
         raise ConfigError("not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
@@ -25,10 +25,10 @@ def in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -
         raise ConfigError(f"{token} is missing: mount the service account's token (automountServiceAccountToken)")
     host = environment["KUBERNETES_SERVICE_HOST"]
     address = f"[{host}]" if ":" in host else host
-    return Access(
+    return ClientConfig(
         server=f"https://{address}:{environment['KUBERNETES_SERVICE_PORT']}",
-        credentials=StaticCredentials(token=Rotating(token, "service account token")),
-        trust=Trust(Rotating(authority, "certificate authority") if authority.exists() else None),
+        credentials=StaticCredentials(token=RotatingFile(token, "service account token")),
+        trust=ServerTrust(RotatingFile(authority, "certificate authority") if authority.exists() else None),
         namespace=_namespace(folder / "namespace"),
         origin=f"service account in {folder}",
     )

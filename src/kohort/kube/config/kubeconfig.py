@@ -6,26 +6,35 @@ from pathlib import Path
 
 from kohort.api.codec import Json
 from kohort.kube.clock import Clock
-from kohort.kube.config.access import Access, Credentials, Impersonation, Trust
+from kohort.kube.config.client_config import ClientConfig, Credentials, Impersonation, ServerTrust
+from kohort.kube.config.credential_files import RotatingFile, material
 from kohort.kube.config.credentials import StaticCredentials
 from kohort.kube.config.exec_plugin import ExecCredentials
-from kohort.kube.config.file import Cluster, Context, Kubeconfig, Sourced, User, read_kubeconfig
-from kohort.kube.config.material import Rotating, material
+from kohort.kube.config.file import (
+    Kubeconfig,
+    KubeconfigCluster,
+    KubeconfigContext,
+    KubeconfigUser,
+    Sourced,
+    read_kubeconfig,
+)
 from kohort.kube.config.oidc import OidcCredentials
-from kohort.kube.config.secrets import Secret
+from kohort.kube.config.secrets import SecretValue
 from kohort.kube.errors import ConfigError
 
-NOBODY = Sourced(User(), Path())
+NOBODY = Sourced(KubeconfigUser(), Path())
 
 
-def kubeconfig_access(paths: tuple[Path, ...], context: str, environment: Mapping[str, str], clock: Clock) -> Access:
+def kubeconfig_access(
+    paths: tuple[Path, ...], context: str, environment: Mapping[str, str], clock: Clock
+) -> ClientConfig:
     """The access that a context (empty for the current one) of merged files gives."""
     found = read_kubeconfig(paths)
     name = context or found.current
     chosen = _context(found, name)
     cluster = _cluster(found, chosen, name)
     user = _user(found, chosen, name)
-    return Access(
+    return ClientConfig(
         server=cluster.value.server.rstrip("/"),
         credentials=_credentials(user, cluster, environment, clock),
         trust=_trust(cluster),
@@ -36,7 +45,7 @@ def kubeconfig_access(paths: tuple[Path, ...], context: str, environment: Mappin
     )
 
 
-def _context(found: Kubeconfig, name: str) -> Context:
+def _context(found: Kubeconfig, name: str) -> KubeconfigContext:
     if name in found.contexts:
         return found.contexts[name].value
     if not name:
@@ -45,7 +54,7 @@ def _context(found: Kubeconfig, name: str) -> Context:
     raise ConfigError(f"{found.shown}: no context {name!r}: there is {known}")
 
 
-def _cluster(found: Kubeconfig, context: Context, name: str) -> Sourced[Cluster]:
+def _cluster(found: Kubeconfig, context: KubeconfigContext, name: str) -> Sourced[KubeconfigCluster]:
     cluster = found.clusters.get(context.cluster)
     if cluster is None:
         raise ConfigError(
@@ -56,7 +65,7 @@ def _cluster(found: Kubeconfig, context: Context, name: str) -> Sourced[Cluster]
     return cluster
 
 
-def _user(found: Kubeconfig, context: Context, name: str) -> Sourced[User]:
+def _user(found: Kubeconfig, context: KubeconfigContext, name: str) -> Sourced[KubeconfigUser]:
     if not context.user:
         return NOBODY
     user = found.users.get(context.user)
@@ -67,16 +76,16 @@ def _user(found: Kubeconfig, context: Context, name: str) -> Sourced[User]:
     return user
 
 
-def _trust(cluster: Sourced[Cluster]) -> Trust:
+def _trust(cluster: Sourced[KubeconfigCluster]) -> ServerTrust:
     value, base = cluster.value, cluster.file.parent
     if value.insecure_skip_tls_verify and (value.certificate_authority or value.certificate_authority_data):
         raise ConfigError(f"{cluster.file}: insecure-skip-tls-verify and a certificate-authority: remove one of them")
     authority = material(value.certificate_authority_data, value.certificate_authority, base, "certificate-authority")
-    return Trust(authority, value.tls_server_name, value.insecure_skip_tls_verify)
+    return ServerTrust(authority, value.tls_server_name, value.insecure_skip_tls_verify)
 
 
 def _credentials(
-    user: Sourced[User], cluster: Sourced[Cluster], environment: Mapping[str, str], clock: Clock
+    user: Sourced[KubeconfigUser], cluster: Sourced[KubeconfigCluster], environment: Mapping[str, str], clock: Clock
 ) -> Credentials:
     value = user.value
     if value.exec is not None:
@@ -87,7 +96,7 @@ def _credentials(
     return _static(user)
 
 
-def _provided(user: User, file: Path, clock: Clock) -> Credentials:
+def _provided(user: KubeconfigUser, file: Path, clock: Clock) -> Credentials:
     provider = user.auth_provider
     if provider is None or provider.name != "oidc":
         name = provider.name if provider else ""
@@ -95,29 +104,29 @@ def _provided(user: User, file: Path, clock: Clock) -> Credentials:
     return OidcCredentials(provider.config, file, clock)
 
 
-def _static(user: Sourced[User]) -> StaticCredentials:
+def _static(user: Sourced[KubeconfigUser]) -> StaticCredentials:
     value, base = user.value, user.file.parent
     certificate = material(value.client_certificate_data, value.client_certificate, base, "client-certificate")
-    key = material(Secret(value.client_key_data), value.client_key, base, "client-key")
+    key = material(SecretValue(value.client_key_data), value.client_key, base, "client-key")
     if (certificate is None) is not (key is None):
         raise ConfigError(f"{user.file}: a client certificate needs its key: give client-certificate and client-key")
     return StaticCredentials(
-        token=Rotating(base / value.token_file, "tokenFile") if value.token_file else None,
-        fallback_token=Secret(value.token) if value.token else None,
+        token=RotatingFile(base / value.token_file, "tokenFile") if value.token_file else None,
+        fallback_token=SecretValue(value.token) if value.token else None,
         username=value.username,
-        password=Secret(value.password) if value.password else None,
+        password=SecretValue(value.password) if value.password else None,
         certificate=certificate,
         key=key,
     )
 
 
-def _impersonation(user: User) -> Impersonation:
+def _impersonation(user: KubeconfigUser) -> Impersonation:
     if not user.as_user and (user.as_groups or user.as_uid or user.as_user_extra):
         raise ConfigError("as-groups, as-uid and as-user-extra need `as`: name the user to impersonate")
     return Impersonation(user.as_user, user.as_uid, user.as_groups, user.as_user_extra)
 
 
-def _described(cluster: Sourced[Cluster]) -> Json:
+def _described(cluster: Sourced[KubeconfigCluster]) -> Json:
     """What an exec plugin is told about the cluster."""
     value = cluster.value
     authority = _trust(cluster).authority

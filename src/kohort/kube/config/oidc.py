@@ -17,12 +17,12 @@ import msgspec
 from kohort.api.codec import decode
 from kohort.api.errors import ApiError
 from kohort.kube.clock import Clock
-from kohort.kube.config.access import Login
+from kohort.kube.config.client_config import RequestCredentials
+from kohort.kube.config.credential_files import material
 from kohort.kube.config.credentials import bearer
-from kohort.kube.config.material import material
 from kohort.kube.errors import ConfigError
-from kohort.kube.wire.errors import WireError
-from kohort.kube.wire.once import ask_once
+from kohort.kube.http1.errors import WireError
+from kohort.kube.http1.one_shot import request_once
 
 log = logging.getLogger(__name__)
 
@@ -57,14 +57,14 @@ class OidcCredentials:
             if not config.get(name):
                 raise ConfigError(f"{file}: auth-provider oidc has no {name}: log in again to write it")
 
-    async def login(self) -> Login:
+    async def login(self) -> RequestCredentials:
         """With a token that is still good."""
         async with self._lock:
             if self._is_over(self._config.get("id-token", "")):
                 await self._refresh()
-            return Login(bearer(self._config["id-token"]))
+            return RequestCredentials(bearer(self._config["id-token"]))
 
-    async def refused(self, login: Login) -> bool:
+    async def refused(self, login: RequestCredentials) -> bool:
         """A token that was refused in its time would be again."""
         return login.headers != bearer(self._config.get("id-token", ""))
 
@@ -100,9 +100,11 @@ class OidcCredentials:
             "client_secret": self._config.get("client-secret", ""),
         }
         trust = self._trust()
-        found = await ask_once("GET", f"{issuer}/.well-known/openid-configuration", trust, seconds=TIMEOUT)
+        found = await request_once("GET", f"{issuer}/.well-known/openid-configuration", trust, seconds=TIMEOUT)
         endpoint = decode(found, _Provider).token_endpoint
-        return decode(await ask_once("POST", endpoint, trust, FORM, urlencode(form).encode(), seconds=TIMEOUT), _Tokens)
+        return decode(
+            await request_once("POST", endpoint, trust, FORM, urlencode(form).encode(), seconds=TIMEOUT), _Tokens
+        )
 
     def _trust(self) -> ssl.SSLContext:
         name = "idp-certificate-authority"

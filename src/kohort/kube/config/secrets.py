@@ -8,7 +8,7 @@ from kohort.kube.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
-class Secret:
+class SecretValue:
     """A text that shows itself only when asked to."""
 
     value: str = field(repr=False)

@@ -15,7 +15,7 @@ from kohort.api.selectors import int64
 from kohort.engine.engine import Engine
 from kohort.engine.pending import PendingQueue
 from kohort.engine.records import Workload as Record
-from kohort.kube.errors import Named, StatusError, not_found
+from kohort.kube.errors import ErrorSubject, StatusError, not_found
 
 GROUP: Final = "visibility.kueue.x-k8s.io"
 VERSIONS: Final = ("v1beta2", "v1beta1")
@@ -79,7 +79,7 @@ def in_cluster_queue(engine: Engine, name: str, window: Window) -> list[Standing
     """The workloads of a ClusterQueue, or a 404 where none of that name is known (API-103)."""
     pending = engine.pending.get(name)
     if pending is None:
-        raise not_found(Named("clusterqueue", GROUP, name))
+        raise not_found(ErrorSubject("clusterqueue", GROUP, name))
     page = pending.first(window.offset + window.limit)[window.offset :]
     ahead: dict[ObjectKey, int] = {}
     for record in page:
@@ -93,7 +93,7 @@ def in_local_queue(engine: Engine, key: ObjectKey, window: Window) -> list[Stand
     found = engine.local_queues.get(key)
     # The engine also keeps an entry for a LocalQueue that workloads name and nobody made.
     if found is None or found.is_stopped or not found.cluster_queue:
-        raise not_found(Named("localqueue", GROUP, key.name))
+        raise not_found(ErrorSubject("localqueue", GROUP, key.name))
     pending = engine.pending.get(found.cluster_queue)
     if pending is None:
         return []

@@ -12,8 +12,8 @@ from embedded.controllers.jobs.job_worlds import JobWorld, job
 from embedded.server.clusters import ADMIN, Cluster, Object, running_cluster
 from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.kube.client import Client
-from kohort.kube.errors import LostAnswerError, UnreachableError
-from kohort.kube.informer import Informers
+from kohort.kube.errors import LostResponseError, UnreachableError
+from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.transport import Request, Response, Transport
 
 COMPLETIONS = 5
@@ -35,7 +35,7 @@ class Mortal:
         response = await self._inner.send(request, timeout)
         if self._left == 0:
             await response.close()
-            raise LostAnswerError("dead")
+            raise LostResponseError("dead")
         return response
 
     async def close(self) -> None:
@@ -46,7 +46,7 @@ class Mortal:
 async def _controller(cluster: Cluster, writes: int) -> AsyncIterator[None]:
     """A controller that lives for so many writes."""
     client = Client(Mortal(cluster.core.transport(ADMIN), writes), cluster.clock)
-    informers = Informers(client)
+    informers = SharedInformerFactory(client)
     controller = JobController(client, informers)
     informers.start()
     await asyncio.wait_for(informers.wait_live(), 10)

@@ -16,9 +16,9 @@ from kohort.embedded.controllers.budgets.views import Budget, BudgetStatus
 from kohort.embedded.controllers.builtin import BuiltIn
 from kohort.embedded.controllers.seen import SeenPod, controller_of, key_of, reference_to
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
-from kohort.kube.events import Note
-from kohort.kube.informer import Informers
+from kohort.kube.controller import RequeueAfter
+from kohort.kube.events import EventToRecord
+from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.patches import MergePatch
 
 _BY_NAMESPACE = "namespace"
@@ -43,7 +43,7 @@ class Budgets(BuiltIn[ObjectKey]):
     NAME = "disruption-controller"
     WORKERS = 2
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._objects = client.of(Budget)
         self._groups: dict[str, dict[ObjectKey, _Group]] = {}
@@ -91,7 +91,7 @@ class Budgets(BuiltIn[ObjectKey]):
 
     # One budget
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Bring the status of a budget up to date."""
         budget = self._budgets.cache.get(key)
         if budget is None:
@@ -100,7 +100,7 @@ class Budgets(BuiltIn[ObjectKey]):
         try:
             found = await self._plan(budget, pods)
         except (ScaleError, ApiError) as error:
-            note = Note(
+            note = EventToRecord(
                 "Warning",
                 "CalculateExpectedPodCountFailed",
                 f"Failed to calculate the number of expected pods: {error}",
@@ -110,12 +110,12 @@ class Budgets(BuiltIn[ObjectKey]):
             return None
         for pod in found.overdue:
             message = f"Pod was expected by PDB {key.namespace}/{key.namespace} to be deleted but it wasn't"
-            self._recorder.record(reference_to(pod), Note("Warning", "NotDeleted", message))
+            self._recorder.record(reference_to(pod), EventToRecord("Warning", "NotDeleted", message))
         await self._write(budget, found.status)
         if found.recheck is None:
             return None
         wait = (found.recheck - self._clock.wall()).total_seconds()
-        return Requeue(min(max(wait, 0.0) + 1.0, PATIENCE.total_seconds()))
+        return RequeueAfter(min(max(wait, 0.0) + 1.0, PATIENCE.total_seconds()))
 
     def _members(self, key: ObjectKey) -> list[SeenPod]:
         group = self._groups.get(key.namespace, {}).get(key)
@@ -124,7 +124,7 @@ class Budgets(BuiltIn[ObjectKey]):
 
     async def _plan(self, budget: Budget, pods: list[SeenPod]) -> Plan:
         if not pods:
-            self._recorder.record(reference_to(budget), Note("Normal", "NoPods", "No matching pods found"))
+            self._recorder.record(reference_to(budget), EventToRecord("Normal", "NoPods", "No matching pods found"))
         expected = len(pods)
         if counts_by_scale(budget):
             self._tell_unmanaged(budget, pods)
@@ -134,7 +134,9 @@ class Budgets(BuiltIn[ObjectKey]):
     def _tell_unmanaged(self, budget: Budget, pods: list[SeenPod]) -> None:
         if any(controller_of(pod.metadata) is None for pod in pods):
             selector = to_json(budget.spec.selector)
-            self._recorder.record(reference_to(budget), Note("Warning", "UnmanagedPods", _UNMANAGED.format(selector)))
+            self._recorder.record(
+                reference_to(budget), EventToRecord("Warning", "UnmanagedPods", _UNMANAGED.format(selector))
+            )
 
     async def _write(self, budget: Budget, status: BudgetStatus) -> None:
         """Only what is new, and only over the state that was seen: evictions write here too."""

@@ -7,8 +7,8 @@ from kohort.embedded.controllers.seen import SeenPod, controller_of
 from kohort.embedded.controllers.serving import SeenDeployment, SeenReplicaSet, SeenStatefulSet
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.informer import Informers
-from kohort.kube.mapping import ResourceMapping
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.rest_mapper import RestMapper
 
 
 class ScaleError(KubeError):
@@ -18,9 +18,9 @@ class ScaleError(KubeError):
 class Scales:
     """Asks owners for their scale: the usual ones in caches, others through their `scale` subresource."""
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         self._client = client
-        self._mapping = ResourceMapping(client)
+        self._mapping = RestMapper(client)
         self._replica_sets = informers.of(SeenReplicaSet).cache
         self._deployments = informers.of(SeenDeployment).cache
         self._stateful_sets = informers.of(SeenStatefulSet).cache

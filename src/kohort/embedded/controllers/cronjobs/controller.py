@@ -19,11 +19,11 @@ from kohort.embedded.controllers.pods import controller_reference
 from kohort.embedded.controllers.reporting import Reports, status_patch
 from kohort.embedded.controllers.seen import controller_of, reference_to
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
-from kohort.kube.events import Note
-from kohort.kube.informer import Informers
-from kohort.kube.options import Deletion
+from kohort.kube.events import EventToRecord
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import DeletionOptions
 from kohort.kube.transport import Request
 
 _BY_CRON_JOB = "cronjob"
@@ -35,7 +35,7 @@ class CronJobController(BuiltIn[ObjectKey]):
 
     NAME = "cronjob-controller"
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._objects = client.of(JOBS)
         self._reports = Reports(client, CRON_JOBS)
@@ -60,7 +60,7 @@ class CronJobController(BuiltIn[ObjectKey]):
         if owner is not None and owner.kind == SeenCronJob.KIND:
             self._queue.add(ObjectKey(job.metadata.namespace, owner.name))
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Do what is due for a CronJob."""
         cached = self._cron_jobs.cache.get(key)
         if cached is None:
@@ -72,7 +72,7 @@ class CronJobController(BuiltIn[ObjectKey]):
         changes = status_patch(found.status, status)
         if changes:
             await self._reports.write(found, changes)
-        return None if planned.again is None else Requeue(planned.again)
+        return None if planned.again is None else RequeueAfter(planned.again)
 
     async def _gone(self, found: SeenCronJob, jobs: list[SeenJob]) -> frozenset[str]:
         """The listed Jobs that neither the cache nor the server has."""
@@ -116,13 +116,13 @@ class CronJobController(BuiltIn[ObjectKey]):
 
     async def _delete(self, found: SeenCronJob, job: SeenJob) -> None:
         try:
-            await self._objects.delete(job.key, Deletion(propagation="Background", uid=job.metadata.uid))
+            await self._objects.delete(job.key, DeletionOptions(propagation="Background", uid=job.metadata.uid))
         except StatusError as error:
             if error.is_not_found:
                 return
-            self._tell(found, Note("Warning", "FailedDelete", f"Deleted job: {error}"))
+            self._tell(found, EventToRecord("Warning", "FailedDelete", f"Deleted job: {error}"))
             raise
-        self._tell(found, Note("Normal", "SuccessfulDelete", f"Deleted job {job.metadata.name}"))
+        self._tell(found, EventToRecord("Normal", "SuccessfulDelete", f"Deleted job {job.metadata.name}"))
 
     async def _start(self, found: SeenCronJob, due: datetime) -> SeenJob | None:
         """Make the Job for a moment, or find that it is there; None where its name is somebody else's."""
@@ -133,9 +133,9 @@ class CronJobController(BuiltIn[ObjectKey]):
         except StatusError as error:
             if error.is_already_exists:
                 return await self._own(found, job_name(found, due))
-            self._tell(found, Note("Warning", "FailedCreate", f"Error creating job: {error}"))
+            self._tell(found, EventToRecord("Warning", "FailedCreate", f"Error creating job: {error}"))
             raise
-        self._tell(found, Note("Normal", "SuccessfulCreate", f"Created job {job.metadata.name}"))
+        self._tell(found, EventToRecord("Normal", "SuccessfulCreate", f"Created job {job.metadata.name}"))
         return job
 
     async def _own(self, found: SeenCronJob, name: str) -> SeenJob | None:
@@ -143,7 +143,7 @@ class CronJobController(BuiltIn[ObjectKey]):
         owner = controller_of(job.metadata) if job is not None else None
         return job if owner is not None and owner.uid == found.metadata.uid else None
 
-    def _tell(self, found: SeenCronJob, note: Note) -> None:
+    def _tell(self, found: SeenCronJob, note: EventToRecord) -> None:
         self._recorder.record(reference_to(found), note)
 
 

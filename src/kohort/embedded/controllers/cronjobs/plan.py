@@ -12,7 +12,7 @@ from kohort.api.conditions import is_true
 from kohort.embedded.controllers.cronjobs.schedule import MANY, Schedule, ScheduleError, missed, parse_schedule
 from kohort.embedded.controllers.cronjobs.views import SeenCronJob, SeenCronJobStatus
 from kohort.embedded.controllers.jobs.views import COMPLETE, FAILED, SeenJob
-from kohort.kube.events import Note
+from kohort.kube.events import EventToRecord
 
 LEEWAY = 0.1
 """Seconds by which a look comes after the moment it is for, as clocks differ."""
@@ -22,7 +22,7 @@ LEEWAY = 0.1
 class CronPlan:
     """The next steps for a CronJob, in the order of the fields."""
 
-    notes: tuple[Note, ...] = ()
+    notes: tuple[EventToRecord, ...] = ()
     """Events to tell before anything is done."""
     outdated: tuple[SeenJob, ...] = ()
     """Jobs that ended, and are more than are to be kept."""
@@ -46,14 +46,14 @@ def plan(found: SeenCronJob, jobs: Sequence[SeenJob], gone: frozenset[str], now:
     try:
         zone = _zone(found.spec.time_zone)
     except ScheduleError as error:
-        return _noted(idle, Note("Warning", "UnknownTimeZone", str(error)))
+        return _noted(idle, EventToRecord("Warning", "UnknownTimeZone", str(error)))
     if found.spec.suspend:
         return idle
     try:
         schedule = parse_schedule(found.spec.schedule, zone)
     except ScheduleError as error:
         message = f'unparseable schedule: "{found.spec.schedule}" : {error}'
-        return _noted(idle, Note("Warning", "UnparseableSchedule", message))
+        return _noted(idle, EventToRecord("Warning", "UnparseableSchedule", message))
     return _timed(found, idle, schedule, now)
 
 
@@ -64,7 +64,7 @@ def _zone(name: str) -> tzinfo:
         raise ScheduleError(f'invalid timeZone: "{name}": unknown time zone {name}') from None
 
 
-def _noted(planned: CronPlan, note: Note) -> CronPlan:
+def _noted(planned: CronPlan, note: EventToRecord) -> CronPlan:
     return replace(planned, notes=(*planned.notes, note))
 
 
@@ -89,23 +89,25 @@ def _started(job: SeenJob) -> tuple[bool, float, str]:
     return start is None, start.timestamp() if start else 0.0, job.metadata.name
 
 
-def _seen(found: SeenCronJob, jobs: Sequence[SeenJob], gone: frozenset[str]) -> tuple[SeenCronJobStatus, list[Note]]:
+def _seen(
+    found: SeenCronJob, jobs: Sequence[SeenJob], gone: frozenset[str]
+) -> tuple[SeenCronJobStatus, list[EventToRecord]]:
     """The status after a look at the Jobs: those that ended or went missing run no more."""
     listed = {each.uid for each in found.status.active}
-    notes, over = list[Note](), set(gone)
+    notes, over = list[EventToRecord](), set(gone)
     latest = found.status.last_successful_time
     for job in sorted(jobs, key=lambda job: job.metadata.name):
         uid, name, end = job.metadata.uid, job.metadata.name, _ended(job)
         if end and uid in listed:
             over.add(uid)
-            notes.append(Note("Normal", "SawCompletedJob", f"Saw completed job: {name}, condition: {end}"))
+            notes.append(EventToRecord("Normal", "SawCompletedJob", f"Saw completed job: {name}, condition: {end}"))
         elif not end and uid not in listed:
             message = f"Saw a job that the controller did not create or forgot: {name}"
-            notes.append(Note("Warning", "UnexpectedJob", message))
+            notes.append(EventToRecord("Warning", "UnexpectedJob", message))
         finished = job.status.completion_time if end == COMPLETE else None
         latest = max(filter(None, (latest, finished)), default=None)
     missing = (each.name for each in found.status.active if each.uid in gone)
-    notes += (Note("Normal", "MissingJob", f"Active job went missing: {name}") for name in missing)
+    notes += (EventToRecord("Normal", "MissingJob", f"Active job went missing: {name}") for name in missing)
     active = tuple(each for each in found.status.active if each.uid not in over)
     return msgspec.structs.replace(found.status, active=active, last_successful_time=latest), notes
 
@@ -126,7 +128,7 @@ def _timed(found: SeenCronJob, idle: CronPlan, schedule: Schedule, now: datetime
     if missed(schedule, since, now) > MANY:
         waiting = _noted(waiting, _TOO_MANY)
     if spec.starting_deadline_seconds is not None and due + timedelta(seconds=spec.starting_deadline_seconds) < now:
-        return _noted(waiting, Note("Warning", "MissSchedule", f"{_MISSED}: {format_datetime(due)}"))
+        return _noted(waiting, EventToRecord("Warning", "MissSchedule", f"{_MISSED}: {format_datetime(due)}"))
     running = idle.status.active
     if due == found.status.last_schedule_time or job_name(found, due) in {each.name for each in running}:
         return waiting
@@ -137,21 +139,21 @@ def _timed(found: SeenCronJob, idle: CronPlan, schedule: Schedule, now: datetime
 
 
 _MISSED = "Missed scheduled time to start a job"
-_TOO_MANY = Note(
+_TOO_MANY = EventToRecord(
     "Warning",
     "TooManyMissedTimes",
     "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew",
 )
-_ALREADY_ACTIVE = Note(
+_ALREADY_ACTIVE = EventToRecord(
     "Normal",
     "JobAlreadyActive",
     "Not starting job because prior execution is running and concurrency policy is Forbid",
 )
 
 
-def _never(schedule: str) -> Note:
+def _never(schedule: str) -> EventToRecord:
     why = "time difference between two schedules is less than 1 second"
-    return Note("Warning", "InvalidSchedule", f"invalid schedule: {schedule} : {why}")
+    return EventToRecord("Warning", "InvalidSchedule", f"invalid schedule: {schedule} : {why}")
 
 
 def _wait(schedule: Schedule, anchor: datetime, now: datetime) -> float | None:

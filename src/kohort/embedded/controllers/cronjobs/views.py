@@ -9,7 +9,7 @@ from kohort.api.core.objects import ObjectReference, ObjectView
 from kohort.api.meta import ObjectKey, Time
 from kohort.api.struct import View
 from kohort.embedded.controllers.seen import key_of
-from kohort.kube.kinds import StructKind
+from kohort.kube.resource_types import TypedResource
 
 SCHEDULED: Final = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 """Annotation of a Job: the moment it was made for."""
@@ -56,4 +56,4 @@ def _with_own_template(found: SeenCronJob) -> SeenCronJob:
     return msgspec.structs.replace(found, spec=spec)
 
 
-CRON_JOBS = StructKind(SeenCronJob.resource, SeenCronJob, _with_own_template)
+CRON_JOBS = TypedResource(SeenCronJob.resource, SeenCronJob, _with_own_template)

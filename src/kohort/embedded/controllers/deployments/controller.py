@@ -54,11 +54,11 @@ from kohort.embedded.controllers.serving import (
     selector_of,
 )
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
-from kohort.kube.events import EventType, Note
-from kohort.kube.informer import Informers
-from kohort.kube.options import Deletion
+from kohort.kube.events import EventToRecord, EventType
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import MergePatch
 
 _STRAYS = "strays"
@@ -75,7 +75,7 @@ class Deployments(BuiltIn[ObjectKey]):
     NAME = "deployment-controller"
     WORKERS = 8
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._written = Lag[SeenDeployment](client.clock)
         self._lag = Lag[SeenReplicaSet](client.clock)
@@ -111,7 +111,7 @@ class Deployments(BuiltIn[ObjectKey]):
 
     # One Deployment
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Take the next step, and tell how far it is."""
         cached = self._deployments.cache.get(key)
         if cached is None:
@@ -152,7 +152,7 @@ class Deployments(BuiltIn[ObjectKey]):
             await self._clean_up(found, sets)
         await self._write(found, counts(found, sets, conditions, self._clock.wall()))
 
-    async def _roll(self, found: SeenDeployment, sets: Sets, conditions: Conditions) -> Requeue | None:
+    async def _roll(self, found: SeenDeployment, sets: Sets, conditions: Conditions) -> RequeueAfter | None:
         """One step of a rollout: make the new ReplicaSet, or change sizes, or clear up at the end."""
         may_start = is_rolling(found) or not self._runs_old_pods(sets)
         if sets.new is None and may_start:
@@ -164,7 +164,7 @@ class Deployments(BuiltIn[ObjectKey]):
             await self._clean_up(found, sets)
         await self._write(found, status)
         left = seconds_left(found, status, now)
-        return Requeue(max(left, 1.0)) if left is not None else None
+        return RequeueAfter(max(left, 1.0)) if left is not None else None
 
     def _step(self, found: SeenDeployment, sets: Sets) -> Sizes:
         if is_rolling(found):
@@ -274,7 +274,7 @@ class Deployments(BuiltIn[ObjectKey]):
     async def _clean_up(self, found: SeenDeployment, sets: Sets) -> None:
         for each in outdated(found, sets.old):
             try:
-                await self._sets.objects.delete(key_of(each.metadata), Deletion(uid=each.metadata.uid))
+                await self._sets.objects.delete(key_of(each.metadata), DeletionOptions(uid=each.metadata.uid))
             except StatusError as error:
                 if not error.is_not_found:
                     raise
@@ -292,4 +292,4 @@ class Deployments(BuiltIn[ObjectKey]):
             self._written.wrote(answer)
 
     def _tell(self, found: SeenDeployment, reason: str, text: str, kind: EventType = "Normal") -> None:
-        self._recorder.record(reference_to(found), Note(kind, reason, text))
+        self._recorder.record(reference_to(found), EventToRecord(kind, reason, text))

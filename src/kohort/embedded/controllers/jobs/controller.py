@@ -23,9 +23,9 @@ from kohort.embedded.controllers.pods import PodHands
 from kohort.embedded.controllers.reporting import Reports, status_patch
 from kohort.embedded.controllers.seen import SeenPod, controller_of, reference_to
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class JobController(BuiltIn[ObjectKey]):
     WORKERS = 16
     LIMITS = PATIENT
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._hands = PodHands(client, self._recorder)
         self._claims = Claims(client, (TRACKING,))
@@ -121,7 +121,7 @@ class JobController(BuiltIn[ObjectKey]):
 
     # Work
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Do all that can be done about a Job now."""
         cached = self._jobs.cache.get(key)
         if cached is None:
@@ -137,9 +137,9 @@ class JobController(BuiltIn[ObjectKey]):
             if not error.is_conflict:
                 raise
             log.debug("%s: somebody else wrote first; looking again", key)
-            return Requeue(GATHERING)
+            return RequeueAfter(GATHERING)
 
-    async def _work_on(self, job: SeenJob) -> Requeue | None:
+    async def _work_on(self, job: SeenJob) -> RequeueAfter | None:
         for _ in range(_ROUNDS):
             planned = await self._plan(job)
             refusal: KubeError | None = None
@@ -151,11 +151,11 @@ class JobController(BuiltIn[ObjectKey]):
             if refusal is not None:
                 raise refusal
             if written is job and not planned.release and not planned.touches_pods:
-                return None if planned.again is None else Requeue(planned.again)
+                return None if planned.again is None else RequeueAfter(planned.again)
             if written.is_finished:
                 return None
             job = written
-        return Requeue(GATHERING)
+        return RequeueAfter(GATHERING)
 
     async def _plan(self, job: SeenJob, decided: Ending | None = None) -> Plan:
         claimed = await self._claims.claim(job, compile_selector(job.spec.selector), self._pods.cache)

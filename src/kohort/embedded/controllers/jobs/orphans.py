@@ -10,10 +10,10 @@ from kohort.embedded.controllers.jobs.views import JOBS, TRACKING, SeenJob, is_t
 from kohort.embedded.controllers.pods import PodHands
 from kohort.embedded.controllers.seen import SeenPod, controller_of
 from kohort.kube.backoff import Backoff
-from kohort.kube.cache import Cache
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
+from kohort.kube.indexer import Indexer
 from kohort.kube.workqueue import RetryLimits
 
 UNSEEN = 1.0
@@ -29,7 +29,7 @@ class OrphanPods(BuiltIn[ObjectKey]):
     WORKERS = 8
     LIMITS = PATIENT
 
-    def __init__(self, client: Client, hands: PodHands, jobs: Cache[SeenJob], pods: Cache[SeenPod]) -> None:
+    def __init__(self, client: Client, hands: PodHands, jobs: Indexer[SeenJob], pods: Indexer[SeenPod]) -> None:
         super().__init__(client)
         self._hands = hands
         self._jobs = jobs
@@ -47,7 +47,7 @@ class OrphanPods(BuiltIn[ObjectKey]):
             if is_tracked(pod):
                 self._queue.add(pod.key)
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Take the finalizer off one pod, unless a Job counts it after all."""
         pod = self._pods.get(key)
         if pod is None or not is_tracked(pod):
@@ -58,7 +58,7 @@ class OrphanPods(BuiltIn[ObjectKey]):
                 return None
             job = self._cached(pod, owner)
             if job is None and await self._exists(pod, owner):
-                return Requeue(UNSEEN)
+                return RequeueAfter(UNSEEN)
             if self._counts(job):
                 return None
         await self._hands.drop_finalizer(pod, TRACKING)

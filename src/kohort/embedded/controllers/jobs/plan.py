@@ -26,7 +26,7 @@ from kohort.embedded.controllers.jobs.failures import NO_FAILURES, FailureRecord
 from kohort.embedded.controllers.jobs.staffing import AS_IT_IS, NewPod, Staffing, staff
 from kohort.embedded.controllers.jobs.views import COMPLETE, SUSPENDED, SeenJob, SeenJobStatus
 from kohort.embedded.controllers.seen import SeenPod
-from kohort.kube.events import Note
+from kohort.kube.events import EventToRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Plan:
     """To be written where it differs from the Job's."""
     release: tuple[SeenPod, ...]
     """Pods that lose their finalizer, once that status is written."""
-    notes: tuple[Note, ...]
+    notes: tuple[EventToRecord, ...]
     """Events to tell, once that status is written."""
     record: FailureRecord
     """To be remembered, once that status is written."""
@@ -109,7 +109,7 @@ def _counted(job: SeenJob, census: Census, now: datetime) -> SeenJobStatus:
 
 def _concluded(
     job: SeenJob, census: Census, status: SeenJobStatus, ending: Ending | None, now: datetime
-) -> tuple[SeenJobStatus, tuple[Note, ...]]:
+) -> tuple[SeenJobStatus, tuple[EventToRecord, ...]]:
     """The status with the end announced or, when every pod has ended and is counted, final."""
     if ending is None:
         return status, ()
@@ -119,19 +119,19 @@ def _concluded(
         return status, ()
     status = _with(status, condition(ending.final, "True", ending.reason, ending.message, now))
     if ending.final != COMPLETE:
-        return status, (Note("Warning", ending.reason, ending.message),)
+        return status, (EventToRecord("Warning", ending.reason, ending.message),)
     status = msgspec.structs.replace(status, completion_time=now)
-    return status, (*_too_many(job, status), Note("Normal", "Completed", "Job completed"))
+    return status, (*_too_many(job, status), EventToRecord("Normal", "Completed", "Job completed"))
 
 
-def _too_many(job: SeenJob, status: SeenJobStatus) -> tuple[Note, ...]:
+def _too_many(job: SeenJob, status: SeenJobStatus) -> tuple[EventToRecord, ...]:
     if job.spec.completions is None or status.succeeded <= job.spec.completions:
         return ()
     message = "Too many succeeded pods running after completion count reached"
-    return (Note("Warning", "TooManySucceededPods", message),)
+    return (EventToRecord("Warning", "TooManySucceededPods", message),)
 
 
-def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[SeenJobStatus, tuple[Note, ...]]:
+def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[SeenJobStatus, tuple[EventToRecord, ...]]:
     """The status that tells whether the Job is suspended; its clock starts anew when it no longer is."""
     present = find(status.conditions, SUSPENDED)
     was = present is not None and present.status == "True"
@@ -139,9 +139,11 @@ def _suspended(job: SeenJob, status: SeenJobStatus, now: datetime) -> tuple[Seen
         return status, ()
     if job.spec.suspend:
         status = _with(status, condition(SUSPENDED, "True", "JobSuspended", "Job suspended", now))
-        return msgspec.structs.replace(status, start_time=None), (Note("Normal", "Suspended", "Job suspended"),)
+        return msgspec.structs.replace(status, start_time=None), (
+            EventToRecord("Normal", "Suspended", "Job suspended"),
+        )
     status = _with(status, condition(SUSPENDED, "False", "JobResumed", "Job resumed", now))
-    return msgspec.structs.replace(status, start_time=now), (Note("Normal", "Resumed", "Job resumed"),)
+    return msgspec.structs.replace(status, start_time=now), (EventToRecord("Normal", "Resumed", "Job resumed"),)
 
 
 def _with(status: SeenJobStatus, new: StatusCondition) -> SeenJobStatus:

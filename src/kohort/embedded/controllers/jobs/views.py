@@ -13,7 +13,7 @@ from kohort.api.core.objects import ObjectView, StatusCondition
 from kohort.api.meta import LabelSelector, ObjectKey, Time
 from kohort.api.struct import View
 from kohort.embedded.controllers.seen import SeenPod, key_of
-from kohort.kube.kinds import StructKind
+from kohort.kube.resource_types import TypedResource
 
 TRACKING: Final = "batch.kubernetes.io/job-tracking"
 """The finalizer of pods that are not counted yet."""
@@ -121,7 +121,7 @@ def _with_own_template(job: SeenJob) -> SeenJob:
     return msgspec.structs.replace(job, spec=spec)
 
 
-JOBS = StructKind(SeenJob.resource, SeenJob, _with_own_template)
+JOBS = TypedResource(SeenJob.resource, SeenJob, _with_own_template)
 
 
 def is_tracked(pod: SeenPod) -> bool:

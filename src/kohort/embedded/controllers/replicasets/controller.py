@@ -23,9 +23,9 @@ from kohort.embedded.controllers.serving import (
     selector_of,
 )
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import KubeError
-from kohort.kube.informer import Informers
+from kohort.kube.informer import SharedInformerFactory
 
 BY_OWNER = "owner"
 
@@ -36,7 +36,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
     NAME = "replicaset-controller"
     WORKERS = 8
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._hands = PodHands(client, self._recorder)
         self._claims = Claims(client)
@@ -84,7 +84,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
             if selector_of(found.spec.selector).matches(stray.metadata.labels):
                 self._queue.add(key_of(found.metadata))
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Make or delete pods, and tell how many there are."""
         found = self._sets.cache.get(key)
         if found is None:
@@ -102,7 +102,7 @@ class ReplicaSets(BuiltIn[ObjectKey]):
         if refusal is not None:
             raise refusal
         wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now.timestamp())
-        return Requeue(max(wait, 0.0) + 0.01) if wait is not None else None
+        return RequeueAfter(max(wait, 0.0) + 0.01) if wait is not None else None
 
     async def _carry_out(self, found: SeenReplicaSet, pods: list[SeenPod]) -> KubeError | None:
         """Do what is planned; the first refusal, if there is one."""

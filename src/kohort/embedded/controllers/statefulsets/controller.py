@@ -29,11 +29,11 @@ from kohort.embedded.controllers.statefulsets.identity import (
 from kohort.embedded.controllers.statefulsets.plan import Birth, Names, Plan, plan, roster, status_of
 from kohort.embedded.controllers.statefulsets.storage import Storage
 from kohort.kube.client import Client
-from kohort.kube.controller import Requeue
+from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import KubeError, StatusError
-from kohort.kube.events import Note
-from kohort.kube.informer import Informers
-from kohort.kube.options import Deletion
+from kohort.kube.events import EventToRecord
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import MergePatch
 
 LOOK_AGAIN = 1.0
@@ -47,7 +47,7 @@ class StatefulSets(BuiltIn[ObjectKey]):
     NAME = "statefulset-controller"
     WORKERS = 8
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         super().__init__(client)
         self._claims = Claims(client)
         self._expectations = Expectations(client.clock)
@@ -83,7 +83,7 @@ class StatefulSets(BuiltIn[ObjectKey]):
 
     # One set
 
-    async def reconcile(self, key: ObjectKey) -> Requeue | None:
+    async def reconcile(self, key: ObjectKey) -> RequeueAfter | None:
         """Take the next steps, and tell how far it is."""
         cached = self._sets.cache.get(key)
         if cached is None:
@@ -106,11 +106,11 @@ class StatefulSets(BuiltIn[ObjectKey]):
             raise refusal
         return self._again(found, pods, wanted, now.timestamp())
 
-    def _again(self, found: SeenStatefulSet, pods: list[SeenPod], done: Plan, now: float) -> Requeue | None:
+    def _again(self, found: SeenStatefulSet, pods: list[SeenPod], done: Plan, now: float) -> RequeueAfter | None:
         if any(self._storage.is_stale(found, birth.ordinal) for birth in done.births):
-            return Requeue(LOOK_AGAIN)
+            return RequeueAfter(LOOK_AGAIN)
         wait = next_available((pod for pod in pods if pod.is_active), found.spec.min_ready_seconds, now)
-        return Requeue(max(wait, 0.0) + 0.01) if wait is not None else None
+        return RequeueAfter(max(wait, 0.0) + 0.01) if wait is not None else None
 
     async def _claim(self, found: SeenStatefulSet) -> list[SeenPod]:
         """The set's pods; it adopts only those that bear its name."""
@@ -152,7 +152,7 @@ class StatefulSets(BuiltIn[ObjectKey]):
 
     async def _end(self, found: SeenStatefulSet, pod: SeenPod) -> None:
         try:
-            await self._pods.objects.delete(pod.key, Deletion(uid=pod.metadata.uid))
+            await self._pods.objects.delete(pod.key, DeletionOptions(uid=pod.metadata.uid))
         except StatusError as error:
             if not error.is_not_found:
                 self._tell(found, "Delete", pod.metadata.name, error)
@@ -180,7 +180,7 @@ class StatefulSets(BuiltIn[ObjectKey]):
     def _tell(self, found: SeenStatefulSet, verb: str, pod: str, error: StatusError | None = None) -> None:
         what = f"{verb} Pod {pod} in StatefulSet {found.metadata.name}"
         if error is None:
-            note = Note("Normal", f"Successful{verb}", f"{what} successful")
+            note = EventToRecord("Normal", f"Successful{verb}", f"{what} successful")
         else:
-            note = Note("Warning", f"Failed{verb}", f"{what} failed error: {error}")
+            note = EventToRecord("Warning", f"Failed{verb}", f"{what} failed error: {error}")
         self._recorder.record(reference_to(found), note)

@@ -20,8 +20,8 @@ from kohort.embedded.controllers.statefulsets.revisions import (
 )
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.informer import Informers
-from kohort.kube.options import Deletion
+from kohort.kube.informer import SharedInformerFactory
+from kohort.kube.options import DeletionOptions
 from kohort.kube.patches import MergePatch
 
 _MOST_COLLISIONS = 20
@@ -40,7 +40,7 @@ class History:
 class Histories:
     """The ControllerRevisions of all StatefulSets."""
 
-    def __init__(self, client: Client, informers: Informers) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory) -> None:
         self._client = client
         self._lag = Lag[SeenRevision](client.clock)
         self._revisions = informers.of(SeenRevision)
@@ -97,7 +97,7 @@ class Histories:
         """Forget what is beyond the history that a set keeps."""
         for each in outdated(found, self._known(found), pods, (names.current, names.update)):
             try:
-                await self._revisions.objects.delete(key_of(each.metadata), Deletion(uid=each.metadata.uid))
+                await self._revisions.objects.delete(key_of(each.metadata), DeletionOptions(uid=each.metadata.uid))
             except StatusError as error:
                 if not error.is_not_found:
                     raise

@@ -12,8 +12,8 @@ from kohort.embedded.controllers.serving import SeenStatefulSet
 from kohort.embedded.controllers.statefulsets.identity import claim_name, numbered_claim, ordinal_of, pod_name
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.kube.events import EventRecorder, Note
-from kohort.kube.informer import Informers
+from kohort.kube.events import EventRecorder, EventToRecord
+from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.patches import StrategicPatch
 
 
@@ -26,7 +26,7 @@ class SeenClaim(ObjectView):
 class Storage:
     """Makes claims, and keeps their owners right."""
 
-    def __init__(self, client: Client, informers: Informers, recorder: EventRecorder) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory, recorder: EventRecorder) -> None:
         self._client = client
         self._recorder = recorder
         self._claims = informers.of(SeenClaim).cache
@@ -51,10 +51,10 @@ class Storage:
             if error.is_already_exists:
                 return
             why = f"Create Claim {name} for Pod {pod} in StatefulSet {owner} failed error: {error}"
-            self._recorder.record(reference_to(found), Note("Warning", "FailedCreate", why))
+            self._recorder.record(reference_to(found), EventToRecord("Warning", "FailedCreate", why))
             raise
         text = f"Create Claim {name} Pod {pod} in StatefulSet {owner} success"
-        self._recorder.record(reference_to(found), Note("Normal", "SuccessfulCreate", text))
+        self._recorder.record(reference_to(found), EventToRecord("Normal", "SuccessfulCreate", text))
 
     async def settle(self, found: SeenStatefulSet, pod: SeenPod) -> None:
         """Give the claims of a pod the owner with whom they should go."""

@@ -31,7 +31,7 @@ from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION, POD_INDEX_LABEL
 from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, prebuilt_name, uid
 from kohort.jobs.podsets import PodSet
 from kohort.jobs.topology import topology_request
-from kohort.kube.events import Note
+from kohort.kube.events import EventToRecord
 
 MANAGER = "kueue-pod-controller"
 MAX_ROLES = 18
@@ -114,7 +114,7 @@ def _owned(workload: Workload, pods: Sequence[Object]) -> tuple[Workload, tuple[
     owned = replace(workload, metadata=replace(workload.metadata, owner_references=owners))
     told = Tell(
         workload_reference(workload),
-        Note("Normal", "OwnerReferencesAdded", f"Added {len(missing)} owner reference(s)"),
+        EventToRecord("Normal", "OwnerReferencesAdded", f"Added {len(missing)} owner reference(s)"),
     )
     write = PatchWorkload(workload, owned, MANAGER, Part.OBJECT)
     return owned, (write, told) if missing else (write,)

@@ -18,7 +18,7 @@ from kohort.jobs.keys import (
 )
 from kohort.jobs.objects import annotations, gates, is_terminating, metadata, uid
 from kohort.jobs.podsets import PodSetInfo, merge_info
-from kohort.kube.options import Deletion
+from kohort.kube.options import DeletionOptions
 
 TERMINATION_TARGET = "TerminationTarget"
 
@@ -69,7 +69,11 @@ def _without_finalizer(pod: Object) -> Object:
 def stop_pod(pod: Object, stop: Stop, now: datetime) -> tuple[Effect, ...]:
     """Tell a pod why it has to go, and delete it (JOB-151)."""
     marked = _marked(pod, stop, now)
-    return PatchObject(pod, marked, Part.STATUS), DeleteObject(pod, Deletion(uid=uid(pod))), told_stopped(pod, stop)
+    return (
+        PatchObject(pod, marked, Part.STATUS),
+        DeleteObject(pod, DeletionOptions(uid=uid(pod))),
+        told_stopped(pod, stop),
+    )
 
 
 def _marked(pod: Object, stop: Stop, now: datetime) -> Object:
@@ -97,4 +101,4 @@ def drop_excess(pod: Object) -> tuple[Effect, ...]:
         return release(pod)
     is_repeated = is_finalized(pod) and SUSPENDING_PARENT_ANNOTATION not in annotations(pod)
     told = () if is_repeated else (tell(pod, "ExcessPodDeleted", "Excess pod deleted"),)
-    return *release(pod), DeleteObject(pod, Deletion(uid=uid(pod))), *told
+    return *release(pod), DeleteObject(pod, DeletionOptions(uid=uid(pod))), *told

@@ -27,7 +27,7 @@ V = TypeVar("V", bound=ObjectView)
 Data = bytes | memoryview | msgspec.Raw
 
 
-class Identity(NamedTuple):
+class ObjectIdentity(NamedTuple):
     """Which object, which life of it, and which state of that life."""
 
     key: ObjectKey
@@ -35,15 +35,15 @@ class Identity(NamedTuple):
     version: str
 
 
-class Unreadable(NamedTuple):
+class UndecodableObject(NamedTuple):
     """An object that does not have the shape it is to be read in."""
 
-    identity: Identity
+    identity: ObjectIdentity
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
+class ListPage(Generic[T]):
     """One answer to a list request."""
 
     items: Sequence[T]
@@ -51,10 +51,10 @@ class Page(Generic[T]):
     """The revision of the whole list."""
     next: str = ""
     """Where the next page starts; empty on the last one."""
-    unreadable: tuple[Unreadable, ...] = ()
+    unreadable: tuple[UndecodableObject, ...] = ()
 
 
-class Head(View):
+class PartialObjectMetadata(View):
     """As much of an object as tells which one it is."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -65,13 +65,13 @@ class _RawList(View):
     items: tuple[msgspec.Raw, ...] = ()
 
 
-def identity_of(metadata: ObjectMeta) -> Identity:
+def identity_of(metadata: ObjectMeta) -> ObjectIdentity:
     """The identity that metadata tells of."""
-    return Identity(ObjectKey(metadata.namespace, metadata.name), metadata.uid, metadata.resource_version)
+    return ObjectIdentity(ObjectKey(metadata.namespace, metadata.name), metadata.uid, metadata.resource_version)
 
 
 @dataclass(frozen=True)
-class Kind(ABC, Generic[T]):
+class ResourceType(ABC, Generic[T]):
     """A resource whose objects are read as `T`."""
 
     resource: Resource
@@ -81,7 +81,7 @@ class Kind(ABC, Generic[T]):
         """One object; raises DecodeError."""
 
     @abstractmethod
-    def identity(self, obj: T) -> Identity:
+    def identity(self, obj: T) -> ObjectIdentity:
         """Which object it is."""
 
     @abstractmethod
@@ -92,25 +92,25 @@ class Kind(ABC, Generic[T]):
     def _item(self, data: msgspec.Raw) -> T:
         """One item of a list, which may lack the `apiVersion` and `kind` that the same object has elsewhere."""
 
-    def page(self, body: bytes) -> Page[T]:
+    def page(self, body: bytes) -> ListPage[T]:
         """One page of a list; what can't be read stands aside."""
         listed = decode(body, _RawList)
-        items, unreadable = list[T](), list[Unreadable]()
+        items, unreadable = list[T](), list[UndecodableObject]()
         for raw in listed.items:
             try:
                 items.append(self._item(raw))
             except DecodeError as error:
                 unreadable.append(unreadable_object(raw, error))
-        return Page(items, listed.metadata.resource_version, listed.metadata.continue_, tuple(unreadable))
+        return ListPage(items, listed.metadata.resource_version, listed.metadata.continue_, tuple(unreadable))
 
 
-def unreadable_object(data: Data, error: DecodeError) -> Unreadable:
+def unreadable_object(data: Data, error: DecodeError) -> UndecodableObject:
     """The name of an object that can't be read; raises DecodeError where not even that is told."""
-    return Unreadable(identity_of(decode(data, Head).metadata), str(error))
+    return UndecodableObject(identity_of(decode(data, PartialObjectMetadata).metadata), str(error))
 
 
 @dataclass(frozen=True)
-class StructKind(Kind[S]):
+class TypedResource(ResourceType[S]):
     """Objects as structs of `kohort.api`."""
 
     struct: type[S]
@@ -122,7 +122,7 @@ class StructKind(Kind[S]):
         found = decode(data, self.struct)
         return self.transform(found) if self.transform else found
 
-    def identity(self, obj: S) -> Identity:
+    def identity(self, obj: S) -> ObjectIdentity:
         """From the metadata."""
         return identity_of(obj.metadata)
 
@@ -130,14 +130,14 @@ class StructKind(Kind[S]):
         """The struct as JSON."""
         return body_of_struct(obj)
 
-    def page(self, body: bytes) -> Page[S]:
+    def page(self, body: bytes) -> ListPage[S]:
         """One pass over the bytes; item by item only where that fails."""
         try:
             listed = decode(body, cast("type[ObjectList[S]]", cast("Any", ObjectList)[self.struct]))
         except DecodeError:
             return super().page(body)
         items = [self._finished(item) for item in listed.items] if self._is_finishing else listed.items
-        return Page(items, listed.metadata.resource_version, listed.metadata.continue_)
+        return ListPage(items, listed.metadata.resource_version, listed.metadata.continue_)
 
     @property
     def _is_finishing(self) -> bool:
@@ -155,7 +155,7 @@ class StructKind(Kind[S]):
 
 
 @dataclass(frozen=True)
-class JsonKind(Kind[dict[str, Json]]):
+class UnstructuredResource(ResourceType[dict[str, Json]]):
     """Objects as plain JSON."""
 
     def read(self, data: Data) -> dict[str, Json]:
@@ -165,11 +165,11 @@ class JsonKind(Kind[dict[str, Json]]):
             raise DecodeError(f"not an object but {type(found).__name__}")
         return found
 
-    def identity(self, obj: dict[str, Json]) -> Identity:
+    def identity(self, obj: dict[str, Json]) -> ObjectIdentity:
         """From the metadata."""
         metadata = obj.get("metadata") or {}
         key = ObjectKey(metadata.get("namespace", ""), metadata.get("name", ""))
-        return Identity(key, metadata.get("uid", ""), metadata.get("resourceVersion", ""))
+        return ObjectIdentity(key, metadata.get("uid", ""), metadata.get("resourceVersion", ""))
 
     def body(self, obj: dict[str, Json]) -> bytes:
         """The JSON, with its head where it has none."""
@@ -180,7 +180,7 @@ class JsonKind(Kind[dict[str, Json]]):
 
 
 @dataclass(frozen=True)
-class ForeignKind(Kind[RawObject[V]]):
+class RawResource(ResourceType[RawObject[V]]):
     """Objects as the bytes that came, under a view: for what is read in part and written back whole."""
 
     view: type[V]
@@ -191,7 +191,7 @@ class ForeignKind(Kind[RawObject[V]]):
         _ = found.view
         return found
 
-    def identity(self, obj: RawObject[V]) -> Identity:
+    def identity(self, obj: RawObject[V]) -> ObjectIdentity:
         """From the view's metadata."""
         return identity_of(obj.view.metadata)
 
@@ -212,19 +212,19 @@ def body_of_struct(obj: CustomObject | KindView) -> bytes:
     return encode(obj) if isinstance(obj, CustomObject) else new_object(obj).raw
 
 
-def typed(struct: type[S]) -> StructKind[S]:
+def typed_resource(struct: type[S]) -> TypedResource[S]:
     """Objects of a kind that `kohort.api` has a struct for, as that struct."""
-    return StructKind(resource_of(struct), struct)
+    return TypedResource(resource_of(struct), struct)
 
 
-def untyped(resource: Resource) -> JsonKind:
+def unstructured_resource(resource: Resource) -> UnstructuredResource:
     """Objects of any resource, as plain JSON."""
-    return JsonKind(resource)
+    return UnstructuredResource(resource)
 
 
-def foreign(view: type[V]) -> ForeignKind[V]:
+def raw_resource(view: type[V]) -> RawResource[V]:
     """Objects of a kind that somebody else defines, as bytes under a view."""
-    return ForeignKind(view.resource, view)
+    return RawResource(view.resource, view)
 
 
 def resource_of(struct: type[Any]) -> Resource:

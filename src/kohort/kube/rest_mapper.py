@@ -22,7 +22,7 @@ REMEMBERED = 500
 """Groups and versions that are remembered."""
 
 
-class UnknownKindError(KubeError):
+class NoKindMatchError(KubeError):
     """The server does not serve this kind."""
 
 
@@ -38,7 +38,7 @@ def known_resource(api_version: str, kind: str) -> Resource | None:
     return struct.info.resource if struct is not None else _viewed().get((api_version, kind))
 
 
-class ResourceMapping:
+class RestMapper:
     """Finds resources on one server."""
 
     def __init__(self, client: Client) -> None:
@@ -50,7 +50,7 @@ class ResourceMapping:
         """The resource of a kind; raises UnknownKindError."""
         known = known_resource(api_version, kind) or await self._discovered(api_version, kind)
         if known is None:
-            raise UnknownKindError(
+            raise NoKindMatchError(
                 f"the server does not know {kind} in {api_version}: check the spelling, or install its"
                 " CustomResourceDefinition"
             )

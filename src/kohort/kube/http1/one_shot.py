@@ -4,19 +4,19 @@ import asyncio
 import ssl
 from urllib.parse import urlsplit
 
-from kohort.kube.wire.dialing import Dialer, Place
-from kohort.kube.wire.errors import WireError
-from kohort.kube.wire.heads import Headers, Letterhead
+from kohort.kube.http1.dialer import Dialer, ServerAddress
+from kohort.kube.http1.errors import WireError
+from kohort.kube.http1.request_encoder import Headers, RequestTemplate
 
 
-async def ask_once(
+async def request_once(
     method: str, url: str, context: ssl.SSLContext, headers: Headers = (), body: bytes = b"", *, seconds: float
 ) -> bytes:
     """The body of a good answer; raises WireError, TimeoutError, or ValueError for what is no URL."""
-    place = Place.of(url)
+    place = ServerAddress.of(url)
     split = urlsplit(url)
     target = (split.path or "/") + (f"?{split.query}" if split.query else "")
-    written = Letterhead("", place.name, (("Connection", "close"),)).write(method, target, headers, body)
+    written = RequestTemplate("", place.name, (("Connection", "close"),)).write(method, target, headers, body)
     async with asyncio.timeout(seconds):
         connection = await Dialer(place, "", None, seconds).dial(context if place.is_sealed else None)
         try:

@@ -12,8 +12,8 @@ import msgspec
 from kohort.api.codec import decode, decode_json
 from kohort.api.errors import DecodeError
 from kohort.api.struct import View
-from kohort.kube.errors import LostAnswerError, StatusError
-from kohort.kube.kinds import Data, Head, Kind, Unreadable, unreadable_object
+from kohort.kube.errors import LostResponseError, StatusError
+from kohort.kube.resource_types import Data, PartialObjectMetadata, ResourceType, UndecodableObject, unreadable_object
 
 T = TypeVar("T")
 
@@ -33,12 +33,12 @@ class WatchEventType(StrEnum):
 _TYPES: dict[str, WatchEventType] = {str(each): each for each in WatchEventType}
 
 
-class Change(NamedTuple, Generic[T]):
+class WatchEvent(NamedTuple, Generic[T]):
     """One event of a watch; a bookmark has no object."""
 
     type: WatchEventType
     version: str
-    object: T | Unreadable | None
+    object: T | UndecodableObject | None
 
 
 class _Frame(View):
@@ -46,7 +46,7 @@ class _Frame(View):
     object: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Lines:
+class LineSplitter:
     """Cuts chunks into lines and keeps what is not complete yet."""
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
@@ -76,34 +76,34 @@ class Lines:
         self._rest.append(part)
         self._size += len(part)
         if self._size > self._limit:
-            raise LostAnswerError(f"a line of the watch is longer than {self._limit} bytes")
+            raise LostResponseError(f"a line of the watch is longer than {self._limit} bytes")
 
 
-def changes(lines: list[bytes], kind: Kind[T]) -> Iterator[Change[T]]:
+def decode_events(lines: list[bytes], kind: ResourceType[T]) -> Iterator[WatchEvent[T]]:
     """The events that lines tell of; raises StatusError for an error event, LostAnswerError for what is no event."""
     for line in lines:
         try:
             yield _change(decode(line, _Frame), kind)
         except DecodeError as error:
-            raise LostAnswerError(f"the watch sent what is no event: {error}") from None
+            raise LostResponseError(f"the watch sent what is no event: {error}") from None
 
 
-def _change(frame: _Frame, kind: Kind[T]) -> Change[T]:
+def _change(frame: _Frame, kind: ResourceType[T]) -> WatchEvent[T]:
     if frame.type == "ERROR":
         status = decode_json(frame.object)
         raise StatusError.from_status(status if isinstance(status, dict) else {})
     what = _TYPES.get(frame.type)
     if what is None:
-        raise LostAnswerError(f"the watch sent an event of unknown type {frame.type[:40]!r}")
+        raise LostResponseError(f"the watch sent an event of unknown type {frame.type[:40]!r}")
     if what is WatchEventType.BOOKMARK:
-        return Change(what, decode(frame.object, Head).metadata.resource_version, None)
+        return WatchEvent(what, decode(frame.object, PartialObjectMetadata).metadata.resource_version, None)
     return _object_change(what, frame.object, kind)
 
 
-def _object_change(what: WatchEventType, data: Data, kind: Kind[T]) -> Change[T]:
+def _object_change(what: WatchEventType, data: Data, kind: ResourceType[T]) -> WatchEvent[T]:
     try:
         found = kind.read(data)
-        return Change(what, kind.identity(found).version, found)
+        return WatchEvent(what, kind.identity(found).version, found)
     except DecodeError as error:
         bad = unreadable_object(data, error)
-        return Change(what, bad.identity.version, bad)
+        return WatchEvent(what, bad.identity.version, bad)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from kohort.kube.clock import Clock
 
 
-class State(StrEnum):
+class SyncState(StrEnum):
     """How a cache stands to its server."""
 
     STARTING = "starting"
@@ -23,52 +23,52 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Freshness:
+class SyncStatus:
     """A state, since when it holds, and why it is not better."""
 
-    state: State
+    state: SyncState
     since: datetime
     why: str = ""
 
     @property
     def is_live(self) -> bool:
         """Whether the cache follows the server now."""
-        return self.state is State.LIVE
+        return self.state is SyncState.LIVE
 
     def __str__(self) -> str:
         reason = f": {self.why}" if self.why else ""
         return f"{self.state} since {self.since:%H:%M:%S}{reason}"
 
 
-class Standing:
+class SyncTracker:
     """The freshness of one cache as it changes."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._live = asyncio.Event()
         self._listed = False
-        self.freshness = Freshness(State.STARTING, clock.wall(), "not started")
+        self.freshness = SyncStatus(SyncState.STARTING, clock.wall(), "not started")
 
     def live(self) -> None:
         """The watch is open."""
         self._listed = True
-        self._change(State.LIVE, "")
+        self._change(SyncState.LIVE, "")
         self._live.set()
 
     def cut_off(self, why: str) -> None:
         """There is no watch; the first moment of that counts, and the latest reason."""
         self._live.clear()
-        self._change(State.STALE if self._listed else State.STARTING, why)
+        self._change(SyncState.STALE if self._listed else SyncState.STARTING, why)
 
     def stopped(self) -> None:
         """Nobody follows the server any more."""
         self._live.clear()
-        self._change(State.STOPPED, "stopped")
+        self._change(SyncState.STOPPED, "stopped")
 
     async def wait_live(self) -> None:
         """Return as soon as the cache is live."""
         await self._live.wait()
 
-    def _change(self, state: State, why: str) -> None:
+    def _change(self, state: SyncState, why: str) -> None:
         since = self.freshness.since if state is self.freshness.state else self._clock.wall()
-        self.freshness = Freshness(state, since, why)
+        self.freshness = SyncStatus(state, since, why)

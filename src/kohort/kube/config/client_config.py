@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kohort.kube.config.material import Material
+from kohort.kube.config.credential_files import Material
 from kohort.kube.config.secrets import KeyPair
 
 Headers = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class RequestCredentials:
     """How one request shows who sends it."""
 
     headers: Headers = field(default=(), repr=False)
@@ -21,17 +21,17 @@ class Login:
 class Credentials(Protocol):
     """Where logins come from; they may expire."""
 
-    async def login(self) -> Login:
+    async def login(self) -> RequestCredentials:
         """The login to use now; raises ConfigError."""
         ...
 
-    async def refused(self, login: Login) -> bool:
+    async def refused(self, login: RequestCredentials) -> bool:
         """The server did not know this login; whether another one is worth a try."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class ServerTrust:
     """How the server shows who it is."""
 
     authority: Material | None = None
@@ -59,12 +59,12 @@ class Impersonation:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ClientConfig:
     """A way to one server."""
 
     server: str
     credentials: Credentials
-    trust: Trust = field(default_factory=Trust)
+    trust: ServerTrust = field(default_factory=ServerTrust)
     proxy: str = field(default="", repr=False)
     impersonation: Impersonation = field(default_factory=Impersonation)
     namespace: str = "default"

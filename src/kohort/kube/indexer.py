@@ -32,7 +32,7 @@ class _Index(Generic[T]):
                     del self.keys[value]
 
 
-class Cache(Generic[T]):
+class Indexer(Generic[T]):
     """What is known of one kind. Objects are shared by all readers: never change one."""
 
     def __init__(self) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from kohort.kube.wire.errors import MalformedError
+from kohort.kube.http1.errors import MalformedError
 
 _LINES = re.compile(rb"(?:[!#$%&'*+.^_`|~0-9A-Za-z-]++:[^\r\n\0]*+\r\n)*+")
 
 
-class Fields(Mapping[str, str]):
+class ResponseHeaders(Mapping[str, str]):
     """Names in any spelling to values; values of repeated fields are joined by commas."""
 
     __slots__ = ("_lowered", "_raw")

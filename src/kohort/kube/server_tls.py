@@ -66,7 +66,7 @@ def _offer(context: ssl.SSLContext, suites: list[str]) -> None:
         raise ConfigError(f"tls.cipherSuites: the TLS library has none of {listed}: name others, or none") from None
 
 
-def show(context: ssl.SSLContext, key_pair: KeyPair, origin: str) -> None:
+def use_key_pair(context: ssl.SSLContext, key_pair: KeyPair, origin: str) -> None:
     """Show a key pair to every connection from now on; raises ConfigError, which names the origin of the pair."""
     try:
         load_key_pair(context, key_pair)

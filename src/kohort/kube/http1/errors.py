@@ -21,13 +21,13 @@ class NoProxyError(NoConnectionError):
     """There is none because the proxy can't be reached, or refuses."""
 
 
-class BrokenOffError(WireError):
+class ConnectionClosedError(WireError):
     """The connection ended before the answer did."""
 
 
-class StaleError(BrokenOffError):
+class StaleConnectionError(ConnectionClosedError):
     """A kept connection ended before a byte of the answer: in all likelihood its end met the request on the way."""
 
 
-class MalformedError(BrokenOffError):
+class MalformedError(ConnectionClosedError):
     """The peer sent what is no HTTP/1.1."""

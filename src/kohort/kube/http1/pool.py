@@ -8,8 +8,8 @@ import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable
 
-from kohort.kube.wire.connection import Connection
-from kohort.kube.wire.errors import BrokenOffError
+from kohort.kube.http1.connection import Connection
+from kohort.kube.http1.errors import ConnectionClosedError
 
 Dial = Callable[[ssl.SSLContext | None], Awaitable[Connection]]
 
@@ -173,5 +173,5 @@ def _fits(connection: Connection, context: ssl.SSLContext | None) -> bool:
     return connection.context is context and connection.is_usable
 
 
-def _closed() -> BrokenOffError:
-    return BrokenOffError("closed")
+def _closed() -> ConnectionClosedError:
+    return ConnectionClosedError("closed")

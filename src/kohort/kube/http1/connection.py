@@ -9,9 +9,9 @@ import socket
 import ssl
 from typing import Protocol, cast
 
-from kohort.kube.wire.answer import Answer
-from kohort.kube.wire.errors import BrokenOffError, MalformedError, StaleError
-from kohort.kube.wire.sealing import Seal
+from kohort.kube.http1.errors import ConnectionClosedError, MalformedError, StaleConnectionError
+from kohort.kube.http1.memory_tls import MemoryTls
+from kohort.kube.http1.response import StreamingResponse
 
 INBOX = 2**18
 """Bytes that one reading from a socket takes at most."""
@@ -19,7 +19,7 @@ KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
 """The kernel gives up a peer that is gone after a minute, also where nothing is being sent."""
 
 
-class Keeper(Protocol):
+class ConnectionOwner(Protocol):
     """Who keeps connections for further use."""
 
     def freed(self, connection: "Connection") -> None:
@@ -37,15 +37,15 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, inbox: memoryview, context: ssl.SSLContext | None) -> None:
         self.context = context
         """What the server was verified by, and who we showed ourselves to be."""
-        self.keeper: Keeper | None = None
+        self.keeper: ConnectionOwner | None = None
         self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Done when the socket is closed."""
         self._loop = asyncio.get_running_loop()
         self._inbox = inbox
         self._transport = cast("asyncio.Transport", None)
-        self._seal: Seal | None = None
+        self._seal: MemoryTls | None = None
         self._shaking: asyncio.Future[None] | None = None
-        self._answer: Answer | None = None
+        self._answer: StreamingResponse | None = None
         self._is_kept = False
         self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -57,9 +57,9 @@ class Connection(asyncio.BufferedProtocol):
         """Whether a request can be sent."""
         return not self._transport.is_closing()
 
-    async def ask(self, request: bytes, method: str, deadline: float) -> Answer:
+    async def ask(self, request: bytes, method: str, deadline: float) -> StreamingResponse:
         """Send a request; its answer as soon as the head is there. Raises BrokenOffError or TimeoutError."""
-        answer = self._answer = Answer(method, self)
+        answer = self._answer = StreamingResponse(method, self)
         self._end_by(deadline)
         try:
             self._transport.write(request if self._seal is None else self._seal.seal(request))
@@ -75,7 +75,7 @@ class Connection(asyncio.BufferedProtocol):
 
     async def secure(self, context: ssl.SSLContext, server_name: str) -> None:
         """Speak TLS from now on; raises SSLError or BrokenOffError."""
-        self._seal = Seal(context, server_name)
+        self._seal = MemoryTls(context, server_name)
         self._shaking = shaking = self._loop.create_future()
         self._shake(self._seal, shaking, b"")
         await shaking
@@ -87,7 +87,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """End at once: a peer that may be dead gets no goodbye."""
-        self._fail(BrokenOffError("closed"))
+        self._fail(ConnectionClosedError("closed"))
 
     # What the transport calls
 
@@ -136,7 +136,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # What came
 
-    def _shake(self, seal: Seal, shaking: "asyncio.Future[None]", data: bytes | memoryview) -> None:
+    def _shake(self, seal: MemoryTls, shaking: "asyncio.Future[None]", data: bytes | memoryview) -> None:
         if shaking.done():
             return
         try:
@@ -147,7 +147,7 @@ class Connection(asyncio.BufferedProtocol):
             shaking.set_exception(error)
         self._transport.write(seal.due())
 
-    def _open(self, seal: Seal, data: memoryview) -> None:
+    def _open(self, seal: MemoryTls, data: memoryview) -> None:
         plain = seal.open(data)
         if due := seal.due():
             self._transport.write(due)
@@ -178,12 +178,12 @@ class Connection(asyncio.BufferedProtocol):
             return
         try:
             answer.parser.feed_end()
-        except BrokenOffError:
+        except ConnectionClosedError:
             self._fail(self._broken(None))
         else:
             self._finish(answer, b"")
 
-    def _finish(self, answer: Answer, rest: bytes) -> None:
+    def _finish(self, answer: StreamingResponse, rest: bytes) -> None:
         self._answer = None
         answer.wake()
         if rest or answer.parser.ends or self._transport.is_closing():
@@ -202,9 +202,9 @@ class Connection(asyncio.BufferedProtocol):
             self._shaking.set_exception(error)
         self._transport.abort()
 
-    def _broken(self, cause: Exception | None) -> BrokenOffError:
+    def _broken(self, cause: Exception | None) -> ConnectionClosedError:
         is_stale = self._is_kept and self._answer is not None and not self._answer.held
-        error = (StaleError if is_stale else BrokenOffError)("Server disconnected")
+        error = (StaleConnectionError if is_stale else ConnectionClosedError)("Server disconnected")
         error.__cause__ = cause
         return error
 

@@ -48,17 +48,17 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Callbacks:
+class LeaderCallbacks:
     """Who wants to know; called in the event loop, so quick."""
 
     acquired: Callable[[], None] = _nothing
     lost: Callable[[], None] = _nothing
 
 
-NO_CALLBACKS = Callbacks()
+NO_CALLBACKS = LeaderCallbacks()
 
 
-class LeaderElection:
+class LeaderElector:
     """One candidate for one Lease."""
 
     def __init__(
@@ -66,7 +66,7 @@ class LeaderElection:
         client: Client,
         lease: ObjectKey,
         identity: str,
-        callbacks: Callbacks = NO_CALLBACKS,
+        callbacks: LeaderCallbacks = NO_CALLBACKS,
         times: LeaseTimes = USUAL_TIMES,
     ) -> None:
         self._client = client

@@ -7,8 +7,8 @@ refused, and everything that has no bound by itself gets one: the peer may be an
 import re
 from collections.abc import Callable, Sequence
 
-from kohort.kube.wire.errors import BrokenOffError, MalformedError
-from kohort.kube.wire.fields import Fields
+from kohort.kube.http1.errors import ConnectionClosedError, MalformedError
+from kohort.kube.http1.headers import ResponseHeaders
 
 MAX_HEAD = 64 * 1024
 """Bytes of a head, those of interim answers before it included; also of the trailer after a body in chunks."""
@@ -17,7 +17,7 @@ MAX_SIZE = 2**40
 
 _STATUS = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([^\r\n\0]*))?\r\n")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\r\n\0]*)?")
-_NO_FIELDS = Fields(b"")
+_NO_FIELDS = ResponseHeaders(b"")
 
 
 class Parser:
@@ -78,7 +78,7 @@ class Parser:
         if self._take is Parser._take_all:
             self._take = None
         if self._take is not None:
-            raise BrokenOffError("Server disconnected")
+            raise ConnectionClosedError("Server disconnected")
 
     # Each of these takes from a place on and gives the place up to which it did: the same when more has to come
 
@@ -93,10 +93,10 @@ class Parser:
                 raise MalformedError("an answer that is no HTTP/1.1")
             return at
         self._heads += seen
-        self._read_head(line, Fields(data[line.end() : end + 2]))
+        self._read_head(line, ResponseHeaders(data[line.end() : end + 2]))
         return end + 4
 
-    def _read_head(self, line: re.Match[bytes], fields: Fields) -> None:
+    def _read_head(self, line: re.Match[bytes], fields: ResponseHeaders) -> None:
         status = int(line[2])
         if status < 200:
             if status == 101:
@@ -182,7 +182,7 @@ class Parser:
             raise MalformedError(f"a trailer of more than {MAX_HEAD} bytes")
         if end < 0:
             return at
-        Fields(data[at : end + 2])
+        ResponseHeaders(data[at : end + 2])
         self._take = None
         return end + 4
 

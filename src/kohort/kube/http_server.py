@@ -30,14 +30,14 @@ async def read_body(request: web.BaseRequest, limit: int, seconds: float) -> byt
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def stop(server: asyncio.Server, http: web.Server, seconds: float) -> None:
+async def stop_server(server: asyncio.Server, http: web.Server, seconds: float) -> None:
     """Take no more connections, let what is under way finish for so long, and end what is left."""
     server.close()
     lines = transports(http)
     # Connections that wait for a request close now, the others after their answer.
     http.pre_shutdown()
     await http.shutdown(seconds)
-    await hang_up(lines)
+    await close_connections(lines)
     await server.wait_closed()
 
 
@@ -46,7 +46,7 @@ def transports(http: web.Server) -> list[asyncio.Transport]:
     return [connection.transport for connection in http.connections if connection.transport is not None]
 
 
-async def hang_up(lines: list[asyncio.Transport]) -> None:
+async def close_connections(lines: list[asyncio.Transport]) -> None:
     """End connections that were closed: over TLS they await the other side's farewell, and would outlive the loop."""
     if not lines:
         return

@@ -11,8 +11,8 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from kohort.kube.wire.connection import INBOX, Connection
-from kohort.kube.wire.errors import BrokenOffError, NoConnectionError, NoProxyError
+from kohort.kube.http1.connection import INBOX, Connection
+from kohort.kube.http1.errors import ConnectionClosedError, NoConnectionError, NoProxyError
 
 SECOND_ADDRESS_SECONDS = 0.25
 """When a name has several addresses: after so long without a connection, the next one is tried beside."""
@@ -20,7 +20,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerAddress:
     """An address as a URL names it."""
 
     scheme: str
@@ -32,7 +32,7 @@ class Place:
     """Of the user that the URL names."""
 
     @classmethod
-    def of(cls, url: str) -> "Place":
+    def of(cls, url: str) -> "ServerAddress":
         """The place that a URL names; raises ValueError, which does not tell a password."""
         try:
             split = urlsplit(url)
@@ -75,7 +75,7 @@ def _authorization(split: SplitResult) -> str:
     return f"Basic {base64.b64encode(pair.encode()).decode()}"
 
 
-def _second_address(loop: asyncio.AbstractEventLoop, place: Place) -> dict[str, Any]:
+def _second_address(loop: asyncio.AbstractEventLoop, place: ServerAddress) -> dict[str, Any]:
     """When to try the next address of a name beside the first; loops other than asyncio's try one after the other."""
     if place.is_numeric or not isinstance(loop, asyncio.BaseEventLoop):
         return {}
@@ -85,7 +85,7 @@ def _second_address(loop: asyncio.AbstractEventLoop, place: Place) -> dict[str, 
 class Dialer:
     """Opens connections to one server."""
 
-    def __init__(self, server: Place, server_name: str, proxy: Place | None, seconds: float) -> None:
+    def __init__(self, server: ServerAddress, server_name: str, proxy: ServerAddress | None, seconds: float) -> None:
         self._server = server
         self._server_name = server_name or server.host
         self._proxy = proxy
@@ -104,7 +104,9 @@ class Dialer:
         except TimeoutError:
             raise NoConnectionError(f"no connection in {self._seconds:g} s") from None
 
-    async def _reach(self, place: Place, context: ssl.SSLContext | None, shell: ssl.SSLContext | None) -> Connection:
+    async def _reach(
+        self, place: ServerAddress, context: ssl.SSLContext | None, shell: ssl.SSLContext | None
+    ) -> Connection:
         loop = asyncio.get_running_loop()
         try:
             connection: Connection
@@ -119,7 +121,7 @@ class Dialer:
             raise NoConnectionError("no connection") from error
         return connection
 
-    async def _reach_proxy(self, proxy: Place, context: ssl.SSLContext | None) -> Connection:
+    async def _reach_proxy(self, proxy: ServerAddress, context: ssl.SSLContext | None) -> Connection:
         try:
             connection = await self._reach(proxy, context, self._shell(proxy, context))
         except NoConnectionError as error:
@@ -128,17 +130,17 @@ class Dialer:
             await self._tunnel(proxy, connection)
         return connection
 
-    def _shell(self, proxy: Place, context: ssl.SSLContext | None) -> ssl.SSLContext | None:
+    def _shell(self, proxy: ServerAddress, context: ssl.SSLContext | None) -> ssl.SSLContext | None:
         return (context or ssl.create_default_context()) if proxy.is_sealed else None
 
-    async def _tunnel(self, proxy: Place, connection: Connection) -> None:
+    async def _tunnel(self, proxy: ServerAddress, connection: Connection) -> None:
         lines = [f"CONNECT {self._server.target} HTTP/1.1", f"Host: {self._server.target}"]
         if proxy.authorization:
             lines.append(f"Proxy-Authorization: {proxy.authorization}")
         request = "\r\n".join((*lines, "", "")).encode()
         try:
             answer = await connection.ask(request, "CONNECT", float("inf"))
-        except BrokenOffError as error:
+        except ConnectionClosedError as error:
             raise NoProxyError(str(error)) from error.__cause__
         if answer.parser.status >= 300:
             connection.abort()
@@ -152,7 +154,7 @@ class Dialer:
         except ssl.SSLError as error:
             connection.abort()
             raise NoConnectionError("no TLS") from error
-        except BrokenOffError as error:
+        except ConnectionClosedError as error:
             raise NoConnectionError(str(error)) from error.__cause__
         except BaseException:
             connection.abort()

@@ -7,13 +7,13 @@ some of it came; for a whole body at its end.
 import asyncio
 from typing import Protocol
 
-from kohort.kube.wire.parser import Parser
+from kohort.kube.http1.parser import Parser
 
 BUFFER = 2**18
 """Bytes of a body that wait for their reader before the peer has to."""
 
 
-class Source(Protocol):
+class ResponseSource(Protocol):
     """Where an answer comes from."""
 
     def go_on(self) -> None:
@@ -25,12 +25,12 @@ class Source(Protocol):
         ...
 
 
-class Answer:
+class StreamingResponse:
     """One answer, as much of it as has come."""
 
     __slots__ = ("_error", "_gathers", "_source", "_waiter", "held", "parser")
 
-    def __init__(self, method: str, source: Source) -> None:
+    def __init__(self, method: str, source: ResponseSource) -> None:
         self.parser = Parser(method)
         self.held = 0
         """Bytes that came since somebody took some."""

@@ -65,7 +65,7 @@ def log_warning(text: str) -> None:
     log.warning("API server warns: %s", text)
 
 
-class OncePerText:
+class WarningDeduplicator:
     """Passes each text on once; remembers so many, so that a talkative server can't fill the memory."""
 
     def __init__(self, handler: WarningHandler = log_warning, remembered: int = 256) -> None:

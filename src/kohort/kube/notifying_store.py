@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from kohort.api.meta import ObjectKey
-from kohort.kube.cache import Cache
-from kohort.kube.frames import Change, WatchEventType
-from kohort.kube.kinds import Kind, Unreadable
-from kohort.kube.metrics import Metrics
+from kohort.kube.indexer import Indexer
+from kohort.kube.metrics import MetricsSink
+from kohort.kube.resource_types import ResourceType, UndecodableObject
+from kohort.kube.watch_events import WatchEvent, WatchEventType
 
 log = logging.getLogger(__name__)
 
@@ -21,15 +21,15 @@ T = TypeVar("T")
 Handler = Callable[[T | None, T | None], None]
 
 
-class Mirror(Generic[T]):
+class NotifyingStore(Generic[T]):
     """The state of one kind, changed by lists and watches."""
 
-    def __init__(self, kind: Kind[T], metrics: Metrics) -> None:
+    def __init__(self, kind: ResourceType[T], metrics: MetricsSink) -> None:
         self._kind = kind
         self._metrics = metrics
         self._handlers: list[Handler[T]] = []
-        self.cache: Cache[T] = Cache()
-        self.unreadable: dict[ObjectKey, Unreadable] = {}
+        self.cache: Indexer[T] = Indexer()
+        self.unreadable: dict[ObjectKey, UndecodableObject] = {}
         """Objects that can't be read; the cache keeps the last state of them that could."""
 
     def subscribe(self, handler: Handler[T]) -> None:
@@ -59,7 +59,7 @@ class Mirror(Generic[T]):
         self.cache.remove(key)
         self._tell_all(last, None)
 
-    def set_aside(self, bad: Unreadable) -> None:
+    def set_aside(self, bad: UndecodableObject) -> None:
         """The object is there in a shape that can't be read."""
         key = bad.identity.key
         if self.unreadable.get(key) != bad:
@@ -75,24 +75,24 @@ class Mirror(Generic[T]):
                 self.drop(key, last)
         self.unreadable = {key: bad for key, bad in self.unreadable.items() if key in keys}
 
-    def apply(self, change: Change[T]) -> None:
+    def apply(self, change: WatchEvent[T]) -> None:
         """One event of a watch."""
         if change.type is WatchEventType.DELETED:
             self._gone(change)
-        elif isinstance(change.object, Unreadable):
+        elif isinstance(change.object, UndecodableObject):
             self.set_aside(change.object)
         elif change.object is not None:
             self.put(change.object)
 
-    def _gone(self, change: Change[T]) -> None:
+    def _gone(self, change: WatchEvent[T]) -> None:
         final = change.object
         if final is None:
             return
-        key = final.identity.key if isinstance(final, Unreadable) else self._kind.identity(final).key
+        key = final.identity.key if isinstance(final, UndecodableObject) else self._kind.identity(final).key
         self.unreadable.pop(key, None)
         known = self.cache.get(key)
         if known is not None:
-            self.drop(key, known if isinstance(final, Unreadable) else final)
+            self.drop(key, known if isinstance(final, UndecodableObject) else final)
 
     def _set(self, key: ObjectKey, old: T | None, new: T) -> None:
         self.cache.put(key, new)

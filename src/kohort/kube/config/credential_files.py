@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kohort.kube.config.secrets import Secret, from_base64
+from kohort.kube.config.secrets import SecretValue, from_base64
 from kohort.kube.errors import ConfigError
 
 Stamp = tuple[int, int, int]
@@ -28,7 +28,7 @@ def _stamp(path: Path) -> Stamp | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Inline:
+class InlineContent:
     """Content that stands in the configuration itself."""
 
     content: bytes = field(repr=False)
@@ -42,7 +42,7 @@ class Inline:
         return None
 
 
-class Rotating:
+class RotatingFile:
     """Content of a file that somebody else may replace at any time."""
 
     def __init__(self, path: Path, what: str) -> None:
@@ -67,12 +67,12 @@ class Rotating:
         return _stamp(self.path)
 
 
-Material = Inline | Rotating
+Material = InlineContent | RotatingFile
 
 
-def material(data: Secret | str, file: str, base: Path, what: str) -> Material | None:
+def material(data: SecretValue | str, file: str, base: Path, what: str) -> Material | None:
     """Inline data (which wins) or a file relative to its kubeconfig; None where neither is given."""
-    text = data.value if isinstance(data, Secret) else data
+    text = data.value if isinstance(data, SecretValue) else data
     if text:
-        return Inline(from_base64(text, f"{what}-data"))
-    return Rotating(base / Path(file).expanduser(), what) if file else None
+        return InlineContent(from_base64(text, f"{what}-data"))
+    return RotatingFile(base / Path(file).expanduser(), what) if file else None

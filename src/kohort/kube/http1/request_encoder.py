@@ -16,7 +16,7 @@ _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _BODILESS = frozenset({"GET", "HEAD"})
 
 
-class Letterhead:
+class RequestTemplate:
     """What all requests to one server as one identity have in common."""
 
     __slots__ = ("_fixed", "_prefix")

@@ -10,7 +10,7 @@ RECORD = 2**14
 """The most that a TLS record holds: one reading takes a whole one."""
 
 
-class Seal:
+class MemoryTls:
     """Our end of a TLS connection, without a socket."""
 
     __slots__ = ("_incoming", "_outgoing", "_tls", "is_over")

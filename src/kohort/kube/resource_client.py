@@ -13,11 +13,21 @@ from kohort.api.core.objects import KindView
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.kube.errors import StatusError
-from kohort.kube.kinds import Kind, Page, Unreadable, body_of_struct
-from kohort.kube.options import AS_USUAL, EVERYTHING, PLAIN, WHOLE_LOG, Deletion, LogOptions, Scope, WriteOptions, query
+from kohort.kube.options import (
+    AS_USUAL,
+    EVERYTHING,
+    PLAIN,
+    WHOLE_LOG,
+    DeletionOptions,
+    ListScope,
+    LogOptions,
+    WriteOptions,
+    query,
+)
 from kohort.kube.patches import ApplyPatch, MergePatch, Patch
+from kohort.kube.resource_types import ListPage, ResourceType, UndecodableObject, body_of_struct
 from kohort.kube.transport import Query, Request
-from kohort.kube.watching import Watch
+from kohort.kube.watch import Watch
 
 if TYPE_CHECKING:
     from kohort.kube.client import Client
@@ -34,20 +44,20 @@ AnyKey = ObjectKey | tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Listing(Generic[T]):
+class ListResult(Generic[T]):
     """A whole list."""
 
     items: tuple[T, ...]
     version: str
-    unreadable: tuple[Unreadable, ...] = ()
+    unreadable: tuple[UndecodableObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Objects(Generic[T]):
+class ResourceClient(Generic[T]):
     """The objects of one kind on one API server."""
 
     client: Client
-    kind: Kind[T]
+    kind: ResourceType[T]
 
     # Reading
 
@@ -55,12 +65,12 @@ class Objects(Generic[T]):
         """One object; raises a StatusError that `is_not_found` where there is none."""
         return self.kind.read(await self.client.call(Request("GET", self._path(key))))
 
-    async def page(self, scope: Scope = EVERYTHING, *, limit: int = 0, start: str = "") -> Page[T]:
+    async def page(self, scope: ListScope = EVERYTHING, *, limit: int = 0, start: str = "") -> ListPage[T]:
         """One page of a list, the newest state of all; `start` is the `next` of the page before."""
         asked = scope.query() + query((("limit", limit), ("continue", start)))
         return self.kind.page(await self.client.call(Request("GET", self._collection(scope), asked)))
 
-    async def pages(self, scope: Scope = EVERYTHING, *, limit: int = PAGE_SIZE) -> AsyncIterator[Page[T]]:
+    async def pages(self, scope: ListScope = EVERYTHING, *, limit: int = PAGE_SIZE) -> AsyncIterator[ListPage[T]]:
         """A list page by page; raises a StatusError that `is_expired` when it took the reader too long."""
         page = await self.page(scope, limit=limit)
         yield page
@@ -68,7 +78,7 @@ class Objects(Generic[T]):
             page = await self.page(scope, limit=limit, start=page.next)
             yield page
 
-    async def list(self, scope: Scope = EVERYTHING) -> Listing[T]:
+    async def list(self, scope: ListScope = EVERYTHING) -> ListResult[T]:
         """The whole list; in one piece where it changes too fast for pages."""
         try:
             found = [page async for page in self.pages(scope)]
@@ -77,10 +87,10 @@ class Objects(Generic[T]):
                 raise
             found = [await self.page(scope)]
         items = tuple(item for page in found for item in page.items)
-        return Listing(items, found[-1].version, tuple(bad for page in found for bad in page.unreadable))
+        return ListResult(items, found[-1].version, tuple(bad for page in found for bad in page.unreadable))
 
     @asynccontextmanager
-    async def watch(self, since: str, scope: Scope = EVERYTHING, *, seconds: int = 300) -> AsyncIterator[Watch[T]]:
+    async def watch(self, since: str, scope: ListScope = EVERYTHING, *, seconds: int = 300) -> AsyncIterator[Watch[T]]:
         """What happens after a revision, for at most so long; open once the server has agreed."""
         options = (("watch", "1"), ("allowWatchBookmarks", "true"), ("resourceVersion", since))
         asked = (*scope.query(), *options, ("timeoutSeconds", str(seconds)))
@@ -116,11 +126,11 @@ class Objects(Generic[T]):
         """Server-side apply in the name of a field manager."""
         return await self.patch(key, patch, WriteOptions(field_manager=manager), subresource)
 
-    async def delete(self, key: AnyKey, how: Deletion = AS_USUAL) -> None:
+    async def delete(self, key: AnyKey, how: DeletionOptions = AS_USUAL) -> None:
         """Delete; finalizers may keep the object for a while."""
         await self.client.call(Request("DELETE", self._path(key), (), JSON, how.body()))
 
-    async def delete_collection(self, scope: Scope, how: Deletion = AS_USUAL) -> None:
+    async def delete_collection(self, scope: ListScope, how: DeletionOptions = AS_USUAL) -> None:
         """Delete all that a scope selects."""
         await self.client.call(Request("DELETE", self._collection(scope), scope.query(), JSON, how.body()))
 
@@ -137,7 +147,7 @@ class Objects(Generic[T]):
         request = Request("PATCH", self._path(key, "scale"), (), headers, patch.body())
         return decode(await self.client.call(request, idempotent=True), Scale)
 
-    async def evict(self, key: AnyKey, how: Deletion = AS_USUAL) -> None:
+    async def evict(self, key: AnyKey, how: DeletionOptions = AS_USUAL) -> None:
         """Ask a pod to leave, as far as disruption budgets allow."""
         namespace, name = key
         body = Eviction(
@@ -184,5 +194,5 @@ class Objects(Generic[T]):
             raise ApiError(f"no name for a {self.kind.resource.kind}: name the object")
         return self.kind.resource.path(namespace, name, subresource)
 
-    def _collection(self, scope: Scope) -> str:
+    def _collection(self, scope: ListScope) -> str:
         return self.kind.resource.path(scope.namespace)
