@@ -15,14 +15,14 @@ from benchmarks.yardsticks import JobClass, Yardstick, workload
 from kohort.api.codec import decode, encode
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Decision, Evict, Reserve, Wait
+from kohort.engine.decisions import Decision, Evict, KeepPending, Reserve
 from kohort.engine.engine import Engine
-from kohort.engine.events import Put
-from kohort.engine.lifecycle.admission import Refusal, Reservation, refuse, reserve
+from kohort.engine.events import ObjectUpserted
+from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, refuse, reserve
 from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
-from kohort.engine.settings import Settings
+from kohort.engine.lifecycle.preemption import PreemptionParty, PreemptionRecord, preempt
+from kohort.engine.settings import EngineSettings
 
 DAWN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -59,7 +59,7 @@ class Job:
 class Driver:
     """The engine, the jobs, and what is due when."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: EngineSettings = field(default_factory=EngineSettings)
     preempted: Preempted = Preempted.STARTS_OVER
     supply: Supply = Supply.AS_PLANNED
     now_ms: int = 0
@@ -93,7 +93,7 @@ class Driver:
     def set_up(self, yardstick: Yardstick, rounds: int = 1) -> None:
         """Put up the queues and plan the arrivals; every round brings all jobs of the yardstick again."""
         for thing in yardstick.objects():
-            self.engine.apply(Put(thing), self.now)
+            self.engine.apply(ObjectUpserted(thing), self.now)
         for _ in range(rounds):
             for queue in yardstick.queue_names():
                 for kind in yardstick.classes:
@@ -135,11 +135,11 @@ class Driver:
         self.cpu += time.process_time() - begin
         self.turns += 1
         self.show([seen for decision in decisions for seen in self._carry_out(decision)])
-        return any(not isinstance(decision, Wait) for decision in decisions)
+        return any(not isinstance(decision, KeepPending) for decision in decisions)
 
     def show(self, workloads: Iterable[Workload]) -> None:
         """Let the engine see objects as a watch delivers them."""
-        events = [Put(as_watched(each)) for each in workloads]
+        events = [ObjectUpserted(as_watched(each)) for each in workloads]
         now, apply = self.now, self.engine.apply
         begin = time.process_time()
         for event in events:
@@ -156,9 +156,9 @@ class Driver:
             case Evict():
                 yield self._preempt(job, decision)
                 yield self._write(job, release(job.workload, self.settings.gates, self.now))
-            case Wait():
+            case KeepPending():
                 before = job.workload
-                refusal = Refusal(decision.reason, decision.message)
+                refusal = NotAdmitted(decision.reason, decision.message)
                 if self._write(job, refuse(before, refusal, self.settings.gates, self.now).workload) is not before:
                     yield job.workload
 
@@ -177,8 +177,8 @@ class Driver:
         self._stop(job)
         if self.preempted is Preempted.RESUMES:
             job.left_ms -= self.now_ms - job.started_ms
-        preemptor = Side(self.jobs[decision.preemptor].workload.metadata.uid, path=decision.preemptor_path)
-        preemption = Preemption(decision.reason, preemptor, Side(path=decision.victim_path))  # type: ignore[arg-type]
+        preemptor = PreemptionParty(self.jobs[decision.preemptor].workload.metadata.uid, path=decision.preemptor_path)
+        preemption = PreemptionRecord(decision.reason, preemptor, PreemptionParty(path=decision.victim_path))  # type: ignore[arg-type]
         return self._write(job, preempt(job.workload, preemption, self.now).workload)
 
     def _finish(self, job: Job) -> Workload:

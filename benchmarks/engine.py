@@ -10,7 +10,7 @@ from benchmarks.measure import Figure
 from benchmarks.searching import searches
 from benchmarks.yardsticks import BASELINE, LARGE, Yardstick
 from kohort.engine.fair_preemption import FairRules
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 
 PENDING_FEW, PENDING_MANY = 1_000, 100_000
 COUNTED_ADMISSIONS = 3_000
@@ -26,8 +26,8 @@ def figures() -> Iterator[Figure]:
     yield from _yardstick(LARGE, 400)
     yield _work_conserving(BASELINE)
     yield from _growth()
-    yield from _searches("classical", Settings(), 20)
-    yield from _searches("by fair share", Settings(fair=FairRules(preempts_within_nominal=False)), 60)
+    yield from _searches("classical", EngineSettings(), 20)
+    yield from _searches("by fair share", EngineSettings(fair=FairRules(preempts_within_nominal=False)), 60)
 
 
 def _limit(name: str, ours: float, limit: float, unit: str) -> Figure:
@@ -118,7 +118,7 @@ def _memory() -> Iterator[Figure]:
         yield _limit(name, memory.megabytes(make, PENDING_MANY), 1024, "MB")
 
 
-def _searches(kind: str, settings: Settings, limit: float) -> Iterator[Figure]:
+def _searches(kind: str, settings: EngineSettings, limit: float) -> Iterator[Figure]:
     for search in searches(settings):
         name = f"search {kind}, {search.name} ({search.victims} found) / limit"
         yield _limit(name, search.seconds * 1000, limit, "ms")

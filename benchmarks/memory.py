@@ -14,7 +14,7 @@ from kohort.api.codec import decode
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
 from kohort.engine.engine import Engine
-from kohort.engine.events import Put
+from kohort.engine.events import ObjectUpserted
 
 Make = Callable[[int, str], Workload]
 
@@ -44,7 +44,7 @@ def realistic(number: int, queue: str) -> Workload:
 def _hold(make: Make, count: int) -> float:
     engine = Engine()
     for thing in LARGE.objects():
-        engine.apply(Put(thing), DAWN)
+        engine.apply(ObjectUpserted(thing), DAWN)
     for event in _events(make, count):
         engine.apply(event, DAWN)
     engine.schedule(DAWN)
@@ -52,7 +52,7 @@ def _hold(make: Make, count: int) -> float:
     return peak / (1024 * 1024 if sys.platform == "darwin" else 1024)
 
 
-def _events(make: Make, count: int) -> Iterator[Put]:
+def _events(make: Make, count: int) -> Iterator[ObjectUpserted]:
     names = list(LARGE.queue_names())
     for number in range(count):
-        yield Put(make(number, names[number % len(names)]))
+        yield ObjectUpserted(make(number, names[number % len(names)]))

@@ -18,8 +18,8 @@ from benchmarks.yardsticks import NAMESPACE, JobClass, Yardstick, workload
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition, ObjectMeta
+from kohort.engine.lifecycle.conditions import is_admitted, is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.eviction import release
-from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_finished, is_reserved
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer

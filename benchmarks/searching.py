@@ -12,10 +12,10 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
-from kohort.engine.events import Put
+from kohort.engine.events import ObjectUpserted
 from kohort.engine.lifecycle.admission import Reservation, reserve
 from kohort.engine.quota import FlavorResource
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 
 COHORTS = 10
 QUEUES = 10
@@ -35,7 +35,7 @@ class Search:
     victims: int
 
 
-def searches(settings: Settings, rounds: int = 5) -> Iterator[Search]:
+def searches(settings: EngineSettings, rounds: int = 5) -> Iterator[Search]:
     """Searches that end early, in the middle and late, and one in vain; the quickest of some rounds each.
 
     In vain: every queue gives back half of what it uses, everybody is looked at, and it is still not enough.
@@ -49,7 +49,7 @@ def searches(settings: Settings, rounds: int = 5) -> Iterator[Search]:
 def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
     """The preemptor waits for what is missing; nothing is issued, so every round finds the same."""
     preemptor = workload(900_000 + cores, OWNER, cores, 100, DAWN)
-    engine.apply(Put(preemptor), DAWN)
+    engine.apply(ObjectUpserted(preemptor), DAWN)
     waiting = engine.workloads[ObjectKey(NAMESPACE, preemptor.metadata.name)]
     queue = engine.queues[OWNER]
     best, found = float("inf"), 0
@@ -60,25 +60,25 @@ def _timed(engine: Engine, name: str, cores: int, rounds: int) -> Search:
     return Search(name, best, found)
 
 
-def _lent_out(settings: Settings, own: int, lost: int) -> Engine:
+def _lent_out(settings: EngineSettings, own: int, lost: int) -> Engine:
     """A hundred queues that have `own` cores and use ten each, and one that has lent them the rest."""
     engine = Engine(settings)
     names = [f"cohort-{index // QUEUES}-queue-{index % QUEUES}" for index in range(COHORTS * QUEUES)]
     for thing in surroundings():
-        engine.apply(Put(thing), DAWN)
+        engine.apply(ObjectUpserted(thing), DAWN)
     for index in range(COHORTS):
-        engine.apply(Put(cohort(f"cohort-{index}", "root")), DAWN)
+        engine.apply(ObjectUpserted(cohort(f"cohort-{index}", "root")), DAWN)
     for name in (*names, STOPPED):
-        engine.apply(Put(cluster_queue(name, name.rpartition("-queue-")[0] or "cohort-0", own)), DAWN)
-        engine.apply(Put(local_queue(name)), DAWN)
-    engine.apply(Put(cluster_queue(OWNER, "cohort-0", VICTIMS - own * len(names))), DAWN)
-    engine.apply(Put(local_queue(OWNER)), DAWN)
+        engine.apply(ObjectUpserted(cluster_queue(name, name.rpartition("-queue-")[0] or "cohort-0", own)), DAWN)
+        engine.apply(ObjectUpserted(local_queue(name)), DAWN)
+    engine.apply(ObjectUpserted(cluster_queue(OWNER, "cohort-0", VICTIMS - own * len(names))), DAWN)
+    engine.apply(ObjectUpserted(local_queue(OWNER)), DAWN)
     for number in range(VICTIMS):
-        engine.apply(Put(_running(number, names[number % len(names)])), DAWN)
+        engine.apply(ObjectUpserted(_running(number, names[number % len(names)])), DAWN)
     for number in range(lost):
-        engine.apply(Put(_running(VICTIMS + number, STOPPED)), DAWN)
+        engine.apply(ObjectUpserted(_running(VICTIMS + number, STOPPED)), DAWN)
     stopped = cluster_queue(STOPPED, "cohort-0", 0)
-    engine.apply(Put(structs.replace(stopped, spec=structs.replace(stopped.spec, stop_policy="Hold"))), DAWN)
+    engine.apply(ObjectUpserted(structs.replace(stopped, spec=structs.replace(stopped.spec, stop_policy="Hold"))), DAWN)
     engine.schedule(DAWN)
     return engine
 
@@ -87,4 +87,4 @@ def _running(number: int, queue: str) -> Workload:
     pending = workload(number, queue, 1, 0, DAWN)
     usage = PodSetAssignment(count=1, flavors={"cpu": "default"}, resource_usage={"cpu": "1"})
     admission = Admission(cluster_queue=queue, pod_set_assignments=(usage,))
-    return reserve(pending, Reservation(admission, frozenset()), Settings().gates, DAWN).workload
+    return reserve(pending, Reservation(admission, frozenset()), EngineSettings().gates, DAWN).workload

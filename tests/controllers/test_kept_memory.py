@@ -12,8 +12,8 @@ from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.controllers.workloads.sharing import Sharing
 from kohort.engine.engine import Engine
-from kohort.engine.events import Put
-from kohort.engine.settings import Settings
+from kohort.engine.events import ObjectUpserted
+from kohort.engine.settings import EngineSettings
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.known import KeptKind
 
@@ -48,7 +48,7 @@ class Leader:
     """All that keeps jobs and Workloads in memory for long."""
 
     def __init__(self) -> None:
-        self.engine = Engine(Settings(gates=DEFAULT_GATES))
+        self.engine = Engine(EngineSettings(gates=DEFAULT_GATES))
         self.sharing = Sharing()
         self.jobs: list[Any] = []
         self.workloads: list[Workload] = []
@@ -58,7 +58,7 @@ class Leader:
         found = decode(workload(f"w{number}", pods), Workload)
         self.sharing.share(found)
         self.workloads.append(found)
-        self.engine.apply(Put(found), NOW)
+        self.engine.apply(ObjectUpserted(found), NOW)
 
 
 def cost(number_of_templates: int, annotations: Json, **spec: Json) -> int:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
-from kohort.engine.forest import QueueNode
-from kohort.engine.pending import Place
-from kohort.engine.records import FlavorGroup, Policies, Progress, Queue, Workload
+from kohort.engine.decisions import RequeueReason
+from kohort.engine.hierarchy import ClusterQueueNode
+from kohort.engine.pending import PendingState
+from kohort.engine.records import ClusterQueueInfo, FlavorGroup, FlavorScanState, QueuePolicies, WorkloadInfo
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -17,10 +17,10 @@ def at(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def cluster_queue(*, strict: bool = False) -> Queue:
-    queue = Queue("q", QueueNode("q"))
+def cluster_queue(*, strict: bool = False) -> ClusterQueueInfo:
+    queue = ClusterQueueInfo("q", ClusterQueueNode("q"))
     queue.set_groups((FlavorGroup(("cpu",), ("f1", "f2")),))
-    queue.policies = Policies(is_strict=strict)
+    queue.policies = QueuePolicies(is_strict=strict)
     return queue
 
 
@@ -35,36 +35,36 @@ def workload(
     backoff_until: datetime | None = None,
     generation: int = 1,
     has_more: bool = False,
-) -> Workload:
-    made = Workload(ObjectKey(namespace, name), uid=name)
+) -> WorkloadInfo:
+    made = WorkloadInfo(ObjectKey(namespace, name), uid=name)
     made.priority = priority
     made.queued_at = at(queued)
     made.equivalence = kind
     made.local_queue = ObjectKey(namespace, local_queue)
     made.backoff_until = backoff_until
     made.generation = generation
-    made.progress = Progress({("main", "cpu"): 0 if has_more else -1}, 0, 0, kind)
+    made.progress = FlavorScanState({("main", "cpu"): 0 if has_more else -1}, 0, 0, kind)
     return made
 
 
 @dataclass
 class Row:
-    workload: Workload
-    place: Place
+    workload: WorkloadInfo
+    place: PendingState
     sleeps_until: datetime | None = None
     evaluated: int | None = None
 
 
 IMMEDIATE = {
-    Requeue.FAILED_AFTER_NOMINATION,
-    Requeue.PENDING_PREEMPTION,
-    Requeue.PENDING_MIGRATION,
-    Requeue.PREEMPTION_FAILED,
+    RequeueReason.FAILED_AFTER_NOMINATION,
+    RequeueReason.PENDING_PREEMPTION,
+    RequeueReason.PENDING_MIGRATION,
+    RequeueReason.PREEMPTION_FAILED,
 }
 
 
 class Model:
-    def __init__(self, queue: Queue, usage_of: Callable[[ObjectKey], float] | None = None) -> None:
+    def __init__(self, queue: ClusterQueueInfo, usage_of: Callable[[ObjectKey], float] | None = None) -> None:
         self.queue = queue
         self.usage_of = usage_of
         self.rows: dict[ObjectKey, Row] = {}
@@ -78,14 +78,14 @@ class Model:
 
     # In and out
 
-    def update(self, workload: Workload, now: datetime, *, changed: bool) -> None:
+    def update(self, workload: WorkloadInfo, now: datetime, *, changed: bool) -> None:
         row = self.rows.get(workload.key)
         if row is None:
-            self.rows[workload.key] = row = Row(workload, Place.POOL)
+            self.rows[workload.key] = row = Row(workload, PendingState.POOL)
             self._enter(row, now)
-        elif row.place is not Place.IN_FLIGHT:
+        elif row.place is not PendingState.IN_FLIGHT:
             row.workload = workload
-            if row.place is Place.ACTIVE:
+            if row.place is PendingState.ACTIVE:
                 return
             if changed or (row.evaluated is not None and row.evaluated != workload.generation):
                 self._enter(row, now)
@@ -98,7 +98,7 @@ class Model:
             self.preemptor = None
 
     def assume(self, key: ObjectKey) -> None:
-        if key in self.rows and self.rows[key].place is Place.IN_FLIGHT:
+        if key in self.rows and self.rows[key].place is PendingState.IN_FLIGHT:
             del self.rows[key]
 
     def _enter(self, row: Row, now: datetime) -> None:
@@ -106,42 +106,42 @@ class Model:
         if known or self._backs_off(row.workload, now):
             self._park(row, now)
         else:
-            row.place, row.sleeps_until = Place.ACTIVE, None
+            row.place, row.sleeps_until = PendingState.ACTIVE, None
 
     def _park(self, row: Row, now: datetime) -> None:
-        row.place = Place.POOL
+        row.place = PendingState.POOL
         row.sleeps_until = row.workload.backoff_until if self._backs_off(row.workload, now) else None
 
-    def _backs_off(self, workload: Workload, now: datetime) -> bool:
+    def _backs_off(self, workload: WorkloadInfo, now: datetime) -> bool:
         return workload.backoff_until is not None and workload.backoff_until > now
 
     # The cycle
 
-    def pop(self, now: datetime) -> Workload | None:
-        if any(row.place is Place.IN_FLIGHT for row in self.rows.values()):
+    def pop(self, now: datetime) -> WorkloadInfo | None:
+        if any(row.place is PendingState.IN_FLIGHT for row in self.rows.values()):
             return None
         self.retried = False
         self.wake(now)
-        waiting = self.ordered(row for row in self.rows.values() if row.place is Place.ACTIVE)
+        waiting = self.ordered(row for row in self.rows.values() if row.place is PendingState.ACTIVE)
         if not waiting:
             return None
         row = self.rows[waiting[0].key]
-        row.place = Place.IN_FLIGHT
+        row.place = PendingState.IN_FLIGHT
         row.evaluated = row.workload.generation
         return row.workload
 
-    def requeue(self, workload: Workload, reason: Requeue, now: datetime, status_reason: str) -> None:
-        row = self.rows.setdefault(workload.key, Row(workload, Place.IN_FLIGHT))
-        if reason in (Requeue.PENDING_PREEMPTION, Requeue.PENDING_MIGRATION):
+    def requeue(self, workload: WorkloadInfo, reason: RequeueReason, now: datetime, status_reason: str) -> None:
+        row = self.rows.setdefault(workload.key, Row(workload, PendingState.IN_FLIGHT))
+        if reason in (RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION):
             self.preemptor = (workload.key, workload.generation if row.evaluated is None else row.evaluated)
-        immediate = reason in IMMEDIATE or (self.is_strict and reason is not Requeue.NAMESPACE_MISMATCH)
+        immediate = reason in IMMEDIATE or (self.is_strict and reason is not RequeueReason.NAMESPACE_MISMATCH)
         immediate = immediate or self.retried or (workload.progress is not None and workload.progress.has_more)
         if immediate and not self._backs_off(workload, now):
-            row.workload, row.place, row.sleeps_until = workload, Place.ACTIVE, None
-        elif row.place is Place.IN_FLIGHT:
+            row.workload, row.place, row.sleeps_until = workload, PendingState.ACTIVE, None
+        elif row.place is PendingState.IN_FLIGHT:
             row.workload = workload
             self._park(row, now)
-            if not immediate and reason in (Requeue.NO_FIT, Requeue.PREEMPTION_NO_CANDIDATES):
+            if not immediate and reason in (RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES):
                 self._bypass(workload.equivalence, status_reason, now)
         else:
             self.update(workload, now, changed=False)
@@ -150,7 +150,7 @@ class Model:
         if kind and not self.is_strict:
             self.failed[kind] = status_reason or "PendingEvaluation"
             for row in self.rows.values():
-                if row.place is Place.ACTIVE and row.workload.equivalence == kind:
+                if row.place is PendingState.ACTIVE and row.workload.equivalence == kind:
                     self._park(row, now)
 
     def retry(self, now: datetime, belongs: Callable[[str], bool]) -> int:
@@ -158,10 +158,10 @@ class Model:
         self.retried = True
         moved = 0
         for row in self.rows.values():
-            if row.place is Place.POOL and not self._backs_off(row.workload, now):
+            if row.place is PendingState.POOL and not self._backs_off(row.workload, now):
                 row.sleeps_until = None
                 if belongs(row.workload.key.namespace):
-                    row.place = Place.ACTIVE
+                    row.place = PendingState.ACTIVE
                     moved += 1
         return moved
 
@@ -173,23 +173,23 @@ class Model:
 
     # Questions
 
-    def ordered(self, rows: Iterable[Row]) -> list[Workload]:
+    def ordered(self, rows: Iterable[Row]) -> list[WorkloadInfo]:
         return sorted((row.workload for row in rows), key=self._rank)
 
-    def listing(self) -> list[Workload]:
+    def listing(self) -> list[WorkloadInfo]:
         return self.ordered(self.rows.values())
 
-    def _rank(self, workload: Workload) -> tuple[float, bool, int, datetime, str]:
+    def _rank(self, workload: WorkloadInfo) -> tuple[float, bool, int, datetime, str]:
         usage = self.usage_of(workload.local_queue) if self.usage_of else 0.0
         sticky = self.preemptor is not None and self.preemptor[0] == workload.key and not self.is_strict
         assert workload.queued_at is not None
         return usage, not sticky, -workload.priority, workload.queued_at, workload.uid
 
-    def count(self, place: Place) -> int:
+    def count(self, place: PendingState) -> int:
         return sum(row.place is place for row in self.rows.values())
 
     def next_waking(self) -> datetime | None:
         return min((row.sleeps_until for row in self._sleepers() if row.sleeps_until is not None), default=None)
 
     def _sleepers(self) -> list[Row]:
-        return [row for row in self.rows.values() if row.place is Place.POOL and row.sleeps_until is not None]
+        return [row for row in self.rows.values() if row.place is PendingState.POOL and row.sleeps_until is not None]

@@ -6,18 +6,18 @@ from datetime import datetime
 import pytest
 
 from engine.pending_model import at, cluster_queue, workload
-from kohort.engine.decisions import Requeue
+from kohort.engine.decisions import RequeueReason
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Workload
+from kohort.engine.records import WorkloadInfo
 
 NOW = at(100)
 
 
-def best_effort(*workloads: Workload) -> PendingQueue:
+def best_effort(*workloads: WorkloadInfo) -> PendingQueue:
     return filled(PendingQueue(cluster_queue()), workloads)
 
 
-def strict(*workloads: Workload) -> PendingQueue:
+def strict(*workloads: WorkloadInfo) -> PendingQueue:
     return filled(PendingQueue(cluster_queue(strict=True)), workloads)
 
 
@@ -25,13 +25,13 @@ BOTH = pytest.mark.parametrize("queue_of", [best_effort, strict])
 QueueOf = Callable[..., PendingQueue]
 
 
-def filled(queue: PendingQueue, workloads: Iterable[Workload]) -> PendingQueue:
+def filled(queue: PendingQueue, workloads: Iterable[WorkloadInfo]) -> PendingQueue:
     for each in workloads:
         queue.push(each, NOW)
     return queue
 
 
-def popped(queue: PendingQueue, now: datetime = NOW) -> Workload:
+def popped(queue: PendingQueue, now: datetime = NOW) -> WorkloadInfo:
     head = queue.pop(now)
     assert head is not None
     return head
@@ -44,7 +44,7 @@ def admit(queue: PendingQueue) -> str:
     return head.key.name
 
 
-def fail(queue: PendingQueue, reason: Requeue, status_reason: str = "WaitingForQuota") -> str:
+def fail(queue: PendingQueue, reason: RequeueReason, status_reason: str = "WaitingForQuota") -> str:
     head = popped(queue)
     queue.requeue(head, reason, NOW, status_reason)
     return head.key.name
@@ -60,7 +60,7 @@ def drained(queue: PendingQueue) -> list[str]:
 
 def same(
     number: int, local_queue: str = "lq", namespace: str = "team", backoff_until: datetime | None = None
-) -> Workload:
+) -> WorkloadInfo:
     made = workload(f"A{number}", queued=number, kind="same", local_queue=local_queue, namespace=namespace)
     made.backoff_until = backoff_until
     return made

@@ -10,9 +10,9 @@ from typing import Any
 
 from kohort.api.config import ParsingContext, parse_configuration
 from kohort.api.kueue.conversion import V1BETA2
-from kohort.engine.decisions import Evict, Reserve, Wait
-from kohort.engine.scenario import DAWN, Stage
-from kohort.engine.settings import Settings
+from kohort.engine.decisions import Evict, KeepPending, Reserve
+from kohort.engine.scenario import DAWN, ScenarioRunner
+from kohort.engine.settings import EngineSettings
 
 Json = Any
 CPU = "cpu"
@@ -35,11 +35,11 @@ def group(flavors: Mapping[str, list[Json]]) -> Json:
     }
 
 
-class Play(Stage):
+class Play(ScenarioRunner):
     """A stage that takes short words."""
 
-    def __init__(self, settings: Settings | None = None) -> None:
-        super().__init__(settings or Settings())
+    def __init__(self, settings: EngineSettings | None = None) -> None:
+        super().__init__(settings or EngineSettings())
         self.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}})
         self.born = 0
 
@@ -146,9 +146,9 @@ class Play(Stage):
         return {each.workload.name: each.reason for each in self.decisions if isinstance(each, Evict)}
 
     @property
-    def waiting(self) -> dict[str, Wait]:
+    def waiting(self) -> dict[str, KeepPending]:
         """Who was looked at in the last step and waits."""
-        return {each.workload.name: each for each in self.decisions if isinstance(each, Wait)}
+        return {each.workload.name: each for each in self.decisions if isinstance(each, KeepPending)}
 
     def turn(self) -> "Play":
         """Forget the last decisions and run to rest."""
@@ -163,13 +163,13 @@ class Play(Stage):
         return self
 
 
-def configured(configuration: Json = None, **gates: bool) -> Settings:
+def configured(configuration: Json = None, **gates: bool) -> EngineSettings:
     """Settings by a Configuration and some gates."""
     text = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration", **(configuration or {})}
     result = parse_configuration({**text, "featureGates": gates}, ParsingContext(namespace="kueue-system"))
     assert not result.errors
     assert result.config is not None
-    return Settings.of(result.config, result.gates)
+    return EngineSettings.of(result.config, result.gates)
 
 
 FAIR = {"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}}

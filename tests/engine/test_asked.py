@@ -11,19 +11,21 @@ from kohort.api.codec import from_json
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION
 from kohort.api.meta import ObjectKey
-from kohort.engine import asked
-from kohort.engine.asked import Reader
-from kohort.engine.records import Workload
+from kohort.engine import request_cache
+from kohort.engine.records import WorkloadInfo
+from kohort.engine.request_cache import RequestCache
 from kohort.engine.requests import Environment
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 
 Json = Any
 PLAIN = Environment.of((), ())
 ANOTHER = Environment.of((), ())
 
 
-def reading(reader: Reader, thing: Json, environment: Environment = PLAIN, **facts: Any) -> asked.Asked:
-    workload = Workload(ObjectKey("ns", "w"), "uid")
+def reading(
+    reader: RequestCache, thing: Json, environment: Environment = PLAIN, **facts: Any
+) -> request_cache.WorkloadRequests:
+    workload = WorkloadInfo(ObjectKey("ns", "w"), "uid")
     for name, value in facts.items():
         setattr(workload, name, value)
     return reader.read(workload, from_json(thing, v1beta2.Workload), environment)
@@ -48,7 +50,7 @@ FACTS: tuple[Json, ...] = (
     {},
     {"priority": 1},
     {"allowed_flavors": frozenset("f")},
-    {"replaces": Workload(ObjectKey("ns", "old"), "old")},
+    {"replaces": WorkloadInfo(ObjectKey("ns", "old"), "old")},
 )
 
 
@@ -56,9 +58,9 @@ FACTS: tuple[Json, ...] = (
     st.lists(st.tuples(st.sampled_from(OBJECTS), st.sampled_from(FACTS), st.sampled_from((PLAIN, ANOTHER))), max_size=9)
 )
 def test_what_is_remembered_is_what_would_be_read(questions: list[tuple[Json, Json, Environment]]) -> None:
-    reader = Reader(Settings())
+    reader = RequestCache(EngineSettings())
     for thing, facts, environment in questions:
-        anew = reading(Reader(Settings()), thing, environment, **facts)
+        anew = reading(RequestCache(EngineSettings()), thing, environment, **facts)
         assert reading(reader, thing, environment, **facts) == anew
 
 
@@ -73,8 +75,8 @@ def test_workloads_that_ask_alike_share_one_answer() -> None:
 
 
 def test_only_so_many_answers_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asked, "MOST_REMEMBERED", 2)
-    reader = Reader(Settings())
+    monkeypatch.setattr(request_cache, "MOST_REMEMBERED", 2)
+    reader = RequestCache(EngineSettings())
     first = reading(reader, a_workload())
     assert reading(reader, a_workload()) is first
     for count in range(2, 5):

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.engine.forest import CohortNode, Forest, Node
+from kohort.engine.hierarchy import CohortNode, Hierarchy, HierarchyNode
 from kohort.engine.quota import FlavorResource, Quota
 
 CPU = FlavorResource("f", "cpu")
@@ -24,7 +24,7 @@ steps = st.one_of(
 def borrowing(cohort: CohortNode, fr: FlavorResource) -> set[str]:
     """The answer by looking at every child."""
 
-    def is_beyond(node: Node) -> bool:
+    def is_beyond(node: HierarchyNode) -> bool:
         return fr in node.cells and not node.cells[fr].is_within_nominal
 
     return {member.name for member in cohort.members() if is_beyond(member)}
@@ -32,7 +32,7 @@ def borrowing(cohort: CohortNode, fr: FlavorResource) -> set[str]:
 
 @given(st.lists(steps, max_size=30))
 def test_a_cohort_knows_who_uses_more_than_it_has(script: list[tuple[str, str, object, object]]) -> None:
-    forest = Forest()
+    forest = Hierarchy()
     forest.set_cohort("L", "R", {CPU: Quota(2, None, 1)})
     forest.set_cohort("M", "R", {})
     for name in QUEUES:
@@ -54,7 +54,7 @@ def test_a_cohort_knows_who_uses_more_than_it_has(script: list[tuple[str, str, o
 
 
 def test_borrowing_queues_are_found_below_cohorts_that_do_not_borrow() -> None:
-    forest = Forest()
+    forest = Hierarchy()
     forest.set_cohort("L", "R", {CPU: Quota(5)})
     forest.set_queue("a", "L", {CPU: Quota(1)})
     forest.set_queue("b", "R", {CPU: Quota(1)})

@@ -4,14 +4,14 @@ import pytest
 
 from engine.play import Play
 from kohort.api.meta import ObjectKey
-from kohort.engine.events import Claimed, Gone
+from kohort.engine.events import DeviceClaimsCounted, ObjectDeleted
 
 W = ObjectKey("ns", "w")
 
 
-def claimed(cpus: int) -> Claimed:
+def claimed(cpus: int) -> DeviceClaimsCounted:
     """Claims that count as a resource the queue has: what matters is that they add up."""
-    return Claimed(W, (("main", (("cpu", cpus * 1000),)),))
+    return DeviceClaimsCounted(W, (("main", (("cpu", cpus * 1000),)),))
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_what_is_claimed_survives_another_state_of_the_workload(play: Play) -> N
 def test_a_new_workload_of_the_same_name_claims_nothing(play: Play) -> None:
     play.submit("w", 2)
     play.engine.apply(claimed(3), play.now)
-    play.engine.apply(Gone("Workload", W), play.now)
+    play.engine.apply(ObjectDeleted("Workload", W), play.now)
     play.submit("w", 2)
     assert play.turn().reserved == ["w"]
 

@@ -9,7 +9,7 @@ from engine.play import CPU, FAIR, Play, configured
 from kohort.api.conditions import find
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
-from kohort.engine.events import Gone, Put
+from kohort.engine.events import ObjectDeleted, ObjectUpserted
 from kohort.engine.invariants import CheckedEngine
 from kohort.engine.quota import FlavorResource
 
@@ -46,7 +46,7 @@ def echo(play: Play, key: ObjectKey) -> None:
     """The API shows the workload once more, with a label that matters to nobody."""
     workload = play.workloads[key]
     seen = replace(workload, metadata=replace(workload.metadata, labels={"seen": "again"}))
-    play.engine.apply(Put(seen), play.now)
+    play.engine.apply(ObjectUpserted(seen), play.now)
 
 
 def test_the_decision_names_the_slice_to_end_and_it_ends_by_it() -> None:
@@ -114,14 +114,14 @@ class TestBetweenDecisionAndEnd:
     def test_when_the_new_slice_goes_the_older_one_runs_on(self) -> None:
         """SCH-1105."""
         stage = self.decided()
-        stage.engine.apply(Gone("Workload", S2), stage.now)
+        stage.engine.apply(ObjectDeleted("Workload", S2), stage.now)
         assert used(stage) == 7
 
     def test_when_the_older_one_goes_nothing_is_left_of_it(self) -> None:
         """SCH-1104."""
         stage = self.decided()
-        stage.engine.apply(Gone("Workload", S1), stage.now)
-        stage.engine.apply(Gone("Workload", S2), stage.now)
+        stage.engine.apply(ObjectDeleted("Workload", S1), stage.now)
+        stage.engine.apply(ObjectDeleted("Workload", S2), stage.now)
         assert used(stage) == 4
 
 

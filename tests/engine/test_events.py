@@ -6,7 +6,7 @@ import pytest
 
 from engine.play import CPU, Play, group, quota
 from kohort.api.meta import ObjectKey
-from kohort.engine.events import Gone, ReservationFailed
+from kohort.engine.events import ObjectDeleted, ReservationFailed
 from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.quota import FlavorResource
 
@@ -166,7 +166,7 @@ class TestOrder:
         "kind", ["Workload", "ClusterQueue", "Cohort", "LocalQueue", "ResourceFlavor", "Namespace"]
     )
     def test_what_was_never_there_may_go(self, play: Play, kind: str) -> None:
-        play.engine.apply(Gone(kind, ObjectKey("ns", "nobody")), play.now)
+        play.engine.apply(ObjectDeleted(kind, ObjectKey("ns", "nobody")), play.now)
         assert check(play.engine) == []
 
     def test_a_namesake_is_somebody_else(self, play: Play) -> None:

@@ -16,14 +16,23 @@ from engine.scenario_strategies import scenarios
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.api.meta import ObjectKey
-from kohort.engine.assignment import Mode
-from kohort.engine.decisions import Reserve, Wait
+from kohort.engine.assignment import FitMode
+from kohort.engine.decisions import KeepPending, Reserve
 from kohort.engine.engine import Engine
-from kohort.engine.events import Put
-from kohort.engine.explain import Explanation, Held, Help, State, lines, remedies
-from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Time, Turn, Yielding, lenders
+from kohort.engine.events import ObjectUpserted
+from kohort.engine.explain import Explanation, HeldQuota, PreemptionOutlook, WorkloadPhase, explanation_lines, remedies
+from kohort.engine.explain.remedies import (
+    AwaitBackoff,
+    AwaitChange,
+    AwaitOtherHeads,
+    AwaitPreemption,
+    AwaitTurn,
+    AwaitVictims,
+    MoreQuota,
+    lenders,
+)
 from kohort.engine.quota import FlavorResource
-from kohort.engine.scenario import Stage
+from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 LOWER: Json = {"preemption": {"withinClusterQueue": "LowerPriority"}}
@@ -34,14 +43,14 @@ def ask(play: Play, name: str) -> Explanation:
     return play.engine.explain(ObjectKey("ns", name), play.now)
 
 
-def help_for(play: Play, name: str) -> Help:
+def help_for(play: Play, name: str) -> PreemptionOutlook:
     evaluation = ask(play, name).evaluation
     assert evaluation is not None
     return evaluation.preemption.help
 
 
 def first_line(play: Play, name: str) -> str:
-    return lines(ask(play, name))[0]
+    return explanation_lines(ask(play, name))[0]
 
 
 def one_queue(nominal: int = 10, **spec: Json) -> Play:
@@ -55,61 +64,64 @@ class TestStates:
 
     def test_unknown(self) -> None:
         explanation = ask(Play(), "nobody")
-        assert (explanation.state, lines(explanation)) == (State.UNKNOWN, ["ns/nobody does not exist."])
+        assert (explanation.state, explanation_lines(explanation)) == (
+            WorkloadPhase.UNKNOWN,
+            ["ns/nobody does not exist."],
+        )
 
     def test_admitted(self) -> None:
         play = one_queue()
         play.submit("w", 4)
         explanation = ask(play.turn(), "w")
-        assert (explanation.state, explanation.cluster_queue) == (State.ADMITTED, "q")
-        assert explanation.holds == (Held(FlavorResource("f", CPU), 4000),)
+        assert (explanation.state, explanation.cluster_queue) == (WorkloadPhase.ADMITTED, "q")
+        assert explanation.holds == (HeldQuota(FlavorResource("f", CPU), 4000),)
         assert (explanation.reason, explanation.message) == ("", "")
-        assert lines(explanation) == ["ns/w is admitted to queue q with 4 cpu of f."]
+        assert explanation_lines(explanation) == ["ns/w is admitted to queue q with 4 cpu of f."]
 
     def test_reserved_before_the_admission_is_written(self) -> None:
         play = one_queue()
         play.submit("w", 4)
         play.engine.schedule(play.now)
-        assert ask(play, "w").state is State.RESERVED
+        assert ask(play, "w").state is WorkloadPhase.RESERVED
 
     def test_evicted_and_not_yet_gone(self) -> None:
         play = one_queue(**LOWER)
         play.running("low", 10)
         play.submit("high", 10, priority=1)
-        assert ask(play.turn(), "low").state is State.LEAVING
+        assert ask(play.turn(), "low").state is WorkloadPhase.LEAVING
         play.settle()
-        assert ask(play, "low").state is State.QUEUED
+        assert ask(play, "low").state is WorkloadPhase.QUEUED
 
     def test_finished(self) -> None:
         play = one_queue()
         play.running("w", 4)
         play.finish("ns/w")
-        assert (ask(play, "w").state, ask(play, "w").holds) == (State.FINISHED, ())
+        assert (ask(play, "w").state, ask(play, "w").holds) == (WorkloadPhase.FINISHED, ())
 
     def test_deactivated(self) -> None:
         play = one_queue()
         play.submit("w", 4)
         change(play, "w", active=False)
         explanation = ask(play, "w")
-        assert (explanation.state, explanation.reason) == (State.DEACTIVATED, "Deactivated")
-        assert lines(explanation) == ["ns/w waits: The workload is deactivated."]
+        assert (explanation.state, explanation.reason) == (WorkloadPhase.DEACTIVATED, "Deactivated")
+        assert explanation_lines(explanation) == ["ns/w waits: The workload is deactivated."]
 
     @pytest.mark.parametrize(
         ("arrange", "state", "reason", "message"),
         [
-            ("no local queue", State.NO_QUEUE, "Misconfigured", "LocalQueue q doesn't exist"),
-            ("no queue", State.NO_QUEUE, "Misconfigured", "ClusterQueue q doesn't exist"),
-            ("stopped local queue", State.STOPPED, "Suspended", "LocalQueue q is inactive"),
-            ("stopped queue", State.STOPPED, "Suspended", "ClusterQueue q is inactive"),
+            ("no local queue", WorkloadPhase.NO_QUEUE, "Misconfigured", "LocalQueue q doesn't exist"),
+            ("no queue", WorkloadPhase.NO_QUEUE, "Misconfigured", "ClusterQueue q doesn't exist"),
+            ("stopped local queue", WorkloadPhase.STOPPED, "Suspended", "LocalQueue q is inactive"),
+            ("stopped queue", WorkloadPhase.STOPPED, "Suspended", "ClusterQueue q is inactive"),
             (
                 "foreign namespace",
-                State.MISCONFIGURED,
+                WorkloadPhase.MISCONFIGURED,
                 "Misconfigured",
                 "workload namespace doesn't match ClusterQueue selector",
             ),
         ],
     )
-    def test_no_way_into_a_queue(self, arrange: str, state: State, reason: str, message: str) -> None:
+    def test_no_way_into_a_queue(self, arrange: str, state: WorkloadPhase, reason: str, message: str) -> None:
         play = one_queue()
         play.submit("w", 4)
         match arrange:
@@ -125,15 +137,15 @@ class TestStates:
                 play.queue("q", 10, cohort=None, namespaceSelector={"matchLabels": {"team": "x"}})
         explanation = ask(play, "w")
         assert (explanation.state, explanation.reason, explanation.message) == (state, reason, message)
-        assert lines(explanation) == [f"ns/w waits: {message}."]
-        assert remedies(explanation) == (Change(reason, message),)
+        assert explanation_lines(explanation) == [f"ns/w waits: {message}."]
+        assert remedies(explanation) == (AwaitChange(reason, message),)
 
     def test_gated(self) -> None:
         play = one_queue()
         play.submit("w", 4)
         annotate(play, "w", {"kueue.x-k8s.io/admission-gated-by": "audit"})
         explanation = ask(play, "w")
-        assert (explanation.state, explanation.reason) == (State.GATED, "AdmissionGated")
+        assert (explanation.state, explanation.reason) == (WorkloadPhase.GATED, "AdmissionGated")
         assert explanation.message == "Admission is gated by: audit"
 
     def test_backing_off(self) -> None:
@@ -142,19 +154,19 @@ class TestStates:
         until = play.now + timedelta(minutes=5)
         back_off(play, "w", until)
         explanation = ask(play, "w")
-        assert (explanation.state, explanation.until) == (State.BACKING_OFF, until)
+        assert (explanation.state, explanation.until) == (WorkloadPhase.BACKING_OFF, until)
         assert first_line(play, "w") == "ns/w backs off until 2026-01-01 00:05:00 UTC."
-        assert remedies(explanation) == (Time(until),)
+        assert remedies(explanation) == (AwaitBackoff(until),)
         play.wait(301)
-        assert ask(play, "w").state is State.QUEUED
+        assert ask(play, "w").state is WorkloadPhase.QUEUED
 
     def test_inadmissible(self) -> None:
         play = one_queue()
         play.running("r", 8)
         play.submit("w", 4)
-        assert ask(play, "w").state is State.QUEUED
+        assert ask(play, "w").state is WorkloadPhase.QUEUED
         explanation = ask(play.turn(), "w")
-        assert explanation.state is State.INADMISSIBLE
+        assert explanation.state is WorkloadPhase.INADMISSIBLE
         assert (explanation.reason, explanation.message) == play.pending_reason("w")
 
 
@@ -172,16 +184,16 @@ class TestStanding:
         assert standing is not None
         assert (standing.ahead, standing.ahead_locally) == (5, 0)
         assert [key.name for key in standing.first] == ["urgent", "w0", "w1"]
-        assert lines(ask(play, "late")) == [
+        assert explanation_lines(ask(play, "late")) == [
             "ns/late fits in queue q, in flavor f, with 5 ahead of it.",
             "5 ahead in queue q, 0 of them in LocalQueue other: ns/urgent, ns/w0, ns/w1 and 2 more.",
         ]
-        assert remedies(ask(play, "late")) == (Turn(5),)
+        assert remedies(ask(play, "late")) == (AwaitTurn(5),)
 
     def test_the_next_one(self) -> None:
         play = one_queue()
         play.submit("w", 1)
-        assert lines(ask(play, "w")) == ["ns/w fits in queue q, in flavor f, and goes next."]
+        assert explanation_lines(ask(play, "w")) == ["ns/w fits in queue q, in flavor f, and goes next."]
 
     def test_a_strict_queue_lets_nobody_pass(self) -> None:
         """SCH-238."""
@@ -191,7 +203,7 @@ class TestStanding:
         play.submit("small", 1)
         play.turn()
         assert first_line(play, "small") == "ns/small fits in queue q, but the queue is strict and ns/big goes first."
-        assert remedies(ask(play, "small")) == (Turn(1),)
+        assert remedies(ask(play, "small")) == (AwaitTurn(1),)
 
     def test_room_does_not_help_before_its_turn_in_a_strict_queue(self) -> None:
         play = one_queue(queueingStrategy="StrictFIFO")
@@ -199,7 +211,7 @@ class TestStanding:
         play.submit("first", 4)
         play.submit("second", 4)
         turn, quota = remedies(ask(play.turn(), "second"))
-        assert turn == Turn(1)
+        assert turn == AwaitTurn(1)
         assert isinstance(quota, MoreQuota)
 
 
@@ -220,11 +232,11 @@ class TestRivals:
     def test_who_would_fit_is_told_for_whom_room_is_kept(self, play: Play) -> None:
         explanation = ask(play, "small")
         assert explanation.evaluation is not None
-        assert (explanation.evaluation.mode, explanation.evaluation.is_admitted) == (Mode.FIT, False)
-        assert lines(explanation) == [
+        assert (explanation.evaluation.mode, explanation.evaluation.is_admitted) == (FitMode.FIT, False)
+        assert explanation_lines(explanation) == [
             "ns/small fits in queue b, but waits: what it needs is kept for ns/large of another queue."
         ]
-        assert remedies(explanation) == (Yielding((ObjectKey("ns", "large"),)),)
+        assert remedies(explanation) == (AwaitOtherHeads((ObjectKey("ns", "large"),)),)
         assert explanation.message == "Workload no longer fits after processing another workload"
 
     def test_without_them_it_goes_next(self, play: Play) -> None:
@@ -252,7 +264,7 @@ class TestLack:
         play.submit("w", 11)
         explanation = ask(play, "w")
         assert explanation.reason == "ExceedsMaxQuota"
-        assert lines(explanation) == [
+        assert explanation_lines(explanation) == [
             "ns/w asks for more than it could ever get: 10 cpu is the most that queue q could ever give, 1 more needed."
         ]
 
@@ -267,12 +279,12 @@ class TestLack:
         assert explanation.evaluation is not None
         (pod_set,) = explanation.evaluation.pod_sets
         assert [(trial.attempt.flavor, trial.attempt.mode) for trial in pod_set.trials] == [
-            ("spot", Mode.NO_FIT),
-            ("a", Mode.NO_FIT),
-            ("b", Mode.NO_CANDIDATES),
+            ("spot", FitMode.NO_FIT),
+            ("a", FitMode.NO_FIT),
+            ("b", FitMode.NO_CANDIDATES),
         ]
         assert pod_set.flavors == {CPU: "b"}
-        assert lines(explanation)[:2] == [
+        assert explanation_lines(explanation)[:2] == [
             "ns/w waits for 2 more cpu in flavor b: cohort R has 5, 3 in use.",
             "Flavors tried for pod set main: spot (untolerated taint {spot true NoSchedule <nil>} in flavor spot);"
             " a (1 cpu is the most that cohort R could ever give, 3 more needed);"
@@ -288,11 +300,11 @@ class TestLack:
         play.running("r", 4, priority=9)
         play.submit("w", {CPU: 1, "memory": 3})
         explanation = ask(play, "w")
-        assert lines(explanation)[0] == (
+        assert explanation_lines(explanation)[0] == (
             "ns/w asks for more than it could ever get: 2 memory is the most that queue q could ever give,"
             " 1 more needed."
         )
-        assert help_for(play, "w") is Help.POINTLESS
+        assert help_for(play, "w") is PreemptionOutlook.POINTLESS
         (remedy,) = remedies(explanation)
         assert isinstance(remedy, MoreQuota)
         assert (remedy.flavor, remedy.resources, remedy.then_waits) == ("g", ("memory",), False)
@@ -331,7 +343,9 @@ class TestLack:
         play.submit("w", 1, nodeSelector={"zone": "y"})
         explanation = ask(play, "w")
         assert explanation.reason == "NoMatchingFlavor"
-        assert lines(explanation) == ["ns/w can't use any flavor of queue q: flavor f doesn't match node affinity."]
+        assert explanation_lines(explanation) == [
+            "ns/w can't use any flavor of queue q: flavor f doesn't match node affinity."
+        ]
         assert remedies(explanation) == ()
 
     def test_a_resource_that_the_queue_does_not_have(self) -> None:
@@ -370,37 +384,37 @@ class TestPreemption:
     def test_it_is_not_needed(self) -> None:
         play = one_queue()
         play.submit("w", 1)
-        assert help_for(play, "w") is Help.NOT_NEEDED
+        assert help_for(play, "w") is PreemptionOutlook.NOT_NEEDED
 
     def test_it_is_possible_then_under_way(self) -> None:
         play = one_queue(**LOWER)
         play.running("low", 10)
         play.submit("high", 10, priority=1)
-        assert help_for(play, "high") is Help.POSSIBLE
-        assert lines(ask(play, "high")) == ["ns/high waits to preempt ns/low."]
+        assert help_for(play, "high") is PreemptionOutlook.POSSIBLE
+        assert explanation_lines(ask(play, "high")) == ["ns/high waits to preempt ns/low."]
         before = remedies(ask(play, "high"))
-        assert isinstance(before[0], Preempting)
+        assert isinstance(before[0], AwaitPreemption)
         assert [victim.reason for victim in before[0].victims] == ["InClusterQueue"]
         play.turn()
-        assert help_for(play, "high") is Help.UNDER_WAY
-        assert lines(ask(play, "high")) == ["ns/high waits for ns/low to stop, preempted to make room."]
-        assert isinstance(remedies(ask(play, "high"))[0], Departure)
+        assert help_for(play, "high") is PreemptionOutlook.UNDER_WAY
+        assert explanation_lines(ask(play, "high")) == ["ns/high waits for ns/low to stop, preempted to make room."]
+        assert isinstance(remedies(ask(play, "high"))[0], AwaitVictims)
         assert ask(play, "high").message.endswith("Pending the preemption of 1 workload(s)")
 
     def test_the_policies_forbid_it(self) -> None:
         play = one_queue()
         play.running("low", 10)
         play.submit("high", 10, priority=1)
-        assert help_for(play, "high") is Help.OFF
-        assert lines(ask(play, "high"))[-1] == "Preemption can't help: the policies of queue q forbid it."
+        assert help_for(play, "high") is PreemptionOutlook.OFF
+        assert explanation_lines(ask(play, "high"))[-1] == "Preemption can't help: the policies of queue q forbid it."
 
     def test_those_who_hold_it_rank_too_high(self) -> None:
         play = one_queue(**LOWER)
         play.running("x", 5, priority=7)
         play.running("y", 5, priority=9)
         play.submit("w", 6, priority=7)
-        assert help_for(play, "w") is Help.PRIORITY
-        assert lines(ask(play, "w"))[-1] == (
+        assert help_for(play, "w") is PreemptionOutlook.PRIORITY
+        assert explanation_lines(ask(play, "w"))[-1] == (
             "Preemption can't help: those who use what it needs rank too high (2 of priority 7 or more, its own is 7)."
         )
 
@@ -409,7 +423,7 @@ class TestPreemption:
         play.running("x", 8, priority=7)
         play.running("y", 2, priority=0)
         play.submit("w", 6, priority=7)
-        assert help_for(play, "w") is Help.TOO_LITTLE
+        assert help_for(play, "w") is PreemptionOutlook.TOO_LITTLE
 
     def test_only_its_own_queue_uses_it_and_that_is_spared(self) -> None:
         play = Play()
@@ -417,7 +431,7 @@ class TestPreemption:
         play.queue("b", 0)
         play.running("a1", 8, "a")
         play.submit("w", 2, "a")
-        assert help_for(play, "w") is Help.OFF
+        assert help_for(play, "w") is PreemptionOutlook.OFF
 
     def test_those_who_use_it_are_in_a_stopped_queue(self) -> None:
         """SCH-1052."""
@@ -427,7 +441,7 @@ class TestPreemption:
         play.running("b1", 8, "b")
         play.queue("b", 4, stopPolicy="HoldAndDrain")
         play.submit("w", 4, "a")
-        assert help_for(play, "w") is Help.NOBODY
+        assert help_for(play, "w") is PreemptionOutlook.NOBODY
 
     def test_lenders_are_within_their_own(self) -> None:
         play = Play()
@@ -437,8 +451,8 @@ class TestPreemption:
         play.running("b1", 4, "b")
         play.running("a1", 3, "a")
         play.submit("w", 3, "a")
-        assert help_for(play, "w") is Help.WITHIN_NOMINAL
-        assert lines(ask(play, "w"))[-1] == (
+        assert help_for(play, "w") is PreemptionOutlook.WITHIN_NOMINAL
+        assert explanation_lines(ask(play, "w"))[-1] == (
             "Preemption can't help: those who use what it needs are within their own quota."
         )
 
@@ -450,8 +464,8 @@ class TestPreemption:
         play.running("b1", 6, "b")
         play.running("b2", 6, "b")
         play.submit("a1", 6, "a")
-        assert help_for(play, "a1") is Help.BORROWING
-        assert lines(ask(play, "a1"))[-1] == (
+        assert help_for(play, "a1") is PreemptionOutlook.BORROWING
+        assert explanation_lines(ask(play, "a1"))[-1] == (
             "Preemption can't help: it would have to borrow, and queue a does not preempt for that."
         )
 
@@ -469,9 +483,9 @@ class TestPreemption:
         play.submit("fits", 5, "std", priority=300)
         play.submit("not", 7, "std", priority=300)
         play.submit("low", 5, "std", priority=40)
-        assert help_for(play, "fits") is Help.POSSIBLE
-        assert help_for(play, "not") is Help.RANK_WHILE_BORROWING
-        assert help_for(play, "low") is Help.PRIORITY
+        assert help_for(play, "fits") is PreemptionOutlook.POSSIBLE
+        assert help_for(play, "not") is PreemptionOutlook.RANK_WHILE_BORROWING
+        assert help_for(play, "low") is PreemptionOutlook.PRIORITY
 
     def test_it_would_get_more_than_its_share(self) -> None:
         """G27 (SCH-724, SCH-725)."""
@@ -483,14 +497,17 @@ class TestPreemption:
         for number in range(5):
             play.running(f"b{number}", 1, "b")
         play.submit("y", 1, "a")
-        assert help_for(play, "y") is Help.SHARE
-        assert lines(ask(play, "y"))[-1] == "Preemption can't help: queue a would get more than its fair share."
+        assert help_for(play, "y") is PreemptionOutlook.SHARE
+        assert (
+            explanation_lines(ask(play, "y"))[-1]
+            == "Preemption can't help: queue a would get more than its fair share."
+        )
 
     def test_it_is_pointless(self) -> None:
         play = one_queue(**LOWER)
         play.running("low", 10)
         play.submit("w", 11, priority=1)
-        assert help_for(play, "w") is Help.POINTLESS
+        assert help_for(play, "w") is PreemptionOutlook.POINTLESS
 
 
 class TestWouldFit:
@@ -500,9 +517,11 @@ class TestWouldFit:
         play = one_queue()
         play.running("r", 8)
         explanation = play.engine.would_fit([pods(4)], "q", play.now)
-        assert explanation.state is State.NOT_SUBMITTED
-        assert lines(explanation)[0] == "This would wait for 2 more cpu in flavor f: queue q has 10, 8 in use."
-        assert lines(play.engine.would_fit([pods(2)], "q", play.now)) == [
+        assert explanation.state is WorkloadPhase.NOT_SUBMITTED
+        assert (
+            explanation_lines(explanation)[0] == "This would wait for 2 more cpu in flavor f: queue q has 10, 8 in use."
+        )
+        assert explanation_lines(play.engine.would_fit([pods(2)], "q", play.now)) == [
             "This fits in queue q, in flavor f, and goes next."
         ]
 
@@ -542,11 +561,11 @@ class TestWouldFit:
         )
         queue = ObjectKey(model.metadata.namespace, model.spec.queue_name or "")
         foreseen = stage.engine.would_fit(thing, queue, stage.now)
-        stage.engine.apply(Put(thing), stage.now)
+        stage.engine.apply(ObjectUpserted(thing), stage.now)
         seen = stage.engine.explain(ObjectKey(queue.namespace, "new"), stage.now)
         assert foreseen.evaluation == seen.evaluation
         assert foreseen.standing == seen.standing
-        if seen.state is not State.INADMISSIBLE:
+        if seen.state is not WorkloadPhase.INADMISSIBLE:
             assert (foreseen.reason, foreseen.message) == (seen.reason, seen.message)
 
 
@@ -588,14 +607,14 @@ def test_a_lone_head_gets_the_very_answer_that_was_foreseen(scenario: Json) -> N
     stage = played(scenario)
     fresh = {key for key, each in stage.engine.workloads.items() if each.progress is None}
     foreseen = {key: stage.engine.explain(key, stage.now) for key in fresh}
-    decided = [each for each in stage.engine.run_cycle(stage.now) if isinstance(each, Reserve | Wait)]
+    decided = [each for each in stage.engine.run_cycle(stage.now) if isinstance(each, Reserve | KeepPending)]
     heads = Counter(tree_of(stage.engine, each.workload) for each in decided)
     for decision in decided:
         explanation = foreseen.get(decision.workload)
         if explanation is None or heads[tree_of(stage.engine, decision.workload)] > 1:
             continue
         assert explanation.evaluation is not None
-        if isinstance(decision, Wait):
+        if isinstance(decision, KeepPending):
             assert (explanation.evaluation.reason, explanation.evaluation.message) == (
                 decision.reason,
                 decision.message,
@@ -613,7 +632,7 @@ def test_everything_can_be_put_in_few_words_and_in_json(scenario: Json) -> None:
     stage = played(scenario)
     for key in stage.engine.workloads:
         explanation = stage.engine.explain(key, stage.now)
-        told = lines(explanation)
+        told = explanation_lines(explanation)
         assert 1 <= len(told) <= 6
         assert told[0].startswith(str(key))
         assert all(line.endswith(".") and ".." not in line for line in told)
@@ -621,16 +640,16 @@ def test_everything_can_be_put_in_few_words_and_in_json(scenario: Json) -> None:
         assert isinstance(remedies(explanation), tuple)
 
 
-def played(scenario: Json) -> Stage:
+def played(scenario: Json) -> ScenarioRunner:
     rules = configured(scenario["configuration"], **scenario["gates"])
-    stage = Stage(rules)
+    stage = ScenarioRunner(rules)
     stage.play(scenario)
     return stage
 
 
-def ask_everything(stage: Stage) -> None:
+def ask_everything(stage: ScenarioRunner) -> None:
     for key in list(stage.engine.workloads):
-        lines(stage.engine.explain(key, stage.now))
+        explanation_lines(stage.engine.explain(key, stage.now))
     for name in stage.engine.queues:
         stage.engine.would_fit([pods(1), pods(20, "other")], name, stage.now)
     for local_queue in list(stage.engine.local_queues):
@@ -638,7 +657,7 @@ def ask_everything(stage: Stage) -> None:
 
 
 def plain(decision: Any) -> Any:
-    if isinstance(decision, Wait):
+    if isinstance(decision, KeepPending):
         return decision.workload, decision.reason, decision.message, decision.requeue
     return decision
 

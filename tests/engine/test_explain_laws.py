@@ -14,37 +14,37 @@ from msgspec import structs
 from engine.play import configured
 from engine.scenario_strategies import scenarios
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Evict, Reserve, Wait
+from kohort.engine.decisions import Evict, KeepPending, Reserve
 from kohort.engine.engine import Engine
-from kohort.engine.explain import Explanation, Help, State, lines, remedies
-from kohort.engine.explain.asking import NAMED_AHEAD
+from kohort.engine.explain import Explanation, PreemptionOutlook, WorkloadPhase, explanation_lines, remedies
+from kohort.engine.explain.explain import NAMED_AHEAD
 from kohort.engine.explain.remedies import (
-    Departure,
+    AwaitOtherHeads,
+    AwaitPreemption,
+    AwaitTurn,
+    AwaitVictims,
     MoreQuota,
-    Preempting,
-    Turn,
-    Yielding,
     is_hopeless,
     lenders,
 )
-from kohort.engine.forest import CohortNode, Node
-from kohort.engine.pending import Place as Waiting
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
+from kohort.engine.pending import PendingState as Waiting
 from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
-from kohort.engine.scenario import Stage
-from kohort.engine.shortage import Limit, Place, Shortage
+from kohort.engine.scenario import ScenarioRunner
+from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 
 Json = Any
-WAITING = frozenset({State.QUEUED, State.INADMISSIBLE})
-WHATEVER_THE_RANK = frozenset({Help.OFF, Help.NOBODY, Help.POINTLESS})
+WAITING = frozenset({WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE})
+WHATEVER_THE_RANK = frozenset({PreemptionOutlook.OFF, PreemptionOutlook.NOBODY, PreemptionOutlook.POINTLESS})
 HIGHEST = 1000
 MOST_TURNS = 10
 EXAMPLES = 25
 WORLDS = scenarios(most_steps=15)
 
 
-def at_rest(scenario: Json) -> Stage:
+def at_rest(scenario: Json) -> ScenarioRunner:
     """The world after a turn that left nothing to move; jobs of the evicted have not stopped yet."""
-    stage = Stage(configured(scenario["configuration"], **scenario["gates"]))
+    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
     stage.play(scenario)
     stage.conflicts.clear()
     for _ in range(MOST_TURNS):
@@ -54,23 +54,23 @@ def at_rest(scenario: Json) -> Stage:
     return stage
 
 
-def asked(stage: Stage) -> dict[ObjectKey, Explanation]:
+def asked(stage: ScenarioRunner) -> dict[ObjectKey, Explanation]:
     """What is said of everybody who waits in a queue."""
     found = {key: stage.engine.explain(key, stage.now) for key in stage.engine.workloads}
     return {key: each for key, each in found.items() if each.state in WAITING and each.evaluation is not None}
 
 
-def asked_about_one(scenario: Json, data: st.DataObject) -> tuple[Stage, Explanation] | None:
+def asked_about_one(scenario: Json, data: st.DataObject) -> tuple[ScenarioRunner, Explanation] | None:
     stage = at_rest(scenario)
     found = asked(stage)
     return (stage, found[data.draw(st.sampled_from(sorted(found)))]) if found else None
 
 
-def let_go(stage: Stage, key: ObjectKey) -> None:
+def let_go(stage: ScenarioRunner, key: ObjectKey) -> None:
     stage.delete({"kind": "Workload", "namespace": key.namespace, "name": key.name})
 
 
-def left_alone(stage: Stage, key: ObjectKey) -> None:
+def left_alone(stage: ScenarioRunner, key: ObjectKey) -> None:
     """Nobody else waits; it comes anew, so that it gets a look."""
     thing = stage.workloads[key]
     for other, record in list(stage.engine.workloads.items()):
@@ -79,7 +79,7 @@ def left_alone(stage: Stage, key: ObjectKey) -> None:
     stage.show(thing)
 
 
-def reserved(stage: Stage) -> set[ObjectKey]:
+def reserved(stage: ScenarioRunner) -> set[ObjectKey]:
     stage.decisions = []
     return {each.workload for each in stage.schedule() if isinstance(each, Reserve)}
 
@@ -98,11 +98,11 @@ def test_at_rest_nobody_fits_whose_turn_it_is(scenario: Json) -> None:
     for key, explanation in asked(stage).items():
         assert explanation.evaluation is not None
         assert explanation.standing is not None
-        if explanation.evaluation.is_admitted and explanation.state is State.QUEUED:
-            assert ahead_and_active(stage, key, explanation), lines(explanation)
+        if explanation.evaluation.is_admitted and explanation.state is WorkloadPhase.QUEUED:
+            assert ahead_and_active(stage, key, explanation), explanation_lines(explanation)
 
 
-def ahead_and_active(stage: Stage, key: ObjectKey, explanation: Explanation) -> bool:
+def ahead_and_active(stage: ScenarioRunner, key: ObjectKey, explanation: Explanation) -> bool:
     """Whether somebody is ahead who stays there: an active one, or anybody in a strict queue."""
     assert explanation.standing is not None
     pending = stage.engine.pending[explanation.cluster_queue]
@@ -115,7 +115,7 @@ def ahead_and_active(stage: Stage, key: ObjectKey, explanation: Explanation) -> 
 def test_who_only_waits_for_its_turn_is_admitted_once_nobody_is_ahead(scenario: Json, data: st.DataObject) -> None:
     """SCH-212, SCH-238."""
     found = asked_about_one(scenario, data)
-    if found is None or not any(isinstance(each, Turn) for each in remedies(found[1])):
+    if found is None or not any(isinstance(each, AwaitTurn) for each in remedies(found[1])):
         return
     stage, explanation = found
     assert explanation.evaluation is not None
@@ -123,7 +123,7 @@ def test_who_only_waits_for_its_turn_is_admitted_once_nobody_is_ahead(scenario: 
     pending = stage.engine.pending[explanation.cluster_queue]
     for each in pending.first(explanation.standing.ahead):
         let_go(stage, each.key)
-    if explanation.evaluation.is_admitted and explanation.state is State.QUEUED:
+    if explanation.evaluation.is_admitted and explanation.state is WorkloadPhase.QUEUED:
         assert explanation.workload in reserved(stage)
 
 
@@ -132,7 +132,7 @@ def test_who_only_waits_for_its_turn_is_admitted_once_nobody_is_ahead(scenario: 
 def test_who_yields_to_others_is_admitted_without_them(scenario: Json, data: st.DataObject) -> None:
     """SCH-337, SCH-340."""
     found = asked_about_one(scenario, data)
-    if found is None or not any(isinstance(each, Yielding) for each in remedies(found[1])):
+    if found is None or not any(isinstance(each, AwaitOtherHeads) for each in remedies(found[1])):
         return
     stage, explanation = found
     left_alone(stage, explanation.workload)
@@ -155,7 +155,7 @@ def test_room_where_it_is_said_to_lack_makes_the_flavor_fit(scenario: Json, data
             makes_room(at_rest(scenario), explanation, remedy)
 
 
-def makes_room(stage: Stage, explanation: Explanation, remedy: MoreQuota) -> None:
+def makes_room(stage: ScenarioRunner, explanation: Explanation, remedy: MoreQuota) -> None:
     for shortage in remedy.shortages:
         add_quota(stage.engine, shortage, explanation.cluster_queue)
     after = stage.engine.explain(explanation.workload, stage.now)
@@ -171,7 +171,7 @@ def makes_room(stage: Stage, explanation: Explanation, remedy: MoreQuota) -> Non
         and tuple(each.resource for each in trial.attempt.verdicts) == remedy.resources
     ]
     assert not any(is_hopeless(trial) for trial in trials)
-    assert remedy.then_waits or not any(trial.shortages for trial in trials), lines(after)
+    assert remedy.then_waits or not any(trial.shortages for trial in trials), explanation_lines(after)
 
 
 def chosen_before(pod_set: str, explanation: Explanation) -> list[tuple[int, Mapping[str, str]]]:
@@ -184,11 +184,11 @@ def chosen_before(pod_set: str, explanation: Explanation) -> list[tuple[int, Map
 
 def add_quota(engine: Engine, shortage: Shortage, queue: str) -> None:
     match shortage.limit:
-        case Limit.MAXIMUM:
-            raise_limits(engine, Place("queue", queue), shortage.fr, nominal=shortage.missing)
-        case Limit.BORROWING_LIMIT:
+        case BindingLimit.MAXIMUM:
+            raise_limits(engine, QuotaNodeRef("queue", queue), shortage.fr, nominal=shortage.missing)
+        case BindingLimit.BORROWING_LIMIT:
             raise_limits(engine, shortage.place, shortage.fr, borrowing=shortage.missing)
-        case Limit.LENDING_LIMIT if lenders(shortage):
+        case BindingLimit.LENDING_LIMIT if lenders(shortage):
             for place, amount in lenders(shortage):
                 raise_limits(engine, place, shortage.fr, lending=amount)
         case _:
@@ -196,9 +196,9 @@ def add_quota(engine: Engine, shortage: Shortage, queue: str) -> None:
 
 
 def raise_limits(
-    engine: Engine, place: Place, fr: FlavorResource, *, nominal: int = 0, borrowing: int = 0, lending: int = 0
+    engine: Engine, place: QuotaNodeRef, fr: FlavorResource, *, nominal: int = 0, borrowing: int = 0, lending: int = 0
 ) -> None:
-    node: Node = (engine.forest.cohorts if place.kind == "cohort" else engine.forest.queues)[place.name]
+    node: HierarchyNode = (engine.forest.cohorts if place.kind == "cohort" else engine.forest.queues)[place.name]
     before = node.quotas.get(fr, NO_QUOTA)
     raised = Quota(
         before.nominal + nominal,
@@ -219,7 +219,7 @@ def test_a_preemption_said_to_be_possible_is_carried_out_and_lets_it_in(scenario
         return
     stage, explanation = found
     evaluation = explanation.evaluation
-    told = next((each for each in remedies(explanation) if isinstance(each, Preempting | Departure)), None)
+    told = next((each for each in remedies(explanation) if isinstance(each, AwaitPreemption | AwaitVictims)), None)
     if told is None or evaluation is None:
         return
     left_alone(stage, explanation.workload)
@@ -245,10 +245,10 @@ def test_a_higher_priority_changes_what_is_said_of_rank_and_helps_where_nothing_
     stage.show(structs.replace(thing, spec=structs.replace(thing.spec, priority=HIGHEST)))
     after = stage.engine.explain(explanation.workload, stage.now).evaluation
     assert after is not None
-    assert after.preemption.help is not Help.PRIORITY
+    assert after.preemption.help is not PreemptionOutlook.PRIORITY
     shrinks = any(each.least < each.asked for each in after.pod_sets)
     if found[1].evaluation.preemption.help in WHATEVER_THE_RANK and not shrinks:
-        assert after.preemption.help in {*WHATEVER_THE_RANK, Help.BORROWING}
+        assert after.preemption.help in {*WHATEVER_THE_RANK, PreemptionOutlook.BORROWING}
 
 
 # Who never gets in
@@ -272,7 +272,7 @@ def test_who_lacks_room_for_ever_is_told_and_nobody_else_is(scenario: Json, data
     if evaluation.preemption.victims:
         return
     says_never = ("ever get", "can't use any flavor", "can't start in", "even if nobody")
-    assert any(text in lines(explanation)[0] for text in says_never) == bool(evaluation.never)
+    assert any(text in explanation_lines(explanation)[0] for text in says_never) == bool(evaluation.never)
 
 
 # Who is ahead
@@ -295,18 +295,20 @@ def test_those_ahead_are_exactly_those_looked_at_before(scenario: Json) -> None:
         before.append(key)
 
 
-def nobody_looked_at(scenario: Json) -> Stage:
+def nobody_looked_at(scenario: Json) -> ScenarioRunner:
     """The world in which no turn was ever taken."""
-    stage = Stage(configured(scenario["configuration"], **{**scenario["gates"], "SchedulingEquivalenceHashing": False}))
+    stage = ScenarioRunner(
+        configured(scenario["configuration"], **{**scenario["gates"], "SchedulingEquivalenceHashing": False})
+    )
     turns = {"schedule", "cycle", "conflict"}
     stage.play({**scenario, "steps": [each for each in scenario["steps"] if turns.isdisjoint(each)]})
     return stage
 
 
-def looks(stage: Stage) -> Iterator[tuple[str, ObjectKey]]:
+def looks(stage: ScenarioRunner) -> Iterator[tuple[str, ObjectKey]]:
     """Queue and workload of every head, cycle by cycle."""
     for _ in range(len(stage.workloads) + 1):
         homes = {key: each.queue.name for key, each in stage.engine.workloads.items() if each.queue is not None}
         for decision in stage.engine.run_cycle(stage.now):
-            if isinstance(decision, Reserve | Wait):
+            if isinstance(decision, Reserve | KeepPending):
                 yield homes[decision.workload], decision.workload

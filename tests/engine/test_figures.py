@@ -5,7 +5,7 @@ from typing import Any
 from engine.play import CPU, FAIR, Play, configured, group, quota
 from kohort.api.codec import to_json
 from kohort.api.meta import ObjectKey
-from kohort.engine.shares import INFINITE_SHARE
+from kohort.engine.drs import INFINITE_SHARE
 
 Json = Any
 

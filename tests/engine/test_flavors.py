@@ -7,8 +7,8 @@ import pytest
 from engine.play import CPU, Play, configured, group, quota
 from kohort.api.kueue.v1beta2.queues import FlavorFungibility
 from kohort.api.meta import ObjectKey
-from kohort.engine.assignment import Mode
-from kohort.engine.decisions import Requeue, Reserve, Wait
+from kohort.engine.assignment import FitMode
+from kohort.engine.decisions import KeepPending, RequeueReason, Reserve
 
 Json = Any
 MEMORY = "memory"
@@ -137,7 +137,7 @@ class TestFailing:
         affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [odd]}}}
         play.submit("w", 1, affinity=affinity)
         wait = play.turn().waiting["w"]
-        assert (wait.reason, wait.requeue) == ("NoMatchingFlavor", Requeue.NO_FIT)
+        assert (wait.reason, wait.requeue) == ("NoMatchingFlavor", RequeueReason.NO_FIT)
         assert wait.message.startswith("failed to assign flavors to pod set main: ")
 
 
@@ -154,15 +154,19 @@ class TestModes:
 
     def test_they_rank_from_no_fit_to_fit(self) -> None:
         """SCH-524"""
-        assert sorted(Mode) == [
-            Mode.NO_FIT,
-            Mode.NO_CANDIDATES,
-            Mode.PREEMPT,
-            Mode.RECLAIM,
-            Mode.DEFERRED_FIT,
-            Mode.FIT,
+        assert sorted(FitMode) == [
+            FitMode.NO_FIT,
+            FitMode.NO_CANDIDATES,
+            FitMode.PREEMPT,
+            FitMode.RECLAIM,
+            FitMode.DEFERRED_FIT,
+            FitMode.FIT,
         ]
-        assert [mode for mode in Mode if mode.needs_preemption] == [Mode.NO_CANDIDATES, Mode.PREEMPT, Mode.RECLAIM]
+        assert [mode for mode in FitMode if mode.needs_preemption] == [
+            FitMode.NO_CANDIDATES,
+            FitMode.PREEMPT,
+            FitMode.RECLAIM,
+        ]
 
     def test_the_worst_pod_set_decides_and_the_highest_level_counts(self) -> None:
         """SCH-544"""
@@ -175,16 +179,16 @@ class TestModes:
         assert reserve.borrow == 1
         asking(play, "v", ("a", {CPU: 1}), ("b", {CPU: 2}))
         (wait,) = play.turn().decisions
-        assert isinstance(wait, Wait)
+        assert isinstance(wait, KeepPending)
         assert wait.assignment is not None
-        assert [each.mode for each in wait.assignment.pod_sets] == [Mode.FIT, Mode.NO_FIT]
-        assert wait.assignment.mode is Mode.NO_FIT
+        assert [each.mode for each in wait.assignment.pod_sets] == [FitMode.FIT, FitMode.NO_FIT]
+        assert wait.assignment.mode is FitMode.NO_FIT
 
     def test_a_workload_without_pod_sets_never_fits(self) -> None:
         """SCH-544"""
         play = two_flavors(2, 2)
         asking(play, "w")
-        assert play.turn().waiting["w"].requeue is Requeue.NO_FIT
+        assert play.turn().waiting["w"].requeue is RequeueReason.NO_FIT
 
 
 class TestScanning:

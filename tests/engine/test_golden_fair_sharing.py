@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from engine.play import CPU, FAIR, Play, configured, group, quota
-from kohort.engine.forest import Node
+from kohort.engine.drs import INFINITE_SHARE, share_of
+from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.quota import FlavorResource
-from kohort.engine.shares import INFINITE_SHARE, share_of
 
 RECLAIM: Any = {"preemption": {"reclaimWithinCohort": "Any"}}
 FINAL_ONLY = {"fairSharing": {"preemptionStrategies": ["LessThanOrEqualToFinalShare"]}}
@@ -59,7 +59,7 @@ def test_g25_the_tournament() -> None:
 def share_with(play: Play, queue: str, node: str, flavor: str = "f", size: int = 1) -> float:
     """The share of a queue or cohort once the queue has so many cores more."""
     play.engine.forest.refresh()
-    nodes: dict[str, Node] = {**play.engine.forest.queues, **play.engine.forest.cohorts}
+    nodes: dict[str, HierarchyNode] = {**play.engine.forest.queues, **play.engine.forest.cohorts}
     cell = nodes[queue].cells[FlavorResource(flavor, CPU)]
     cell.use(size * 1000)
     share = share_of(nodes[node]).value

@@ -10,7 +10,7 @@ from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
+from kohort.engine.decisions import RequeueReason
 from kohort.engine.quota import FlavorResource
 
 GPU = "nvidia.com/gpu"
@@ -52,7 +52,7 @@ class TestG37:
         play.queue("q", 4)
         play.submit("W1", {CPU: 1, GPU: 1})
         play.turn()
-        assert play.waiting["W1"].requeue is Requeue.NO_FIT
+        assert play.waiting["W1"].requeue is RequeueReason.NO_FIT
         assert play.pending_reason("W1") == (
             "NoMatchingFlavor",
             f"couldn't assign flavors to pod set main: resource {GPU} unavailable in ClusterQueue",

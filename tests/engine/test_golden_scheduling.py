@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from engine.play import CPU, Play, configured, group, quota
-from kohort.engine.assignment import Mode
-from kohort.engine.decisions import Requeue, Reserve
+from kohort.engine.assignment import FitMode
+from kohort.engine.decisions import RequeueReason, Reserve
 
 LOWER: Any = {"preemption": {"withinClusterQueue": "LowerPriority"}}
 RECLAIM: Any = {"preemption": {"reclaimWithinCohort": "Any"}}
@@ -34,7 +34,7 @@ class TestG01:
         play = self.play("BestEffortFIFO")
         assert play.once().reserved == ["A"]
         assert play.once().reserved == []
-        assert play.waiting["B"].requeue is Requeue.PREEMPTION_NO_CANDIDATES
+        assert play.waiting["B"].requeue is RequeueReason.PREEMPTION_NO_CANDIDATES
         assert play.pending_reason("B") == ("WaitingForQuota", short(CPU, "4"))
         assert play.once().reserved == ["C"]
 
@@ -65,7 +65,7 @@ def test_g02_a_foreign_namespace_steps_aside_even_in_strict_fifo() -> None:
     )
     play.submit("A", 2)
     play.submit("B", 2, namespace="other")
-    assert play.once().waiting["A"].requeue is Requeue.NAMESPACE_MISMATCH
+    assert play.once().waiting["A"].requeue is RequeueReason.NAMESPACE_MISMATCH
     assert play.pending_reason("A")[0] == "Misconfigured"
     assert play.once().reserved == ["B"]
     play.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns", "labels": {"team": "x"}}})
@@ -93,7 +93,7 @@ class TestG03:
     def test_beyond_it(self, play: Play) -> None:
         play.submit("a1", 11, "a")
         play.turn()
-        assert play.waiting["a1"].requeue is Requeue.NO_FIT
+        assert play.waiting["a1"].requeue is RequeueReason.NO_FIT
         assert play.pending_reason("a1") == (
             "ExceedsMaxQuota",
             "couldn't assign flavors to pod set main: insufficient quota for cpu in flavor f, previously considered"
@@ -135,7 +135,7 @@ def test_g05_nominal_beats_priority_across_queues() -> None:
     play.submit("b1", 4, "b")
     assert play.once().reserved == ["b1"]
     assert play.waiting["a2"].message == NO_LONGER_FITS
-    assert play.waiting["a2"].requeue is Requeue.FAILED_AFTER_NOMINATION
+    assert play.waiting["a2"].requeue is RequeueReason.FAILED_AFTER_NOMINATION
 
 
 class TestG06:
@@ -263,7 +263,7 @@ def test_g12_above_nominal_without_borrow_within_cohort() -> None:
     play.running("b2", 6, "b")
     play.submit("a1", 6, "a")
     play.turn()
-    assert play.waiting["a1"].requeue is Requeue.NO_FIT
+    assert play.waiting["a1"].requeue is RequeueReason.NO_FIT
     assert play.pending_reason("a1") == ("WaitingForQuota", short(CPU, "6"))
 
 
@@ -322,7 +322,7 @@ def test_g14_reclaim_and_own_queue_together() -> None:
     assert play.turn().evicted == {"b3": "InCohortReclamation", "aL": "InClusterQueue"}
     assignment = play.waiting["a1"].assignment
     assert assignment is not None
-    assert assignment.mode is Mode.PREEMPT, "not RECLAIM, as one of its own goes too"
+    assert assignment.mode is FitMode.PREEMPT, "not RECLAIM, as one of its own goes too"
 
 
 class TestG15:
@@ -349,7 +349,7 @@ class TestG15:
             play.running(name, 4, "b")
         play.submit("a1", 6, "a")
         play.turn()
-        assert play.waiting["a1"].requeue is Requeue.NO_FIT
+        assert play.waiting["a1"].requeue is RequeueReason.NO_FIT
         assert play.pending_reason("a1")[0] == "WaitingForQuota"
 
 
@@ -513,7 +513,7 @@ class TestG22:
         play = self.play(True, ("c1", 12)).once()
         assert set(play.evicted) == {"c1"}
         assert play.waiting["b1"].reason == "WaitingForPreemptedWorkloads"
-        assert play.waiting["b1"].requeue is Requeue.PENDING_PREEMPTION
+        assert play.waiting["b1"].requeue is RequeueReason.PENDING_PREEMPTION
         assert play.turn().evicted == {}
         play.settle()
         assert set(play.once().reserved) == {"a1", "b1"}

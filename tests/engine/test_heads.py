@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from engine.play import CPU, Play
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
-from kohort.engine.events import Put
+from kohort.engine.decisions import RequeueReason
+from kohort.engine.events import ObjectUpserted
 
 Json = Any
 W = ObjectKey("ns", "w")
@@ -83,7 +83,7 @@ def test_a_workload_that_has_quota_by_now_is_not_looked_at(play: Play) -> None:
     waiting = play.workloads[W]
     play.running("v", 1)
     admitted = play.workloads[ObjectKey("ns", "v")].status
-    play.engine.apply(Put(replace(waiting, status=admitted)), play.now)
+    play.engine.apply(ObjectUpserted(replace(waiting, status=admitted)), play.now)
     assert play.turn().decisions == []
 
 
@@ -100,7 +100,7 @@ class TestObstacles:
         assert (wait.reason, wait.message, wait.requeue) == (
             "PendingEvaluation",
             "The workload has failed admission checks",
-            Requeue.GENERIC,
+            RequeueReason.GENERIC,
         )
 
     def test_a_namespace_that_is_not_known_is_told_as_missing(self, play: Play) -> None:
@@ -108,7 +108,7 @@ class TestObstacles:
         play.delete({"kind": "Namespace", "name": "ns"})
         play.submit("w", 1)
         wait = play.turn().waiting["w"]
-        assert (wait.reason, wait.requeue) == ("Misconfigured", Requeue.GENERIC)
+        assert (wait.reason, wait.requeue) == ("Misconfigured", RequeueReason.GENERIC)
         assert wait.message.startswith('workload namespace "ns" does not exist: ')
 
     def test_requests_above_their_limits(self, play: Play) -> None:

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from engine.play import CPU, Play, configured
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, ReclaimablePod, RequeueState
 from kohort.api.meta import ObjectKey
-from kohort.engine.events import Gone, Put
+from kohort.engine.events import ObjectDeleted, ObjectUpserted
 from kohort.engine.invariants import CheckedEngine
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
-from kohort.engine.lifecycle.states import QUOTA_RESERVED, false, mark
+from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, condition_false, with_condition_set
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.quota import FlavorResource
 
 Json = Any
@@ -72,7 +72,7 @@ class TestAfterAnEviction:
     @pytest.fixture
     def evicted(self, play: Play) -> Play:
         play.running("w", 3)
-        play.show(evict(play.workloads[W], Eviction("Preempted", "make way"), play.now).workload)
+        play.show(evict(play.workloads[W], EvictionCause("Preempted", "make way"), play.now).workload)
         play.submit("v", 3)
         assert play.turn().reserved == [], "quota is held until the job has stopped (SCH-653, SCH-914)"
         return play
@@ -98,7 +98,7 @@ class TestAfterAnEviction:
     def test_not_while_it_is_on_hold(self, evicted: Play) -> None:
         """SCH-1004, SCH-201"""
         workload = release(evicted.workloads[W], evicted.settings.gates, evicted.now)
-        evicted.show(mark(workload, QUOTA_RESERVED, false("OnHold", "not now"), evicted.now))
+        evicted.show(with_condition_set(workload, QUOTA_RESERVED, condition_false("OnHold", "not now"), evicted.now))
         evicted.finish("ns/v")
         assert evicted.turn().reserved == []
 
@@ -120,7 +120,7 @@ class TestBlockedAdmission:
     def test_ends_with_the_release_of_an_evicted_workload(self, blocked: Play) -> None:
         """SCH-1035, SCH-1004, SCH-223"""
         play = blocked
-        play.show(evict(play.workloads[W], Eviction("PodsReadyTimeout", "late"), play.now).workload)
+        play.show(evict(play.workloads[W], EvictionCause("PodsReadyTimeout", "late"), play.now).workload)
         assert play.turn().reserved == [], "its pods may still run"
         workload = release(play.workloads[W], play.settings.gates, play.now)
         later = RequeueState(count=1, requeue_at=play.now + timedelta(seconds=60))
@@ -132,7 +132,7 @@ class TestBlockedAdmission:
 
     def test_ends_with_the_deletion_of_the_workload(self, blocked: Play) -> None:
         """SCH-1035"""
-        blocked.engine.apply(Gone("Workload", W), blocked.now)
+        blocked.engine.apply(ObjectDeleted("Workload", W), blocked.now)
         del blocked.workloads[W]
         assert blocked.turn().reserved == ["v"]
 
@@ -161,7 +161,7 @@ class TestReclaimablePods:
         play.running("w", 1, count=4)
         held = play.workloads[W]
         pods = (ReclaimablePod(name="main", count=9),)
-        play.engine.apply(Put(replace(held, status=replace(held.status, reclaimable_pods=pods))), play.now)
+        play.engine.apply(ObjectUpserted(replace(held, status=replace(held.status, reclaimable_pods=pods))), play.now)
         assert used(play) == 0
 
 

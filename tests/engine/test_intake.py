@@ -8,10 +8,10 @@ import pytest
 from engine.lifecycle.sample_workloads import admitted, at, with_status
 from engine.play import Play, configured
 from kohort.api.meta import Condition, ObjectKey
-from kohort.engine.intake import conditions_of, queue_timestamp
 from kohort.engine.lifecycle.checks import CheckReport, act_on_checks, report_check
 from kohort.engine.lifecycle.eviction import release
-from kohort.engine.settings import Settings
+from kohort.engine.record_builders import conditions_of, queue_timestamp
+from kohort.engine.settings import EngineSettings
 
 Json = Any
 BY_CREATION = configured({"waitForPodsReady": {"requeuingStrategy": {"timestamp": "Creation"}}})
@@ -22,17 +22,17 @@ WHILE_BORROWING = "InCohortReclaimWhileBorrowing"
 @pytest.mark.parametrize(
     ("condition", "reason", "settings", "expected"),
     [
-        ("Evicted", "PodsReadyTimeout", Settings(), at(50)),
+        ("Evicted", "PodsReadyTimeout", EngineSettings(), at(50)),
         ("Evicted", "PodsReadyTimeout", BY_CREATION, at(0)),
         ("Evicted", "AdmissionCheck", BY_CREATION, at(50)),
-        ("Evicted", "Preempted", Settings(), at(0)),
-        ("Preempted", WHILE_BORROWING, Settings(), at(0)),
+        ("Evicted", "Preempted", EngineSettings(), at(0)),
+        ("Preempted", WHILE_BORROWING, EngineSettings(), at(0)),
         ("Preempted", WHILE_BORROWING, UNSORTED, at(50) + timedelta(milliseconds=1)),
         ("Preempted", "InClusterQueue", UNSORTED, at(0)),
     ],
 )
 def test_an_eviction_for_its_own_fault_puts_a_workload_back(
-    condition: str, reason: str, settings: Settings, expected: datetime
+    condition: str, reason: str, settings: EngineSettings, expected: datetime
 ) -> None:
     """SCH-211: all others wait since they were created."""
     evicted = Condition(type=condition, status="True", reason=reason, message="", last_transition_time=at(50))

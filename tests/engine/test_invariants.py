@@ -12,10 +12,10 @@ from kohort.engine.events import EvictionFailed
 from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.invariants.checked import half_admitted, overtaken
 from kohort.engine.invariants.sums import broken_limits
-from kohort.engine.invariants.victims import Hunt, wrong_victims
-from kohort.engine.preemption import Target
+from kohort.engine.invariants.victims import VictimSearch, wrong_victims
+from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 Json = Any
 CORE = 1000
@@ -36,7 +36,7 @@ def play() -> Play:
     return play.turn()
 
 
-def named(play: Play, name: str) -> Workload:
+def named(play: Play, name: str) -> WorkloadInfo:
     return play.engine.workloads[ObjectKey("ns", name)]
 
 
@@ -136,7 +136,7 @@ class TestLimits:
 
     def gain(self, play: Play, queue: str, amount: int, fr: FlavorResource = FR) -> list[str]:
         """Give a new workload so much, and ask what that breaks."""
-        holder = Workload(ObjectKey("ns", "new"), "new")
+        holder = WorkloadInfo(ObjectKey("ns", "new"), "new")
         holder.usage, holder.reserved_at = {fr: amount}, play.now
         play.engine.queues[queue].add_holder(holder)
         return list(broken_limits(play.engine, play.engine.queues[queue], {fr: amount}))
@@ -197,11 +197,13 @@ class TestVictims:
         return play
 
     def hunt(self, play: Play, *targets: tuple[str, str], preemptor: str = "p", amount: int = 2) -> list[str]:
-        found = [Target(named(play, name), reason) for name, reason in targets]
+        found = [PreemptionTarget(named(play, name), reason) for name, reason in targets]
         requests = {FR: amount * CORE}
         by_share = play.settings.fair is not None
         return wrong_victims(
-            Hunt(named(play, preemptor), play.engine.queues["a"], frozenset(requests), requests, found, by_share)
+            VictimSearch(
+                named(play, preemptor), play.engine.queues["a"], frozenset(requests), requests, found, by_share
+            )
         )
 
     def test_those_whom_the_policies_allow(self, hunting: Play) -> None:
@@ -293,7 +295,7 @@ class TestCheckedEngine:
 
 
 def test_a_search_that_leaves_the_tree_in_disorder_is_caught(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
-    def careless(_preemptor: Workload, queue: Queue, *_rest: object) -> list[Target]:
+    def careless(_preemptor: WorkloadInfo, queue: ClusterQueueInfo, *_rest: object) -> list[PreemptionTarget]:
         queue.node.cells[FR].use(CORE)
         return []
 

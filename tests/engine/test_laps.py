@@ -4,13 +4,13 @@ from itertools import count
 
 from engine.play import Play
 from kohort.engine.engine import Engine
-from kohort.engine.laps import Laps
+from kohort.engine.phase_timing import PhaseTimes
 
 
 def test_every_step_of_a_cycle_is_timed_in_order() -> None:
     play = Play()
     ticks = count()
-    play.engine.laps = Laps(lambda: float(next(ticks)))
+    play.engine.laps = PhaseTimes(lambda: float(next(ticks)))
     play.queue("q", 4)
     play.submit("w", 1)
     play.turn()

@@ -7,8 +7,8 @@ import pytest
 from engine.pending_model import cluster_queue, workload
 from engine.pending_queues import BOTH, NOW, QueueOf, admit, best_effort, drained, fail, filled, popped, retry, strict
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
-from kohort.engine.pending import Counts, PendingQueue, Place
+from kohort.engine.decisions import RequeueReason
+from kohort.engine.pending import Counts, PendingQueue, PendingState
 from kohort.engine.records import NO_END, FlavorGroup
 
 
@@ -75,7 +75,7 @@ class TestEntering:
     def test_without_obstacles_a_workload_is_active(self) -> None:
         """SCH-222"""
         queue = best_effort(one := workload("w"))
-        assert queue.place_of(one) is Place.ACTIVE
+        assert queue.place_of(one) is PendingState.ACTIVE
         assert queue.counts == Counts(active=1, inadmissible=0, in_flight=0)
 
     @BOTH
@@ -83,30 +83,30 @@ class TestEntering:
     def test_a_backoff_leads_to_the_pool(self, queue_of: QueueOf, until: datetime) -> None:
         """SCH-222, SCH-223"""
         queue = queue_of(one := workload("w", backoff_until=until))
-        assert queue.place_of(one) is Place.POOL
+        assert queue.place_of(one) is PendingState.POOL
         assert queue.pop(NOW) is None
 
     @BOTH
     def test_a_backoff_that_ends_now_does_not(self, queue_of: QueueOf) -> None:
         """SCH-223"""
         queue = queue_of(one := workload("w", backoff_until=NOW))
-        assert queue.place_of(one) is Place.ACTIVE
+        assert queue.place_of(one) is PendingState.ACTIVE
 
     def test_an_update_in_flight_is_ignored(self) -> None:
         """SCH-220"""
         queue = best_effort(one := workload("w"))
         head = popped(queue)
         queue.push(workload("w", priority=5), NOW)
-        assert queue.place_of(one) is Place.IN_FLIGHT
+        assert queue.place_of(one) is PendingState.IN_FLIGHT
         assert [each.priority for each in queue.listing().workloads] == [0]
-        queue.requeue(head, Requeue.FAILED_AFTER_NOMINATION, NOW)
-        assert queue.place_of(one) is Place.ACTIVE
+        queue.requeue(head, RequeueReason.FAILED_AFTER_NOMINATION, NOW)
+        assert queue.place_of(one) is PendingState.ACTIVE
 
-    @pytest.mark.parametrize(("changed", "place"), [(True, Place.ACTIVE), (False, Place.POOL)])
-    def test_an_update_in_the_pool_counts_only_if_something_changed(self, changed: bool, place: Place) -> None:
+    @pytest.mark.parametrize(("changed", "place"), [(True, PendingState.ACTIVE), (False, PendingState.POOL)])
+    def test_an_update_in_the_pool_counts_only_if_something_changed(self, changed: bool, place: PendingState) -> None:
         """SCH-221"""
         queue = best_effort(one := workload("w"))
-        fail(queue, Requeue.GENERIC)
+        fail(queue, RequeueReason.GENERIC)
         queue.update(one, NOW, changed=changed)
         assert queue.place_of(one) is place
 
@@ -115,17 +115,17 @@ class TestEntering:
         queue = best_effort(workload("w", generation=1))
         popped(queue)
         newer = workload("w", generation=2)
-        queue.requeue(newer, Requeue.NO_FIT, NOW)
-        assert queue.place_of(newer) is Place.POOL
+        queue.requeue(newer, RequeueReason.NO_FIT, NOW)
+        assert queue.place_of(newer) is PendingState.POOL
         queue.update(newer, NOW, changed=False)
-        assert queue.place_of(newer) is Place.ACTIVE
+        assert queue.place_of(newer) is PendingState.ACTIVE
 
     def test_an_active_workload_stays_active_whatever_befalls_it(self) -> None:
         """SCH-222: updated in place"""
         queue = best_effort(workload("w"))
         backing_off = workload("w", backoff_until=NO_END)
         queue.update(backing_off, NOW, changed=True)
-        assert queue.place_of(backing_off) is Place.ACTIVE
+        assert queue.place_of(backing_off) is PendingState.ACTIVE
 
     def test_a_workload_that_left_is_nowhere(self) -> None:
         queue = best_effort(one := workload("w"))
@@ -153,32 +153,32 @@ class TestPopping:
 
 
 IMMEDIATE = [
-    Requeue.FAILED_AFTER_NOMINATION,
-    Requeue.PENDING_PREEMPTION,
-    Requeue.PENDING_MIGRATION,
-    Requeue.PREEMPTION_FAILED,
+    RequeueReason.FAILED_AFTER_NOMINATION,
+    RequeueReason.PENDING_PREEMPTION,
+    RequeueReason.PENDING_MIGRATION,
+    RequeueReason.PREEMPTION_FAILED,
 ]
 PARKED_BY_BEST_EFFORT = [
-    Requeue.NO_FIT,
-    Requeue.PREEMPTION_NO_CANDIDATES,
-    Requeue.PREEMPTION_GATED,
-    Requeue.GENERIC,
+    RequeueReason.NO_FIT,
+    RequeueReason.PREEMPTION_NO_CANDIDATES,
+    RequeueReason.PREEMPTION_GATED,
+    RequeueReason.GENERIC,
 ]
 
 
 class TestRequeueing:
     @BOTH
     @pytest.mark.parametrize("reason", IMMEDIATE)
-    def test_some_reasons_make_a_workload_active_at_once(self, queue_of: QueueOf, reason: Requeue) -> None:
+    def test_some_reasons_make_a_workload_active_at_once(self, queue_of: QueueOf, reason: RequeueReason) -> None:
         """SCH-236"""
         queue = queue_of(one := workload("w"))
         fail(queue, reason)
-        assert queue.place_of(one) is Place.ACTIVE
+        assert queue.place_of(one) is PendingState.ACTIVE
 
     @pytest.mark.parametrize("reason", PARKED_BY_BEST_EFFORT)
-    def test_others_park_it_in_a_best_effort_queue_only(self, reason: Requeue) -> None:
+    def test_others_park_it_in_a_best_effort_queue_only(self, reason: RequeueReason) -> None:
         """SCH-236"""
-        for queue, place in ((best_effort(), Place.POOL), (strict(), Place.ACTIVE)):
+        for queue, place in ((best_effort(), PendingState.POOL), (strict(), PendingState.ACTIVE)):
             queue.push(one := workload("w"), NOW)
             fail(queue, reason)
             assert queue.place_of(one) is place
@@ -187,40 +187,40 @@ class TestRequeueing:
     def test_a_foreign_namespace_parks_it_always(self, queue_of: QueueOf) -> None:
         """SCH-236"""
         queue = queue_of(one := workload("w"))
-        fail(queue, Requeue.NAMESPACE_MISMATCH)
-        assert queue.place_of(one) is Place.POOL
+        fail(queue, RequeueReason.NAMESPACE_MISMATCH)
+        assert queue.place_of(one) is PendingState.POOL
 
     def test_every_reason_has_its_row(self) -> None:
         """SCH-236"""
-        assert {*IMMEDIATE, *PARKED_BY_BEST_EFFORT, Requeue.NAMESPACE_MISMATCH} == set(Requeue)
+        assert {*IMMEDIATE, *PARKED_BY_BEST_EFFORT, RequeueReason.NAMESPACE_MISMATCH} == set(RequeueReason)
 
     def test_a_retry_since_the_pop_keeps_it_active(self) -> None:
         """SCH-237"""
         queue = best_effort(one := workload("w"))
         head = popped(queue)
         retry(queue)
-        queue.requeue(head, Requeue.NO_FIT, NOW)
-        assert queue.place_of(one) is Place.ACTIVE
+        queue.requeue(head, RequeueReason.NO_FIT, NOW)
+        assert queue.place_of(one) is PendingState.ACTIVE
 
     def test_a_retry_before_the_pop_does_not(self) -> None:
         """SCH-237"""
         queue = best_effort(one := workload("w"))
         retry(queue)
-        fail(queue, Requeue.NO_FIT)
-        assert queue.place_of(one) is Place.POOL
+        fail(queue, RequeueReason.NO_FIT)
+        assert queue.place_of(one) is PendingState.POOL
 
     def test_flavors_still_to_try_keep_it_active(self) -> None:
         """SCH-237, SCH-552"""
         queue = best_effort(one := workload("w", has_more=True))
-        fail(queue, Requeue.NO_FIT)
-        assert queue.place_of(one) is Place.ACTIVE
+        fail(queue, RequeueReason.NO_FIT)
+        assert queue.place_of(one) is PendingState.ACTIVE
 
     def test_flavors_that_the_queue_has_lost_do_not(self) -> None:
         """SCH-552"""
         queue = best_effort(one := workload("w", has_more=True))
         queue.queue.set_groups((FlavorGroup(("cpu",), ("f1",)),))
-        fail(queue, Requeue.NAMESPACE_MISMATCH)
-        assert queue.place_of(one) is Place.POOL
+        fail(queue, RequeueReason.NAMESPACE_MISMATCH)
+        assert queue.place_of(one) is PendingState.POOL
 
     @BOTH
     def test_a_backoff_that_came_meanwhile_parks_it_whatever_the_reason(self, queue_of: QueueOf) -> None:
@@ -228,8 +228,8 @@ class TestRequeueing:
         queue = queue_of(workload("w"))
         popped(queue)
         newer = workload("w", backoff_until=NOW + timedelta(seconds=60))
-        queue.requeue(newer, Requeue.PENDING_PREEMPTION, NOW)
-        assert queue.place_of(newer) is Place.POOL
+        queue.requeue(newer, RequeueReason.PENDING_PREEMPTION, NOW)
+        assert queue.place_of(newer) is PendingState.POOL
 
     def test_a_failed_write_brings_a_workload_back(self) -> None:
         """SCH-352"""
@@ -237,25 +237,25 @@ class TestRequeueing:
         queue.assume(popped(queue))
         assert queue.place_of(one) is None
         popped(queue)
-        queue.requeue(one, Requeue.FAILED_AFTER_NOMINATION, NOW)
-        assert queue.place_of(one) is Place.ACTIVE
+        queue.requeue(one, RequeueReason.FAILED_AFTER_NOMINATION, NOW)
+        assert queue.place_of(one) is PendingState.ACTIVE
 
     def test_best_effort_moves_on_and_strict_blocks(self) -> None:
         """G01 (SCH-236, SCH-238)"""
         pending = [workload("A", queued=1), workload("B", queued=2), workload("C", queued=3)]
         queue = best_effort(*pending)
-        assert [admit(queue), fail(queue, Requeue.PREEMPTION_NO_CANDIDATES), admit(queue)] == ["A", "B", "C"]
+        assert [admit(queue), fail(queue, RequeueReason.PREEMPTION_NO_CANDIDATES), admit(queue)] == ["A", "B", "C"]
         queue = strict(*pending)
         assert admit(queue) == "A"
-        assert [fail(queue, Requeue.PREEMPTION_NO_CANDIDATES) for _ in range(3)] == ["B", "B", "B"]
+        assert [fail(queue, RequeueReason.PREEMPTION_NO_CANDIDATES) for _ in range(3)] == ["B", "B", "B"]
 
     def test_a_foreign_namespace_steps_aside_until_it_belongs(self) -> None:
         """G02 (SCH-236, SCH-260)"""
         queue = strict(foreign := workload("A", namespace="guest", queued=1), workload("B", queued=2))
-        assert fail(queue, Requeue.NAMESPACE_MISMATCH, "Misconfigured") == "A"
+        assert fail(queue, RequeueReason.NAMESPACE_MISMATCH, "Misconfigured") == "A"
         assert admit(queue) == "B"
         assert queue.retry(NOW, lambda namespace: namespace == "team") == 0
-        assert queue.place_of(foreign) is Place.POOL
+        assert queue.place_of(foreign) is PendingState.POOL
         assert queue.retry(NOW, lambda namespace: namespace == "guest") == 1
         assert admit(queue) == "A"
 
@@ -264,20 +264,20 @@ class TestPreemptor:
     def test_goes_before_all_others_in_a_best_effort_queue(self) -> None:
         """G24 (SCH-240)"""
         queue = best_effort(workload("P", priority=5))
-        assert fail(queue, Requeue.PENDING_PREEMPTION) == "P"
+        assert fail(queue, RequeueReason.PENDING_PREEMPTION) == "P"
         queue.push(workload("H", priority=9), NOW)
         assert drained(queue) == ["P", "H"]
 
     def test_does_not_in_a_strict_one(self) -> None:
         """G24 (SCH-240)"""
         queue = strict(workload("P", priority=5))
-        assert fail(queue, Requeue.PENDING_PREEMPTION) == "P"
+        assert fail(queue, RequeueReason.PENDING_PREEMPTION) == "P"
         queue.push(workload("H", priority=9), NOW)
         assert drained(queue) == ["H", "P"]
 
     @BOTH
-    @pytest.mark.parametrize("reason", [Requeue.PENDING_PREEMPTION, Requeue.PENDING_MIGRATION])
-    def test_is_known_as_such_by_generation(self, queue_of: QueueOf, reason: Requeue) -> None:
+    @pytest.mark.parametrize("reason", [RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION])
+    def test_is_known_as_such_by_generation(self, queue_of: QueueOf, reason: RequeueReason) -> None:
         """SCH-240, SCH-241"""
         queue = queue_of(one := workload("P", generation=3))
         assert not queue.is_preemptor(one)
@@ -290,20 +290,20 @@ class TestPreemptor:
         queue = best_effort(workload("P", generation=3))
         popped(queue)
         newer = workload("P", generation=4)
-        queue.requeue(newer, Requeue.PENDING_PREEMPTION, NOW)
+        queue.requeue(newer, RequeueReason.PENDING_PREEMPTION, NOW)
         assert not queue.is_preemptor(newer)
 
     def test_is_replaced_by_the_next_one(self) -> None:
         """SCH-240"""
         queue = best_effort(workload("P", priority=5), workload("L", priority=1))
-        fail(queue, Requeue.PENDING_PREEMPTION)
-        queue.requeue(workload("L", priority=1), Requeue.PENDING_PREEMPTION, NOW)
+        fail(queue, RequeueReason.PENDING_PREEMPTION)
+        queue.requeue(workload("L", priority=1), RequeueReason.PENDING_PREEMPTION, NOW)
         assert drained(queue) == ["L", "P"]
 
     def test_is_forgotten_when_it_leaves(self) -> None:
         """SCH-240"""
         queue = best_effort(one := workload("P"))
-        fail(queue, Requeue.PENDING_PREEMPTION)
+        fail(queue, RequeueReason.PENDING_PREEMPTION)
         queue.remove(one)
         queue.push(one, NOW)
         assert not queue.is_preemptor(one)
@@ -311,17 +311,17 @@ class TestPreemptor:
     def test_is_remembered_over_a_failed_write(self) -> None:
         """SCH-240, SCH-352"""
         queue = best_effort(one := workload("P"))
-        fail(queue, Requeue.PENDING_PREEMPTION)
+        fail(queue, RequeueReason.PENDING_PREEMPTION)
         queue.assume(popped(queue))
-        queue.requeue(one, Requeue.FAILED_AFTER_NOMINATION, NOW)
+        queue.requeue(one, RequeueReason.FAILED_AFTER_NOMINATION, NOW)
         assert queue.is_preemptor(one)
 
     def test_comes_after_usage(self) -> None:
         """SCH-240, SCH-808"""
         usages = {ObjectKey("team", "a"): 1.0, ObjectKey("team", "b"): 1.0}
         queue = filled(PendingQueue(cluster_queue(), usages.__getitem__), [workload("P", local_queue="a")])
-        fail(queue, Requeue.PENDING_PREEMPTION)
+        fail(queue, RequeueReason.PENDING_PREEMPTION)
         queue.push(workload("H", local_queue="b", priority=9), NOW)
-        assert fail(queue, Requeue.FAILED_AFTER_NOMINATION) == "P"
+        assert fail(queue, RequeueReason.FAILED_AFTER_NOMINATION) == "P"
         usages[ObjectKey("team", "a")] = 2.0
         assert drained(queue) == ["H", "P"]

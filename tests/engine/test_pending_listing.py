@@ -7,17 +7,17 @@ import pytest
 from engine.pending_model import Model, cluster_queue, workload
 from engine.pending_queues import NOW, best_effort, fail, filled, popped, retry, same
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
-from kohort.engine.pending import PendingQueue, Place
-from kohort.engine.pending.shelf import Item, Shelf
-from kohort.engine.records import Policies
+from kohort.engine.decisions import RequeueReason
+from kohort.engine.pending import PendingQueue, PendingState
+from kohort.engine.pending.heap import Item, PendingHeap
+from kohort.engine.records import QueuePolicies
 
 
 class TestListing:
     def test_holds_everybody_in_one_order(self) -> None:
         """SCH-213"""
         queue = best_effort(workload("a", queued=1), workload("b", queued=2), workload("c", queued=3))
-        fail(queue, Requeue.NO_FIT)
+        fail(queue, RequeueReason.NO_FIT)
         popped(queue)
         assert names(queue) == ["a", "b", "c"]
 
@@ -39,10 +39,10 @@ class TestListing:
     def test_follows_the_strategy(self) -> None:
         """SCH-240"""
         queue = best_effort(workload("P"))
-        fail(queue, Requeue.PENDING_PREEMPTION)
+        fail(queue, RequeueReason.PENDING_PREEMPTION)
         queue.push(workload("H", priority=9), NOW)
         assert names(queue) == ["P", "H"]
-        queue.queue.policies = Policies(is_strict=True)
+        queue.queue.policies = QueuePolicies(is_strict=True)
         assert names(queue) == ["H", "P"]
 
     def test_tells_positions_in_both_queues(self) -> None:
@@ -71,7 +71,7 @@ class TestSize:
         queue, model = PendingQueue(cluster_queue(), usage_of), Model(cluster_queue(), usage_of)
         for _ in range(1500):
             self.live_on(queue, model, random)
-        assert queue.counts == tuple(model.count(place) for place in Place)
+        assert queue.counts == tuple(model.count(place) for place in PendingState)
         assert [each.key for each in queue.listing().workloads] == [each.key for each in model.listing()]
 
     def live_on(self, queue: PendingQueue, model: Model, random: Random) -> None:
@@ -95,7 +95,7 @@ class TestSize:
                 head = queue.pop(NOW)
                 assert head is model.pop(NOW)
                 if head is not None:
-                    reason = random.choice([*Requeue, Requeue.NO_FIT, Requeue.NO_FIT])
+                    reason = random.choice([*RequeueReason, RequeueReason.NO_FIT, RequeueReason.NO_FIT])
                     queue.requeue(head, reason, NOW)
                     model.requeue(head, reason, NOW, "")
 
@@ -103,15 +103,15 @@ class TestSize:
         """SCH-251, SCH-260"""
         queue = best_effort(*[same(number) for number in range(1000)])
         touched = []
-        add = Shelf.add
+        add = PendingHeap.add
 
-        def counted(shelf: Shelf, item: Item) -> None:
+        def counted(shelf: PendingHeap, item: Item) -> None:
             touched.append(item)
             add(shelf, item)
 
-        monkeypatch.setattr(Shelf, "add", counted)
+        monkeypatch.setattr(PendingHeap, "add", counted)
         for _ in range(3):
-            fail(queue, Requeue.NO_FIT)
+            fail(queue, RequeueReason.NO_FIT)
             assert retry(queue) == 1000
         assert {item[2] for item in touched} == {("A0", "A0")}
 
@@ -131,7 +131,7 @@ class TestSize:
         for number in range(50):
             queue.push(workload(f"w{number}", kind=f"former-{number}"), NOW)
             queue.push(one := workload(f"w{number}", kind=f"kind-{number}"), NOW)
-            fail(queue, Requeue.NO_FIT)
+            fail(queue, RequeueReason.NO_FIT)
             queue.remove(one)
         assert not queue._shelves._groups
         assert not queue._shelves._pooled

@@ -9,9 +9,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from engine.pending_model import Model, at, cluster_queue, workload
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
-from kohort.engine.pending import PendingQueue, Place
-from kohort.engine.records import NO_END, Policies, Workload
+from kohort.engine.decisions import RequeueReason
+from kohort.engine.pending import PendingQueue, PendingState
+from kohort.engine.records import NO_END, QueuePolicies, WorkloadInfo
 
 NAMES = st.sampled_from([f"w{number}" for number in range(24)])
 KINDS = st.sampled_from(["", "", "x", "y", "z"])
@@ -40,7 +40,7 @@ class PendingMachine(RuleBasedStateMachine):
         self.queue = PendingQueue(queue, usage_of)
         self.model = Model(queue, usage_of)
 
-    def drawn(self, name: str, data: st.DataObject) -> Workload:
+    def drawn(self, name: str, data: st.DataObject) -> WorkloadInfo:
         """A record of the workload in some state; the same name always lives in the same namespace."""
         backoff = data.draw(st.sampled_from([None, None, None, None, 3.0, 10.0, NO_END]))
         return workload(
@@ -82,11 +82,11 @@ class PendingMachine(RuleBasedStateMachine):
     def pop(self) -> None:
         assert self.queue.pop(self.now) is self.model.pop(self.now)
 
-    def in_flight(self) -> Workload | None:
-        return next((row.workload for row in self.model.rows.values() if row.place is Place.IN_FLIGHT), None)
+    def in_flight(self) -> WorkloadInfo | None:
+        return next((row.workload for row in self.model.rows.values() if row.place is PendingState.IN_FLIGHT), None)
 
-    @rule(reason=st.sampled_from(Requeue), note=st.sampled_from(["", "WaitingForQuota"]), data=st.data())
-    def requeue_after_change(self, reason: Requeue, note: str, data: st.DataObject) -> None:
+    @rule(reason=st.sampled_from(RequeueReason), note=st.sampled_from(["", "WaitingForQuota"]), data=st.data())
+    def requeue_after_change(self, reason: RequeueReason, note: str, data: st.DataObject) -> None:
         old = self.in_flight()
         if old is None:
             return
@@ -94,16 +94,16 @@ class PendingMachine(RuleBasedStateMachine):
         self.queue.requeue(new, reason, self.now, note)
         self.model.requeue(new, reason, self.now, note)
 
-    @rule(reason=st.sampled_from(Requeue))
-    def requeue_unchanged(self, reason: Requeue) -> None:
+    @rule(reason=st.sampled_from(RequeueReason))
+    def requeue_unchanged(self, reason: RequeueReason) -> None:
         old = self.in_flight()
         if old is None:
             return
         self.queue.requeue(old, reason, self.now, "WaitingForQuota")
         self.model.requeue(old, reason, self.now, "WaitingForQuota")
 
-    @rule(times=st.integers(1, 6), reason=st.sampled_from(Requeue))
-    def cycle(self, times: int, reason: Requeue) -> None:
+    @rule(times=st.integers(1, 6), reason=st.sampled_from(RequeueReason))
+    def cycle(self, times: int, reason: RequeueReason) -> None:
         for _ in range(times):
             head = self.queue.pop(self.now)
             assert head is self.model.pop(self.now)
@@ -119,8 +119,8 @@ class PendingMachine(RuleBasedStateMachine):
             self.queue.assume(head)
             self.model.assume(head.key)
 
-    @rule(name=NAMES, reason=st.sampled_from(Requeue), data=st.data())
-    def requeue_after_failed_write(self, name: str, reason: Requeue, data: st.DataObject) -> None:
+    @rule(name=NAMES, reason=st.sampled_from(RequeueReason), data=st.data())
+    def requeue_after_failed_write(self, name: str, reason: RequeueReason, data: st.DataObject) -> None:
         late = self.drawn(name, data)
         self.queue.requeue(late, reason, self.now)
         self.model.requeue(late, reason, self.now, "")
@@ -145,7 +145,7 @@ class PendingMachine(RuleBasedStateMachine):
 
     @rule(strict=st.booleans())
     def change_strategy(self, strict: bool) -> None:
-        self.queue.queue.policies = Policies(is_strict=strict)
+        self.queue.queue.policies = QueuePolicies(is_strict=strict)
 
     @rule(fair=st.booleans())
     def change_order(self, fair: bool) -> None:
@@ -158,7 +158,7 @@ class PendingMachine(RuleBasedStateMachine):
     def everybody_is_in_the_same_place(self) -> None:
         for row in self.model.rows.values():
             assert self.queue.place_of(row.workload) is row.place
-        assert self.queue.counts == tuple(self.model.count(place) for place in Place)
+        assert self.queue.counts == tuple(self.model.count(place) for place in PendingState)
 
     @invariant()
     def the_listing_has_the_same_order(self) -> None:
@@ -171,7 +171,7 @@ class PendingMachine(RuleBasedStateMachine):
     @invariant()
     def bypassed_workloads_have_the_same_reason(self) -> None:
         for row in self.model.rows.values():
-            reason = self.model.failed.get(row.workload.equivalence, "") if row.place is Place.POOL else ""
+            reason = self.model.failed.get(row.workload.equivalence, "") if row.place is PendingState.POOL else ""
             assert self.queue.bypass_reason(row.workload) == reason
 
     @invariant()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from engine.pending_model import cluster_queue, workload
 from engine.pending_queues import NOW
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
+from kohort.engine.decisions import RequeueReason
 from kohort.engine.pending import PendingQueue
 from kohort.engine.pending import ranking as rankings
 from kohort.engine.pending.ranking import Ranking, Standing
@@ -52,7 +52,9 @@ def test_positions_are_those_of_the_listing(data: st.DataObject, by_usage: bool)
         if data.draw(st.booleans()):
             head = queue.pop(NOW)
             if head is not None and data.draw(st.booleans()):
-                queue.requeue(head, data.draw(st.sampled_from([Requeue.NO_FIT, Requeue.PENDING_PREEMPTION])), NOW)
+                queue.requeue(
+                    head, data.draw(st.sampled_from([RequeueReason.NO_FIT, RequeueReason.PENDING_PREEMPTION])), NOW
+                )
             elif head is not None:
                 queue.remove(head)
     listing = queue.listing()

@@ -6,8 +6,8 @@ import pytest
 
 from engine.pending_model import at, workload
 from engine.pending_queues import NOW, admit, best_effort, drained, fail, popped, retry, same, strict
-from kohort.engine.decisions import Requeue
-from kohort.engine.pending import Counts, Place
+from kohort.engine.decisions import RequeueReason
+from kohort.engine.pending import Counts, PendingState
 from kohort.engine.records import NO_END
 
 
@@ -15,30 +15,32 @@ class TestEquivalence:
     def test_equal_workloads_share_the_fate_of_the_first(self) -> None:
         """G23 (SCH-251, SCH-252)"""
         queue = best_effort(same(1), same(2), same(3), workload("S", queued=4, kind="small"))
-        assert fail(queue, Requeue.PREEMPTION_NO_CANDIDATES) == "A1"
+        assert fail(queue, RequeueReason.PREEMPTION_NO_CANDIDATES) == "A1"
         assert queue.counts == Counts(active=1, inadmissible=3, in_flight=0)
         assert admit(queue) == "S"
         queue.push(same(4), NOW)
         assert queue.pop(NOW) is None
         assert retry(queue) == 4
         assert admit(queue) == "A1"
-        assert fail(queue, Requeue.PREEMPTION_NO_CANDIDATES) == "A2"
+        assert fail(queue, RequeueReason.PREEMPTION_NO_CANDIDATES) == "A2"
         assert queue.counts == Counts(active=0, inadmissible=3, in_flight=0)
 
     def test_in_a_strict_queue_the_first_blocks(self) -> None:
         """G23 (SCH-251)"""
         queue = strict(same(1), same(2), workload("S", queued=4, kind="small"))
-        assert [fail(queue, Requeue.NO_FIT) for _ in range(2)] == ["A1", "A1"]
+        assert [fail(queue, RequeueReason.NO_FIT) for _ in range(2)] == ["A1", "A1"]
         assert queue.counts == Counts(active=3, inadmissible=0, in_flight=0)
 
     def test_those_of_all_local_queues_and_namespaces_are_equal(self) -> None:
         """SCH-251"""
         queue = best_effort(same(1), same(2, local_queue="other"), same(3, namespace="guest"))
-        fail(queue, Requeue.NO_FIT)
+        fail(queue, RequeueReason.NO_FIT)
         assert queue.counts == Counts(active=0, inadmissible=3, in_flight=0)
 
-    @pytest.mark.parametrize("reason", [Requeue.PREEMPTION_GATED, Requeue.GENERIC, Requeue.NAMESPACE_MISMATCH])
-    def test_other_reasons_say_nothing_about_equals(self, reason: Requeue) -> None:
+    @pytest.mark.parametrize(
+        "reason", [RequeueReason.PREEMPTION_GATED, RequeueReason.GENERIC, RequeueReason.NAMESPACE_MISMATCH]
+    )
+    def test_other_reasons_say_nothing_about_equals(self, reason: RequeueReason) -> None:
         """SCH-251"""
         queue = best_effort(same(1), same(2))
         fail(queue, reason)
@@ -47,7 +49,7 @@ class TestEquivalence:
     def test_who_comes_with_a_local_queue_that_was_set_free_is_looked_at_all_the_same(self) -> None:
         """SCH-204"""
         queue = best_effort(same(1))
-        fail(queue, Requeue.NO_FIT)
+        fail(queue, RequeueReason.NO_FIT)
         queue.rejoin(same(2), NOW)
         queue.push(same(3), NOW)
         assert admit(queue) == "A2"
@@ -63,13 +65,13 @@ class TestEquivalence:
     def test_workloads_without_a_hash_are_equal_to_nobody(self) -> None:
         """SCH-250: the gate is off"""
         queue = best_effort(workload("a"), workload("b"))
-        fail(queue, Requeue.NO_FIT)
+        fail(queue, RequeueReason.NO_FIT)
         assert admit(queue) == "b"
 
     def test_the_bypassed_get_the_reason_of_the_one_that_failed(self) -> None:
         """SCH-253"""
         queue = best_effort(same(1), bypassed := same(2), other := workload("S", queued=9, kind="small"))
-        fail(queue, Requeue.NO_FIT, "ExceedsMaxQuota")
+        fail(queue, RequeueReason.NO_FIT, "ExceedsMaxQuota")
         assert queue.bypass_reason(bypassed) == "ExceedsMaxQuota"
         assert queue.bypass_reason(other) == ""
         assert queue.bypass_reason(same(9)) == ""
@@ -79,7 +81,7 @@ class TestEquivalence:
     def test_a_failure_without_reason_counts_as_pending_evaluation(self) -> None:
         """SCH-251"""
         queue = best_effort(same(1), bypassed := same(2))
-        fail(queue, Requeue.NO_FIT, "")
+        fail(queue, RequeueReason.NO_FIT, "")
         assert queue.bypass_reason(bypassed) == "PendingEvaluation"
 
     def test_a_failure_that_is_not_the_last_word_says_nothing_about_equals(self) -> None:
@@ -88,7 +90,7 @@ class TestEquivalence:
         head = popped(queue)
         retry(queue)
         head.backoff_until = NO_END
-        queue.requeue(head, Requeue.NO_FIT, NOW)
+        queue.requeue(head, RequeueReason.NO_FIT, NOW)
         assert queue.counts == Counts(active=1, inadmissible=1, in_flight=0)
 
 
@@ -96,24 +98,24 @@ class TestRetrying:
     def test_everything_in_the_pool_is_active_again(self) -> None:
         """SCH-260"""
         queue = best_effort(workload("a"), workload("b"))
-        fail(queue, Requeue.NO_FIT)
-        fail(queue, Requeue.GENERIC)
+        fail(queue, RequeueReason.NO_FIT)
+        fail(queue, RequeueReason.GENERIC)
         assert retry(queue) == 2
         assert drained(queue) == ["a", "b"]
 
     def test_namespaces_that_do_not_belong_stay(self) -> None:
         """SCH-260: also those that went to the pool with their equals, and without barring new ones from the queue"""
         queue = best_effort(same(1), foreign := same(2, namespace="guest"))
-        fail(queue, Requeue.NO_FIT)
+        fail(queue, RequeueReason.NO_FIT)
         assert retry(queue) == 1
-        assert queue.place_of(foreign) is Place.POOL
+        assert queue.place_of(foreign) is PendingState.POOL
         queue.push(newer := same(3, namespace="guest"), NOW)
-        assert queue.place_of(newer) is Place.ACTIVE
+        assert queue.place_of(newer) is PendingState.ACTIVE
 
     def test_namespaces_are_asked_about_once(self) -> None:
         queue = best_effort(*[workload(f"w{number}") for number in range(5)])
         for _ in range(5):
-            fail(queue, Requeue.GENERIC)
+            fail(queue, RequeueReason.GENERIC)
         asked = []
 
         def belongs(namespace: str) -> bool:
@@ -127,7 +129,7 @@ class TestRetrying:
         """SCH-260"""
         queue = best_effort(one := workload("w", backoff_until=NOW + timedelta(seconds=60)))
         assert retry(queue) == 0
-        assert queue.place_of(one) is Place.POOL
+        assert queue.place_of(one) is PendingState.POOL
         assert retry(queue, NOW + timedelta(seconds=60)) == 1
 
     def test_a_backoff_that_an_active_workload_got_holds_once_it_is_bypassed(self) -> None:
@@ -135,9 +137,9 @@ class TestRetrying:
         queue = best_effort(same(1), same(2))
         late = same(2, backoff_until=NOW + timedelta(seconds=60))
         queue.update(late, NOW, changed=True)
-        fail(queue, Requeue.NO_FIT)
+        fail(queue, RequeueReason.NO_FIT)
         assert retry(queue) == 1
-        assert queue.place_of(late) is Place.POOL
+        assert queue.place_of(late) is PendingState.POOL
 
 
 class TestWaking:
@@ -161,18 +163,18 @@ class TestWaking:
             known := same(1, backoff_until=at(150)),
             workload("x", queued=9, kind="same"),
         )
-        fail(queue, Requeue.NO_FIT)
+        fail(queue, RequeueReason.NO_FIT)
         assert queue.wake(at(149)) == 0
         assert queue.wake(at(150)) == 2
-        assert queue.place_of(one) is Place.ACTIVE
-        assert queue.place_of(known) is Place.POOL
+        assert queue.place_of(one) is PendingState.ACTIVE
+        assert queue.place_of(known) is PendingState.POOL
         assert queue.wake_at() is None
 
     def test_a_backoff_that_was_lifted_ends_at_once(self) -> None:
         """SCH-221, SCH-223: it stays in the pool as nothing else changed, but not until the next retry"""
         queue = best_effort(workload("w", backoff_until=at(150)))
         queue.update(lifted := workload("w"), NOW, changed=False)
-        assert queue.place_of(lifted) is Place.POOL
+        assert queue.place_of(lifted) is PendingState.POOL
         assert queue.wake_at() == NOW
         assert queue.wake(NOW) == 1
 

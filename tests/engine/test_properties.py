@@ -16,39 +16,39 @@ from engine.scenario_strategies import CALM_WRITINGS, SCHEDULE, scenarios
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.admission import ObjectWrite, admit
 from kohort.api.meta import ObjectKey
-from kohort.engine.assignment import Mode
+from kohort.engine.assignment import FitMode
 from kohort.engine.cycle import NO_LONGER_FITS
-from kohort.engine.decisions import Decision, Evict, Reserve, Wait
-from kohort.engine.forest import CohortNode, Node
+from kohort.engine.decisions import Decision, Evict, KeepPending, Reserve
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.invariants import CheckedEngine, check
 from kohort.engine.invariants.sums import staying, sums_of
-from kohort.engine.pending import Place
-from kohort.engine.preemption import Needs, Requests, Target
+from kohort.engine.pending import PendingState
+from kohort.engine.preemption import Needs, PreemptionTarget, Requests
 from kohort.engine.quota import NO_QUOTA, FlavorResource
-from kohort.engine.records import Queue, Workload
-from kohort.engine.scenario import Stage
-from kohort.engine.settings import Settings
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.scenario import ScenarioRunner
+from kohort.engine.settings import EngineSettings
 
 Json = Any
 
 
-def staged(scenario: Json) -> Stage:
+def staged(scenario: Json) -> ScenarioRunner:
     """A stage with the objects of a scenario, and an engine that checks itself."""
-    stage = Stage(configured(scenario["configuration"], **scenario["gates"]))
+    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
     stage.engine = CheckedEngine(stage.settings)
     for manifest in scenario["objects"]:
         stage.put(manifest)
     return stage
 
 
-def played(scenario: Json) -> Stage:
+def played(scenario: Json) -> ScenarioRunner:
     stage = staged(scenario)
     for step in scenario["steps"]:
         stage.perform(step)
     return stage
 
 
-def at_rest(scenario: Json) -> Iterator[Stage]:
+def at_rest(scenario: Json) -> Iterator[ScenarioRunner]:
     """The stage after every turn, with no write left that could fail."""
     stage = staged(scenario)
     for step in scenario["steps"]:
@@ -59,13 +59,13 @@ def at_rest(scenario: Json) -> Iterator[Stage]:
             yield stage
 
 
-def nodes(stage: Stage) -> list[Node]:
+def nodes(stage: ScenarioRunner) -> list[HierarchyNode]:
     """All nodes of trees that take part."""
     forest = stage.engine.forest
     return [node for node in (*forest.queues.values(), *forest.cohorts.values()) if not node.is_cyclic]
 
 
-def resources(node: Node) -> set[FlavorResource]:
+def resources(node: HierarchyNode) -> set[FlavorResource]:
     return {*node.quotas, *node.cells}
 
 
@@ -99,7 +99,7 @@ def test_nobody_lends_more_than_it_is_willing_to(scenario: Json) -> None:
                 assert all(lends_within_its_limit(root, lender, stage) for lender in root.members())
 
 
-def lends_within_its_limit(root: CohortNode, lender: Node, stage: Stage) -> bool:
+def lends_within_its_limit(root: CohortNode, lender: HierarchyNode, stage: ScenarioRunner) -> bool:
     others = [member for member in root.members() if member is not lender]
     for fr, quota in lender.quotas.items():
         sums = [sums_of(member, fr, staying(stage.engine)) for member in others]
@@ -139,7 +139,7 @@ def test_a_gang_is_admitted_as_a_whole_or_not_at_all(scenario: Json) -> None:
                 is_whole(decision, stage.engine.workloads[decision.workload], stage.engine.queues)
 
 
-def is_whole(decision: Reserve, workload: Workload, queues: dict[str, Queue]) -> None:
+def is_whole(decision: Reserve, workload: WorkloadInfo, queues: dict[str, ClusterQueueInfo]) -> None:
     queue = queues[decision.admission.cluster_queue]
     assigned = {each.name: each for each in decision.admission.pod_set_assignments}
     assert [*assigned] == [pod_set.name for pod_set in workload.pod_sets]
@@ -165,24 +165,24 @@ def test_nobody_is_parked_who_fits(scenario: Json) -> None:
                 assert not would_be_admitted(stage, workload)
 
 
-def has_no_choice(queue: Queue) -> bool:
+def has_no_choice(queue: ClusterQueueInfo) -> bool:
     return all(len(group.flavors) == 1 for group in queue.groups)
 
 
-def is_parked(stage: Stage, workload: Workload, queue: Queue) -> bool:
-    return stage.engine.pending[queue.name].place_of(workload) is Place.POOL
+def is_parked(stage: ScenarioRunner, workload: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
+    return stage.engine.pending[queue.name].place_of(workload) is PendingState.POOL
 
 
-def would_be_admitted(stage: Stage, workload: Workload) -> bool:
+def would_be_admitted(stage: ScenarioRunner, workload: WorkloadInfo) -> bool:
     found = stage.engine.explain(workload.key, stage.now).evaluation
-    return found is not None and found.mode is Mode.FIT and not found.reason
+    return found is not None and found.mode is FitMode.FIT and not found.reason
 
 
 @given(scenarios())
 def test_a_strict_head_that_fits_waits_only_for_what_others_hold(scenario: Json) -> None:
     """SCH-238, SCH-338, SCH-340: it is admitted unless somebody of its tree keeps the room for himself."""
     for stage in at_rest(scenario):
-        answers = {each.workload: each for each in another_cycle(stage) if isinstance(each, Wait)}
+        answers = {each.workload: each for each in another_cycle(stage) if isinstance(each, KeepPending)}
         for queue in stage.engine.queues.values():
             head = strict_head(stage, queue)
             if head is not None and would_be_admitted(stage, head):
@@ -190,11 +190,11 @@ def test_a_strict_head_that_fits_waits_only_for_what_others_hold(scenario: Json)
                 assert queue.node.parent is not None
 
 
-def strict_head(stage: Stage, queue: Queue) -> Workload | None:
+def strict_head(stage: ScenarioRunner, queue: ClusterQueueInfo) -> WorkloadInfo | None:
     pending = stage.engine.pending[queue.name]
     if not queue.policies.is_strict or not queue.is_active:
         return None
-    return next((each for each in pending.listing().workloads if pending.place_of(each) is Place.ACTIVE), None)
+    return next((each for each in pending.listing().workloads if pending.place_of(each) is PendingState.ACTIVE), None)
 
 
 # Victims
@@ -203,11 +203,13 @@ def strict_head(stage: Stage, queue: Queue) -> Workload | None:
 class Witness(CheckedEngine):
     """Remembers whom every search found, after the search was checked."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: EngineSettings) -> None:
         super().__init__(settings)
         self.found: set[tuple[ObjectKey, ObjectKey, str]] = set()
 
-    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
+    def find_targets(
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests
+    ) -> list[PreemptionTarget]:
         targets = super().find_targets(preemptor, queue, needs, requests)
         self.found |= {(preemptor.key, target.workload.key, target.reason) for target in targets}
         return targets
@@ -219,7 +221,7 @@ def test_every_eviction_is_allowed_and_needed(scenario: Json) -> None:
 
     Both are checked when the search ends, on the tree as it is then; here, that nobody is evicted without a search.
     """
-    stage = Stage(configured(scenario["configuration"], **scenario["gates"]))
+    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
     witness = stage.engine = Witness(stage.settings)
     for step in [*({"put": each} for each in scenario["objects"]), *scenario["steps"]]:
         witness.found.clear()
@@ -267,10 +269,10 @@ def subject(step: Json) -> str:
 def test_a_turn_leaves_nothing_that_another_cycle_would_move(scenario: Json) -> None:
     """SCH-302: nothing is forgotten that might be admitted or evicted."""
     for stage in at_rest(scenario):
-        assert [each for each in another_cycle(stage) if not isinstance(each, Wait)] == []
+        assert [each for each in another_cycle(stage) if not isinstance(each, KeepPending)] == []
 
 
-def another_cycle(stage: Stage) -> list[Decision]:
+def another_cycle(stage: ScenarioRunner) -> list[Decision]:
     """A cycle over everything, stirred or not."""
     stage.engine._stirred.update(stage.engine.queues)
     stage.decisions = []
@@ -290,12 +292,12 @@ def test_a_turn_ends_where_repeated_cycles_end(scenario: Json) -> None:
     assert turning.admitted == cycling.admitted
 
 
-def cycles_until_quiet(stage: Stage) -> list[Decision]:
+def cycles_until_quiet(stage: ScenarioRunner) -> list[Decision]:
     """Cycles over everything, stirred or not, until so many came to nothing that each workload had its turn."""
     made: list[Decision] = []
     quiet = 0
     while quiet < len(stage.workloads) + 5:
-        found = [each for each in another_cycle(stage) if not isinstance(each, Wait)]
+        found = [each for each in another_cycle(stage) if not isinstance(each, KeepPending)]
         made += found
         quiet = 0 if found else quiet + 1
     return made
@@ -314,7 +316,7 @@ def outcome(decisions: Iterable[Decision]) -> dict[ObjectKey, str]:
 def test_after_a_restart_everybody_is_where_he_was(scenario: Json, order: Any) -> None:
     """SCH-203, SCH-420: the objects are the truth, in whatever order they are listed."""
     before = played(scenario)
-    after = Stage(before.settings, before.now)
+    after = ScenarioRunner(before.settings, before.now)
     after.engine = CheckedEngine(before.settings)
     arrivals = [partial(after.put, each) for each in living(scenario)]
     arrivals += [partial(after.show, each) for each in before.workloads.values()]
@@ -336,7 +338,7 @@ def living(scenario: Json) -> list[Json]:
     return [each for each in last.values() if each["kind"] != "Workload"]
 
 
-def placed(stage: Stage) -> dict[ObjectKey, tuple[str, bool]]:
+def placed(stage: ScenarioRunner) -> dict[ObjectKey, tuple[str, bool]]:
     """In which queue everybody is, and whether with quota."""
     return {
         key: (workload.queue.name if workload.queue else "", workload.has_quota)

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kohort.api.amounts import UNLIMITED
-from kohort.engine.flavors import borrowing_level
-from kohort.engine.forest import CohortNode, Forest, Node, QueueNode
+from kohort.engine.flavor_assigner import borrowing_level
+from kohort.engine.hierarchy import ClusterQueueNode, CohortNode, Hierarchy, HierarchyNode
 from kohort.engine.quota import Cell, FlavorResource, Quota
 
 FR = FlavorResource("f", "cpu")
@@ -18,8 +18,8 @@ def cpu(nominal: int, bl: int | None = None, ll: int | None = None) -> dict[Flav
     return {FR: Quota(nominal, bl, ll)}
 
 
-def available(forest: Forest, *names: str) -> list[int]:
-    nodes: dict[str, Node] = {**forest.cohorts, **forest.queues}
+def available(forest: Hierarchy, *names: str) -> list[int]:
+    nodes: dict[str, HierarchyNode] = {**forest.cohorts, **forest.queues}
     return [nodes[name].cells[FR].available() for name in names]
 
 
@@ -27,14 +27,14 @@ class TestExampleA:
     """A flat cohort with both limits (SCH-410, SCH-411, SCH-412, SCH-430, SCH-431, SCH-432)."""
 
     @pytest.fixture
-    def forest(self) -> Forest:
-        forest = Forest()
+    def forest(self) -> Hierarchy:
+        forest = Hierarchy()
         forest.set_queue("a", "R", cpu(9, bl=6))
         forest.set_queue("b", "R", cpu(12, ll=4))
         forest.refresh()
         return forest
 
-    def test_the_steps_of_the_table(self, forest: Forest) -> None:
+    def test_the_steps_of_the_table(self, forest: Hierarchy) -> None:
         a, b = forest.queues["a"].cells[FR], forest.queues["b"].cells[FR]
         assert available(forest, "a", "b") == [13, 21]
         b.use(10)
@@ -45,10 +45,10 @@ class TestExampleA:
         assert available(forest, "a", "b") == [1, 1]
         assert forest.cohorts["R"].cells[FR].usage == 12
 
-    def test_what_could_ever_be_held(self, forest: Forest) -> None:
+    def test_what_could_ever_be_held(self, forest: Hierarchy) -> None:
         assert [forest.queues[name].cells[FR].potential for name in "ab"] == [13, 21]
 
-    def test_the_level_of_a_borrower(self, forest: Forest) -> None:
+    def test_the_level_of_a_borrower(self, forest: Hierarchy) -> None:
         forest.queues["b"].cells[FR].use(10)
         forest.queues["a"].cells[FR].use(8)
         assert borrowing_level(forest.queues["a"], FR, 3) == (1, False)
@@ -58,8 +58,8 @@ class TestExampleB:
     """A hierarchy with limits at inner nodes (SCH-410, SCH-412, SCH-421, SCH-431)."""
 
     @pytest.fixture
-    def forest(self) -> Forest:
-        forest = Forest()
+    def forest(self) -> Hierarchy:
+        forest = Hierarchy()
         forest.set_cohort("R", None, cpu(10))
         forest.set_cohort("L", "R", cpu(4, bl=5, ll=6))
         forest.set_cohort("M", "R", {})
@@ -69,15 +69,15 @@ class TestExampleB:
         forest.refresh()
         return forest
 
-    def test_sums_of_the_table(self, forest: Forest) -> None:
-        nodes: dict[str, Node] = {**forest.cohorts, **forest.queues}
+    def test_sums_of_the_table(self, forest: Hierarchy) -> None:
+        nodes: dict[str, HierarchyNode] = {**forest.cohorts, **forest.queues}
         cells = [nodes[name].cells[FR] for name in "abLcMR"]
         assert [cell.subtree for cell in cells] == [8, 2, 14, 6, 2, 18]
         assert [cell.local for cell in cells] == [0, 0, 8, 4, 0, 0]
         assert [cell.potential for cell in cells] == [19, 5, 19, 22, 18, 18]
 
-    def test_use_and_availability_of_the_table(self, forest: Forest) -> None:
-        nodes: dict[str, Node] = {**forest.cohorts, **forest.queues}
+    def test_use_and_availability_of_the_table(self, forest: Hierarchy) -> None:
+        nodes: dict[str, HierarchyNode] = {**forest.cohorts, **forest.queues}
         cells = [nodes[name].cells[FR] for name in "abLcMR"]
         forest.queues["a"].cells[FR].use(12)
         assert [cell.usage for cell in cells] == [12, 0, 12, 0, 0, 4]
@@ -87,18 +87,18 @@ class TestExampleB:
         assert available(forest, *"abLcMR") == [7, 5, 7, 9, 9, 9]
 
     @pytest.mark.parametrize(("amount", "level"), [(6, 0), (10, 1), (14, 1), (19, 2)])
-    def test_levels(self, forest: Forest, amount: int, level: int) -> None:
+    def test_levels(self, forest: Hierarchy, amount: int, level: int) -> None:
         """SCH-440, SCH-441."""
         assert borrowing_level(forest.queues["a"], FR, amount)[0] == level
 
-    def test_heights(self, forest: Forest) -> None:
+    def test_heights(self, forest: Hierarchy) -> None:
         """SCH-440."""
         assert [forest.cohorts[name].height for name in "LMR"] == [1, 1, 2]
 
 
 def test_example_c_debt_blocks_both_sides() -> None:
     """SCH-434: quota lowered below use shows as negative availability everywhere above."""
-    forest = Forest()
+    forest = Hierarchy()
     forest.set_queue("a", "R", cpu(4))
     forest.set_queue("b", "R", cpu(4))
     forest.refresh()
@@ -113,13 +113,13 @@ class TestTree:
     """SCH-401, SCH-402."""
 
     def test_an_implicit_cohort_goes_with_its_last_member(self) -> None:
-        forest = Forest()
+        forest = Hierarchy()
         forest.set_queue("a", "R", cpu(1))
         forest.set_queue("a", None, cpu(1))
         assert forest.cohorts == {}
 
     def test_a_deleted_cohort_with_members_loses_quota_and_parent_only(self) -> None:
-        forest = Forest()
+        forest = Hierarchy()
         forest.set_cohort("R", None, cpu(5))
         forest.set_cohort("L", "R", cpu(3))
         forest.set_queue("a", "L", cpu(1))
@@ -130,7 +130,7 @@ class TestTree:
         assert available(forest, "a") == [1]
 
     def test_a_cycle_is_seen_and_left_alone_until_it_is_broken(self) -> None:
-        forest = Forest()
+        forest = Hierarchy()
         forest.set_cohort("x", "y", {})
         forest.set_cohort("y", "x", {})
         forest.set_queue("a", "x", cpu(2))
@@ -142,7 +142,7 @@ class TestTree:
         assert available(forest, "a") == [5]
 
     def test_use_moves_with_a_queue_to_another_tree(self) -> None:
-        forest = Forest()
+        forest = Hierarchy()
         forest.set_queue("a", "R", cpu(2))
         forest.set_queue("b", "R", cpu(2))
         forest.set_queue("c", "S", cpu(4))
@@ -154,7 +154,7 @@ class TestTree:
 
     def test_unlimited_quota_stays_unlimited_and_is_not_lent_where_it_is_kept(self) -> None:
         """SCH-103: U - U = 0."""
-        forest = Forest()
+        forest = Hierarchy()
         forest.set_queue("a", "R", cpu(UNLIMITED, ll=5))
         forest.set_queue("b", "R", cpu(1))
         forest.refresh()
@@ -167,7 +167,7 @@ class TestTree:
 
 @dataclass
 class Tree:
-    forest: Forest
+    forest: Hierarchy
     uses: list[tuple[str, int]] = field(default_factory=list)
 
 
@@ -177,7 +177,7 @@ LIMITS = st.none() | st.integers(0, 8)
 @st.composite
 def trees(draw: st.DrawFn) -> Tree:
     """A tree of depth four at most, with limits everywhere they are legal, and uses that fit or not."""
-    forest = Forest()
+    forest = Hierarchy()
     cohorts = ["R"]
     forest.set_cohort("R", None, cpu(draw(st.integers(0, 9))))
     for number in range(draw(st.integers(0, 4))):
@@ -193,13 +193,13 @@ def trees(draw: st.DrawFn) -> Tree:
     return Tree(forest, draw(st.lists(st.tuples(st.sampled_from(names), st.integers(1, 9)), max_size=12)))
 
 
-def all_nodes(forest: Forest) -> list[Node]:
+def all_nodes(forest: Hierarchy) -> list[HierarchyNode]:
     return [*forest.cohorts.values(), *forest.queues.values()]
 
 
-def usage_by_definition(node: Node) -> int:
+def usage_by_definition(node: HierarchyNode) -> int:
     """SCH-421, without any shortcut."""
-    if isinstance(node, QueueNode) or not isinstance(node, CohortNode):
+    if isinstance(node, ClusterQueueNode) or not isinstance(node, CohortNode):
         return node.cells[FR].usage
     return sum(
         max(0, usage_by_definition(child) - child.cells[FR].local) for child in node.members() if FR in child.cells

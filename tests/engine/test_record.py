@@ -20,32 +20,48 @@ from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.engine.cycle import CycleRules
-from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
+from kohort.engine.decisions import (
+    Decision,
+    Evict,
+    EvictForFailedNodes,
+    KeepPending,
+    KeepUnplaced,
+    Migrate,
+    RequeueReason,
+    Reserve,
+)
 from kohort.engine.engine import Engine
-from kohort.engine.events import Claimed, Event, EvictionFailed, Gone, Put, ReservationFailed
-from kohort.engine.fair_preemption import FairRules
-from kohort.engine.flavors import Rules
-from kohort.engine.record import (
-    Applied,
-    Decided,
+from kohort.engine.event_log import (
+    EventApplied,
+    LoggedDecision,
     Recorder,
-    Turn,
-    Turned,
-    packed,
+    ScheduleCall,
+    ScheduleMode,
+    compress_lines,
+    decompress_lines,
     read_decisions,
     read_events,
     replay,
-    unpacked,
 )
-from kohort.engine.record.header import VERSION, decisions_header, events_header, settings_of
+from kohort.engine.event_log.header import VERSION, decisions_header, events_header, settings_of
+from kohort.engine.events import (
+    DeviceClaimsCounted,
+    Event,
+    EvictionFailed,
+    ObjectDeleted,
+    ObjectUpserted,
+    ReservationFailed,
+)
+from kohort.engine.fair_preemption import FairRules
+from kohort.engine.flavor_assigner import FlavorRules
 from kohort.engine.requests.rules import RequestRules, Transformation
-from kohort.engine.scenario import DAWN, Stage
-from kohort.engine.settings import Settings
+from kohort.engine.scenario import DAWN, ScenarioRunner
+from kohort.engine.settings import EngineSettings
 from kohort.engine.tournament import TournamentRules
 from kohort.engine.usage_history import HistoryRules
 
 Json = Any
-HEADER = events_header(Settings())
+HEADER = events_header(EngineSettings())
 TURN = b'{"do":"turn","t":"2026-01-01T00:00:00Z","turn":"schedule"}\n'
 W = ObjectKey("ns", "w")
 
@@ -55,11 +71,11 @@ transformations = st.builds(
     Transformation, st.dictionaries(names, st.integers(-(2**80), 2**80)), names | st.just(""), keeps_input=st.booleans()
 )
 settings_strategy = st.builds(
-    Settings,
+    EngineSettings,
     gates=st.builds(FeatureGates, st.frozensets(st.sampled_from(Gate))),
     cycle=st.builds(
         CycleRules,
-        assigning=st.builds(Rules, st.booleans(), st.booleans(), st.booleans()),
+        assigning=st.builds(FlavorRules, st.booleans(), st.booleans(), st.booleans()),
         tournament=st.none() | st.builds(TournamentRules, st.booleans(), st.booleans(), st.booleans()),
         by_priority=st.booleans(),
         preemptors_first=st.booleans(),
@@ -86,7 +102,7 @@ settings_strategy = st.builds(
 class Tape:
     """An engine under record, and what was written."""
 
-    def __init__(self, rules: Settings | None = None, engine: Engine | None = None) -> None:
+    def __init__(self, rules: EngineSettings | None = None, engine: Engine | None = None) -> None:
         self.events: list[bytes] = []
         self.decisions: list[bytes] = []
         self.recorder = Recorder(engine or Engine(rules), self.events.append, self.decisions.append)
@@ -95,7 +111,7 @@ class Tape:
 def recorded(scenario: Json) -> Tape:
     rules = configured(scenario["configuration"], **scenario["gates"])
     tape = Tape(rules)
-    stage = Stage(rules)
+    stage = ScenarioRunner(rules)
     stage.engine = tape.recorder  # type: ignore[assignment]
     stage.play(scenario)
     return tape
@@ -106,7 +122,7 @@ def recorded(scenario: Json) -> Tape:
 def test_a_recorded_run_replays_to_the_same_decisions_byte_for_byte(scenario: Json, file: str) -> None:
     """By itself: the log brings its settings along."""
     tape = recorded(scenario)
-    log = read_events(unpacked(packed(tape.events, file), file), file)
+    log = read_events(decompress_lines(compress_lines(tape.events, file), file), file)
     assert log.warning == ""
     assert replay(log) == tape.decisions
     again = Tape(log.settings)
@@ -121,16 +137,19 @@ class TestEveryStep:
     @pytest.mark.parametrize(
         "event",
         [
-            *(Put(kind(metadata=ObjectMeta(name="x", labels={"a": "b"}))) for kind in (Namespace, LimitRange)),
-            Put(RuntimeClass(metadata=ObjectMeta(name="x"))),
             *(
-                Put(kind(metadata=ObjectMeta(name="x", generation=3)))
+                ObjectUpserted(kind(metadata=ObjectMeta(name="x", labels={"a": "b"})))
+                for kind in (Namespace, LimitRange)
+            ),
+            ObjectUpserted(RuntimeClass(metadata=ObjectMeta(name="x"))),
+            *(
+                ObjectUpserted(kind(metadata=ObjectMeta(name="x", generation=3)))
                 for kind in (v1beta2.AdmissionCheck, v1beta2.ClusterQueue, v1beta2.Cohort, v1beta2.LocalQueue)
             ),
-            Put(v1beta2.ResourceFlavor(metadata=ObjectMeta(name="x"))),
-            Put(v1beta2.Workload(metadata=ObjectMeta(name="x", namespace="ns"))),
-            Gone("Cohort", ObjectKey("", "x")),
-            Claimed(W, (("main", (("example.com/gpu", 2),)),)),
+            ObjectUpserted(v1beta2.ResourceFlavor(metadata=ObjectMeta(name="x"))),
+            ObjectUpserted(v1beta2.Workload(metadata=ObjectMeta(name="x", namespace="ns"))),
+            ObjectDeleted("Cohort", ObjectKey("", "x")),
+            DeviceClaimsCounted(W, (("main", (("example.com/gpu", 2),)),)),
             ReservationFailed(W),
             EvictionFailed(W),
         ],
@@ -140,10 +159,10 @@ class TestEveryStep:
         tape = Tape(engine=Deaf())
         tape.recorder.apply(event, DAWN)
         (entry,) = read_events(tape.events).entries
-        assert isinstance(entry, Applied)
+        assert isinstance(entry, EventApplied)
         assert entry.at == DAWN
-        if isinstance(event, Put):
-            assert isinstance(entry.event, Put)
+        if isinstance(event, ObjectUpserted):
+            assert isinstance(entry.event, ObjectUpserted)
             assert type(entry.event.object) is type(event.object)
             assert entry.event.object.metadata == event.object.metadata
         else:
@@ -154,7 +173,10 @@ class TestEveryStep:
         late = DAWN + timedelta(microseconds=1)
         tape.recorder.schedule(DAWN)
         tape.recorder.run_cycle(late)
-        assert read_events(tape.events).entries == (Turned(DAWN, Turn.SCHEDULE), Turned(late, Turn.CYCLE))
+        assert read_events(tape.events).entries == (
+            ScheduleCall(DAWN, ScheduleMode.SCHEDULE),
+            ScheduleCall(late, ScheduleMode.CYCLE),
+        )
 
     def test_decisions(self) -> None:
         play = Play()
@@ -167,20 +189,22 @@ class TestEveryStep:
             replace(reserve, replaces=ObjectKey("ns", "older")),
             Evict(W, "InClusterQueue", ObjectKey("ns", "p"), "/R/q", "/R/b"),
             Migrate(W, ObjectKey("ns", "v")),
-            Displace(W, ("n1", "n2")),
-            Linger(W, "no node has room"),
-            Wait(W, "WaitingForQuota", "2 more needed", Requeue.NO_FIT),
-            Wait(W, "PendingEvaluation", "", Requeue.GENERIC),
+            EvictForFailedNodes(W, ("n1", "n2")),
+            KeepUnplaced(W, "no node has room"),
+            KeepPending(W, "WaitingForQuota", "2 more needed", RequeueReason.NO_FIT),
+            KeepPending(W, "PendingEvaluation", "", RequeueReason.GENERIC),
         ]
         tape = Tape(engine=Deaf(decisions))
         tape.recorder.schedule(DAWN)
-        assert read_decisions(tape.decisions).entries == tuple(Decided(DAWN, 1, each) for each in decisions)
+        assert read_decisions(tape.decisions).entries == tuple(LoggedDecision(DAWN, 1, each) for each in decisions)
 
     def test_a_template_written_on_several_lines_takes_one(self) -> None:
         template = msgspec.Raw(b'{\n  "spec": {\n    "containers": []\n  }\n}')
         pod_set = v1beta2.workload.PodSet(template=template)
         tape = Tape(engine=Deaf())
-        tape.recorder.apply(Put(v1beta2.Workload(spec=v1beta2.workload.WorkloadSpec(pod_sets=(pod_set,)))), DAWN)
+        tape.recorder.apply(
+            ObjectUpserted(v1beta2.Workload(spec=v1beta2.workload.WorkloadSpec(pod_sets=(pod_set,)))), DAWN
+        )
         assert [line.count(b"\n") for line in tape.events] == [1, 1]
 
 
@@ -207,19 +231,19 @@ def test_an_event_on_which_the_engine_breaks_is_in_the_log() -> None:
     tape = Tape(engine=Fragile())
     with pytest.raises(ZeroDivisionError):
         tape.recorder.apply(ReservationFailed(W), DAWN)
-    assert read_events(tape.events).entries == (Applied(DAWN, ReservationFailed(W)),)
+    assert read_events(tape.events).entries == (EventApplied(DAWN, ReservationFailed(W)),)
 
 
 def test_a_log_survives_its_file(tmp_path: Path) -> None:
     for name in ("log.jsonl", "log.jsonl.gz"):
         file = tmp_path / name
-        file.write_bytes(packed([HEADER, TURN], name))
-        assert unpacked(file.read_bytes(), name) == [HEADER, TURN]
+        file.write_bytes(compress_lines([HEADER, TURN], name))
+        assert decompress_lines(file.read_bytes(), name) == [HEADER, TURN]
 
 
 def test_a_compressed_log_may_be_written_in_several_goes() -> None:
-    content = packed([HEADER], "log.gz") + packed([TURN, TURN], "log.gz")
-    assert unpacked(content, "log.gz") == [HEADER, TURN, TURN]
+    content = compress_lines([HEADER], "log.gz") + compress_lines([TURN, TURN], "log.gz")
+    assert decompress_lines(content, "log.gz") == [HEADER, TURN, TURN]
 
 
 class TestACrash:
@@ -242,8 +266,8 @@ class TestACrash:
     @given(st.integers(20, 200))
     def test_a_compressed_file_breaks_off(self, cut: int) -> None:
         steps = [TURN.replace(b"00Z", b"%02dZ" % second) for second in range(50)]
-        content = packed([HEADER, *steps], "log.gz")
-        lines = unpacked(content[:cut], "log.gz")
+        content = compress_lines([HEADER, *steps], "log.gz")
+        lines = decompress_lines(content[:cut], "log.gz")
         assert b"".join([HEADER, *steps]).startswith(b"".join(lines))
 
     def test_a_line_that_breaks_off_before_another_is_damage(self) -> None:
@@ -310,7 +334,7 @@ class TestSettings:
 
     def test_all_of_them_are_in_the_header(self) -> None:
         """Whoever changes what this line says raises the version of the log."""
-        few = Settings(FeatureGates(frozenset({Gate.PartialAdmission})))
+        few = EngineSettings(FeatureGates(frozenset({Gate.PartialAdmission})))
         assert VERSION == 3
         assert events_header(few) == (
             b'{"log":"kohort-events","version":3,"settings":{"gates":["PartialAdmission"],"cycle":{"assigning":'
@@ -321,28 +345,28 @@ class TestSettings:
         )
 
     @given(settings_strategy)
-    def test_they_come_out_as_they_went_in(self, rules: Settings) -> None:
+    def test_they_come_out_as_they_went_in(self, rules: EngineSettings) -> None:
         line = events_header(rules)
         found = settings_of(line)
         assert events_header(found) == line
-        for each in fields(Settings):
+        for each in fields(EngineSettings):
             if each.name != "requests":
                 assert getattr(found, each.name) == getattr(rules, each.name)
         assert found.requests.excluded == rules.requests.excluded
         assert found.requests.transformations == rules.requests.transformations
 
     def test_logs_of_decisions_under_different_settings_begin_alike(self) -> None:
-        plain, fair = Tape(Settings()), Tape(Settings(fair=FairRules()))
+        plain, fair = Tape(EngineSettings()), Tape(EngineSettings(fair=FairRules()))
         assert plain.decisions == fair.decisions
         assert plain.events != fair.events
 
     def test_a_factor_must_be_a_number(self) -> None:
         by = Transformation({"x": 7}, "", keeps_input=True)
-        line = events_header(Settings(requests=RequestRules((), {"a": by})))
+        line = events_header(EngineSettings(requests=RequestRules((), {"a": by})))
         with pytest.raises(DocumentError, match="factors must be whole numbers"):
             read_events([line.replace(b'"7"', b'"seven"')])
 
 
 def test_a_file_that_is_no_gzip_is_refused_by_name() -> None:
     with pytest.raises(DocumentError, match=r"^run\.gz: not compressed by gzip"):
-        unpacked(HEADER, "run.gz")
+        decompress_lines(HEADER, "run.gz")

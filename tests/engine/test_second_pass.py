@@ -14,11 +14,11 @@ from kohort.api.kueue.v1beta2 import Workload as WorkloadObject
 from kohort.api.kueue.v1beta2.workload import TopologyAssignment
 from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Assignment
-from kohort.engine.decisions import Displace, Evict, Linger, Reserve
+from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepUnplaced, Reserve
 from kohort.engine.events import EvictionFailed, ReservationFailed
 from kohort.engine.invariants import CheckedEngine
-from kohort.engine.preemption import Target
-from kohort.engine.records import Need, Queue, Workload
+from kohort.engine.preemption import PreemptionTarget
+from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
 from kohort.engine.scenario import DAWN
 
 W = ObjectKey("ns", "w")
@@ -30,10 +30,10 @@ class Nodes:
 
     free: list[str]
     delays: bool = False
-    victims: list[Workload] = field(default_factory=list)
+    victims: list[WorkloadInfo] = field(default_factory=list)
 
-    def place(self, workload: Workload, _queue: Queue, assignment: Assignment) -> Assignment:
-        delayed = self.delays or workload.second_pass is Need.DELAYED
+    def place(self, workload: WorkloadInfo, _queue: ClusterQueueInfo, assignment: Assignment) -> Assignment:
+        delayed = self.delays or workload.second_pass is SecondPassReason.DELAYED
         for pod_set in assignment.pod_sets:
             if self.delays and workload.second_pass is None:
                 pod_set.delayed = "Pending"
@@ -41,7 +41,7 @@ class Nodes:
                 pod_set.place, pod_set.delayed = on(self.free.pop(0)), "Ready" if delayed else ""
             else:
                 pod_set.failed = True
-                assignment.targets = [Target(each, "InClusterQueue") for each in self.victims]
+                assignment.targets = [PreemptionTarget(each, "InClusterQueue") for each in self.victims]
         return assignment
 
 
@@ -136,7 +136,7 @@ class TestDelayed:
         stage.check("Ready")
         before = stage.workloads[W]
         (decision,) = stage.later(1).decisions
-        assert isinstance(decision, Linger)
+        assert isinstance(decision, KeepUnplaced)
         assert stage.workloads[W] is before
         assert stage.engine.workloads[W].has_quota
 
@@ -206,7 +206,7 @@ class TestDelayed:
         nodes_of(stage).victims = [stage.engine.workloads[ObjectKey("ns", "small")]]
         stage.check("Ready")
         decisions = stage.later(1).decisions
-        assert [type(each) for each in decisions] == [Evict, Linger]
+        assert [type(each) for each in decisions] == [Evict, KeepUnplaced]
         nodes_of(stage).victims = []
 
     def test_a_write_that_fails_brings_another_pass(self) -> None:
@@ -260,7 +260,7 @@ class TestReplacement:
         """SCH-332, SCH-361: and neither put back nor told to wait."""
         stage = running(Nodes(["n1"]))
         stage.fail_node("n1", "n7")
-        assert stage.later(1).decisions == [Displace(W, ("n1", "n7"))]
+        assert stage.later(1).decisions == [EvictForFailedNodes(W, ("n1", "n7"))]
         evicted = find(stage.workloads[W].status.conditions, "Evicted")
         assert evicted is not None
         assert evicted.reason == "NodeFailures"
@@ -271,14 +271,14 @@ class TestReplacement:
         stage = running(Nodes(["n1"]))
         stage.fail_node("n1")
         stage.conflict("ns/w")
-        assert stage.later(1).decisions == [Displace(W, ("n1",))]
-        assert stage.later(1).decisions == [Displace(W, ("n1",))]
+        assert stage.later(1).decisions == [EvictForFailedNodes(W, ("n1",))]
+        assert stage.later(1).decisions == [EvictForFailedNodes(W, ("n1",))]
 
     def test_without_failing_fast_it_is_tried_until_a_node_comes(self) -> None:
         """SCH-332, SCH-272."""
         stage = running(Nodes(["n1"]), TASFailedNodeReplacementFailFast=False)
         stage.fail_node("n1")
-        assert [type(each) for each in stage.later(1).decisions] == [Linger]
+        assert [type(each) for each in stage.later(1).decisions] == [KeepUnplaced]
         nodes_of(stage).free.append("n2")
         assert stage.later(2).reserved == ["w"]
 
@@ -288,7 +288,7 @@ class TestReplacement:
         stage.running("small", 1)
         nodes_of(stage).victims = [stage.engine.workloads[ObjectKey("ns", "small")]]
         stage.fail_node("n1")
-        assert [type(each) for each in stage.later(1).decisions] == [Linger]
+        assert [type(each) for each in stage.later(1).decisions] == [KeepUnplaced]
 
     def test_a_node_that_recovers_in_time_changes_nothing(self) -> None:
         stage = running(Nodes(["n1", "n2"]))

@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 
 from engine.play import FAIR, Play, configured
 from kohort.engine.decisions import Reserve
-from kohort.engine.forest import Forest
+from kohort.engine.drs import share_of
+from kohort.engine.hierarchy import Hierarchy
 from kohort.engine.quota import FlavorResource, Quota
-from kohort.engine.shares import share_of
 
 Json = Any
 CPU, MEMORY = FlavorResource("f", "cpu"), FlavorResource("f", "memory")
 SPOT = FlavorResource("spot", "cpu")
 
 
-def forest(**queues: dict[FlavorResource, int]) -> Forest:
+def forest(**queues: dict[FlavorResource, int]) -> Hierarchy:
     """Queues in cohort R with these nominal quotas; a name after an underscore is another cohort below it."""
-    forest = Forest()
+    forest = Hierarchy()
     for name, quotas in queues.items():
         queue, _, cohort = name.partition("_")
         forest.set_queue(queue, cohort or "R", {fr: Quota(nominal) for fr, nominal in quotas.items()})

@@ -7,11 +7,11 @@ from engine.play import Json, Play, group, quota
 from engine.scenario_strategies import scenarios
 from kohort.api.amounts import to_amount
 from kohort.engine.quota import FlavorResource
-from kohort.engine.scenario import Stage
-from kohort.engine.shortage import Keeper, Limit, Place, Shortage, shortages
+from kohort.engine.scenario import ScenarioRunner
+from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage, WithheldQuota, shortages
 
 CPU = FlavorResource("f", "cpu")
-R = Place("cohort", "R")
+R = QuotaNodeRef("cohort", "R")
 
 
 def ask(play: Play, queue: str, cores: int) -> tuple[Shortage, ...]:
@@ -19,7 +19,7 @@ def ask(play: Play, queue: str, cores: int) -> tuple[Shortage, ...]:
     return shortages(play.engine.queues[queue].node, CPU, to_amount("cpu", cores))
 
 
-def told(play: Play, queue: str, cores: int) -> list[tuple[Limit, str, int]]:
+def told(play: Play, queue: str, cores: int) -> list[tuple[BindingLimit, str, int]]:
     """Limit, node and missing cores of every shortage."""
     return [(each.limit, str(each.place), each.missing // 1000) for each in ask(play, queue, cores)]
 
@@ -40,36 +40,36 @@ class TestExampleA:
     def test_the_cohort_is_full(self, play: Play) -> None:
         play.running("b1", 12, "b")
         play.running("a1", 8, "a")
-        assert told(play, "a", 4) == [(Limit.COHORT_CAPACITY, "cohort R", 3)]
+        assert told(play, "a", 4) == [(BindingLimit.COHORT_CAPACITY, "cohort R", 3)]
         assert ask(play, "a", 4)[0].text == "cohort R has 13, 12 in use, 3 more needed"
 
     def test_a_sibling_keeps_what_would_do(self, play: Play) -> None:
         play.running("b1", 4, "b")
         play.running("a1", 12, "a")
         (found,) = ask(play, "a", 2)
-        assert (found.limit, found.place, found.kept) == (Limit.LENDING_LIMIT, R, 4000)
-        assert found.keepers == (Keeper(Place("queue", "b"), lends=4000, has=12000, keeps=4000),)
+        assert (found.limit, found.place, found.kept) == (BindingLimit.LENDING_LIMIT, R, 4000)
+        assert found.keepers == (WithheldQuota(QuotaNodeRef("queue", "b"), lends=4000, has=12000, keeps=4000),)
         assert found.text == "cohort R has 13, 12 in use, 1 more needed; queue b lends only 4 of its 12"
 
     def test_a_sibling_keeps_too_little_to_help(self, play: Play) -> None:
         play.running("b1", 7, "b")
         play.running("a1", 12, "a")
-        assert told(play, "a", 3) == [(Limit.COHORT_CAPACITY, "cohort R", 2)]
+        assert told(play, "a", 3) == [(BindingLimit.COHORT_CAPACITY, "cohort R", 2)]
 
     def test_both_limits_at_once_the_tightest_first(self, play: Play) -> None:
         play.queue("a", 9, bl=2)
         play.running("a1", 10, "a")
         play.running("b1", 8, "b")
         assert told(play, "a", 4) == [
-            (Limit.BORROWING_LIMIT, "queue a", 3),
-            (Limit.COHORT_CAPACITY, "cohort R", 1),
+            (BindingLimit.BORROWING_LIMIT, "queue a", 3),
+            (BindingLimit.COHORT_CAPACITY, "cohort R", 1),
         ]
         assert ask(play, "a", 4)[0].text == "queue a has 9 and may borrow 2, 10 in use, 3 more needed"
 
     def test_more_than_could_ever_be(self, play: Play) -> None:
         play.running("a1", 9, "a")
         (found,) = ask(play, "a", 14)
-        assert (found.limit, found.place, found.allowed, found.in_use) == (Limit.MAXIMUM, R, 13000, 0)
+        assert (found.limit, found.place, found.allowed, found.in_use) == (BindingLimit.MAXIMUM, R, 13000, 0)
         assert found.text == (
             "13 cpu is the most that cohort R could ever give, 1 more needed; queue b lends only 4 of its 12"
         )
@@ -79,8 +79,8 @@ def test_a_queue_alone_has_its_nominal_quota() -> None:
     play = Play()
     play.queue("q", 10, cohort=None)
     play.running("q1", 8)
-    assert told(play, "q", 5) == [(Limit.NOMINAL, "queue q", 3)]
-    assert told(play, "q", 11) == [(Limit.MAXIMUM, "queue q", 1)]
+    assert told(play, "q", 5) == [(BindingLimit.NOMINAL, "queue q", 3)]
+    assert told(play, "q", 11) == [(BindingLimit.MAXIMUM, "queue q", 1)]
 
 
 def test_a_queue_that_may_not_borrow_is_told_so() -> None:
@@ -119,13 +119,13 @@ class TestExampleB:
 
     def test_a_cohort_in_between_binds(self, play: Play) -> None:
         play.running("a1", 12, "a")
-        assert told(play, "a", 8) == [(Limit.BORROWING_LIMIT, "cohort L", 1)]
+        assert told(play, "a", 8) == [(BindingLimit.BORROWING_LIMIT, "cohort L", 1)]
 
     def test_the_root_binds_and_a_queue_two_levels_down_keeps_quota_from_it(self, play: Play) -> None:
         play.cohort("L", 4, parent="R", ll=6)
         play.running("a1", 22, "a")
         (found,) = ask(play, "a", 5)
-        assert (found.limit, found.place, found.missing) == (Limit.LENDING_LIMIT, R, 1000)
+        assert (found.limit, found.place, found.missing) == (BindingLimit.LENDING_LIMIT, R, 1000)
         assert [str(keeper.place) for keeper in found.keepers] == ["queue c"]
 
     def test_below_a_cohort_that_keeps_quota_nobody_else_is_named(self, play: Play) -> None:
@@ -137,7 +137,12 @@ class TestExampleB:
 
     def test_the_borrowing_limit_of_a_cohort_bounds_the_maximum(self, play: Play) -> None:
         (found,) = ask(play, "a", 20)
-        assert (found.limit, str(found.place), found.allowed, found.missing) == (Limit.MAXIMUM, "cohort L", 19000, 1000)
+        assert (found.limit, str(found.place), found.allowed, found.missing) == (
+            BindingLimit.MAXIMUM,
+            "cohort L",
+            19000,
+            1000,
+        )
 
 
 def test_people_read_the_units_they_write() -> None:
@@ -154,7 +159,7 @@ def test_people_read_the_units_they_write() -> None:
 @settings(max_examples=30)
 def test_the_tightest_limit_misses_what_is_not_available(scenario: Json) -> None:
     """SCH-431: the shortages are the terms of the minimum."""
-    stage = Stage()
+    stage = ScenarioRunner()
     stage.play(scenario)
     stage.engine.forest.refresh()
     for queue in stage.engine.queues.values():
@@ -164,7 +169,9 @@ def test_the_tightest_limit_misses_what_is_not_available(scenario: Json) -> None
             for amount in (1, 1000, 4000, cell.potential, cell.potential + 1):
                 found = shortages(queue.node, fr, amount)
                 if amount > cell.potential:
-                    assert [(each.limit, each.missing) for each in found] == [(Limit.MAXIMUM, amount - cell.potential)]
+                    assert [(each.limit, each.missing) for each in found] == [
+                        (BindingLimit.MAXIMUM, amount - cell.potential)
+                    ]
                 else:
                     missing = max([each.missing for each in found], default=0)
                     assert missing == max(0, amount - cell.available())

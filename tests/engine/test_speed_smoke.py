@@ -10,9 +10,9 @@ from benchmarks.driver import Driver, Preempted, Supply
 from benchmarks.yardsticks import BASELINE, LARGE, Yardstick
 
 from engine.play import Play
-from kohort.engine.cycle import Entry, Head
+from kohort.engine.cycle import CycleEntry, Head
 from kohort.engine.cycle.nomination import Nominator
-from kohort.engine.records import Workload
+from kohort.engine.records import WorkloadInfo
 
 SMALL = replace(BASELINE, cohorts=2, classes=tuple(replace(each, count=each.count // 25) for each in BASELINE.classes))
 
@@ -29,7 +29,7 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> Counter:
     """How many heads were nominated."""
     counter, nominate = Counter(), Nominator.nominate
 
-    def counted(self: Nominator, head: Head) -> Entry:
+    def counted(self: Nominator, head: Head) -> CycleEntry:
         counter.times += 1
         return nominate(self, head)
 
@@ -40,13 +40,13 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> Counter:
 @pytest.fixture
 def releases(monkeypatch: pytest.MonkeyPatch) -> Counter:
     """How many workloads were taken out of the tree, in earnest or for a try."""
-    counter, release = Counter(), Workload.release
+    counter, release = Counter(), WorkloadInfo.release
 
-    def counted(self: Workload) -> None:
+    def counted(self: WorkloadInfo) -> None:
         counter.times += 1
         release(self)
 
-    monkeypatch.setattr(Workload, "release", counted)
+    monkeypatch.setattr(WorkloadInfo, "release", counted)
     return counter
 
 

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from engine.play import configured
 from engine.scenario_strategies import WRITINGS, Author, Pick, Writing, common_objects, write_configuration
 from kohort.engine.invariants import CheckedEngine
-from kohort.engine.scenario import Stage
+from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 T = TypeVar("T")
@@ -33,14 +33,14 @@ class EngineMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.author = Author()
-        self.stage = Stage()
+        self.stage = ScenarioRunner()
 
     @initialize(data=st.data())
     def begin(self, data: st.DataObject) -> None:
         pick = picking(data)
         configuration = write_configuration(pick)
         note(json.dumps(configuration))
-        self.stage = Stage(configured(configuration["configuration"], **configuration["gates"]))
+        self.stage = ScenarioRunner(configured(configuration["configuration"], **configuration["gates"]))
         self.stage.engine = CheckedEngine(self.stage.settings)
         self.perform(*({"put": each} for each in [*common_objects(), *self.author.world(pick)]))
 

@@ -7,7 +7,7 @@ import pytest
 from engine.play import Play, configured
 from kohort.api.conditions import find
 from kohort.api.meta import ObjectKey
-from kohort.engine.explain import State, lines
+from kohort.engine.explain import WorkloadPhase, explanation_lines
 
 NOT_SUPPORTED = "topology-aware scheduling is not supported by this version of Kohort yet"
 WITHOUT_TOPOLOGY = {
@@ -65,5 +65,5 @@ def test_with_the_gate_off_the_request_is_not_read() -> None:
 def test_explain_names_the_topology() -> None:
     play = submitted({"required": "rack"})
     found = play.engine.explain(ObjectKey("ns", "w"), play.now)
-    assert found.state is State.MISCONFIGURED
-    assert any(NOT_SUPPORTED in line for line in lines(found))
+    assert found.state is WorkloadPhase.MISCONFIGURED
+    assert any(NOT_SUPPORTED in line for line in explanation_lines(found))

@@ -14,7 +14,7 @@ from kohort.api.meta import ObjectKey
 from kohort.api.quantity import Quantity
 from kohort.api.times import MINUTE, SECOND
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Workload
+from kohort.engine.records import WorkloadInfo
 from kohort.engine.usage_history import HistoryRules, UsageHistory, decay, rules_of, scaled
 
 RULES = HistoryRules(half_life=10 * MINUTE, interval=5 * MINUTE)
@@ -277,15 +277,15 @@ class TestOrder:
         assert order == ["a1", "b1", "a2"]
 
 
-def of_a(name: str, priority: int = 0) -> Workload:
+def of_a(name: str, priority: int = 0) -> WorkloadInfo:
     return workload(name, local_queue="a", priority=priority)
 
 
-def of_b(name: str) -> Workload:
+def of_b(name: str) -> WorkloadInfo:
     return workload(name, local_queue="b")
 
 
-def fair_queue(accounts: UsageHistory, *workloads: Workload) -> PendingQueue:
+def fair_queue(accounts: UsageHistory, *workloads: WorkloadInfo) -> PendingQueue:
     queue = PendingQueue(cluster_queue(), accounts.usage_of)
     for each in workloads:
         queue.push(each, minutes(1))

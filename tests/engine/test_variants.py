@@ -6,13 +6,13 @@ import pytest
 
 from engine.play import CPU, Play, configured, group, quota
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Migrate, Requeue, Reserve
+from kohort.engine.decisions import Migrate, RequeueReason, Reserve
+from kohort.engine.lifecycle.conditions import is_admitted, is_evicted
 from kohort.engine.lifecycle.deactivation import evict_inactive
 from kohort.engine.lifecycle.eviction import release
-from kohort.engine.lifecycle.facts import Facts, LocalQueueFacts
 from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE, gate_opened_at
-from kohort.engine.lifecycle.requeueing import let_return
-from kohort.engine.lifecycle.states import is_admitted, is_evicted
+from kohort.engine.lifecycle.reconcile_context import LocalQueueContext, ReconcileContext
+from kohort.engine.lifecycle.requeueing import requeue_when_allowed
 from kohort.engine.lifecycle.variants import MigrationRules, settle_family
 
 Json = Any
@@ -77,7 +77,7 @@ def test_a_better_variant_takes_over_from_a_worse_one() -> None:
     assert [each for each in stage.decisions if isinstance(each, Migrate)] == [
         Migrate(ObjectKey("ns", "w-poor"), ObjectKey("ns", "w-best"))
     ]
-    assert stage.waiting["w-best"].requeue is Requeue.PENDING_MIGRATION
+    assert stage.waiting["w-best"].requeue is RequeueReason.PENDING_MIGRATION
     assert not any(isinstance(each, Migrate) for each in stage.turn().decisions), "one eviction is enough"
     stage.settle()
     stage.turn()
@@ -147,11 +147,11 @@ class Family:
     def settle(self) -> None:
         """What the controllers do once they see the last decisions, the job's stop excluded."""
         stage = self.stage
-        around = Facts(local_queue=LocalQueueFacts("q"), gates=stage.settings.gates)
+        around = ReconcileContext(local_queue=LocalQueueContext("q"), gates=stage.settings.gates)
         keys = [key for key in stage.workloads if key.name.startswith("w-")]
         for key in keys:
             turned_off = evict_inactive(stage.workloads[key], stage.now).workload
-            stage.show(let_return(turned_off, around, stage.now))
+            stage.show(requeue_when_allowed(turned_off, around, stage.now))
         variants = [stage.workloads[key] for key in keys]
         gates = stage.settings.gates
         outcome = settle_family(stage.workloads[self.PARENT], variants, self.RULES, gates, stage.now)

@@ -6,7 +6,7 @@ import pytest
 
 from engine.play import FAIR, Play, configured
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 
 Json = Any
 BOOST = "kueue.x-k8s.io/priority-boost"
@@ -58,7 +58,7 @@ def test_whoever_is_leaving_anyway_comes_first_whatever_its_kind() -> None:
     play.running("own", 2, "a")
     play.running("b1", 4, "b")
     play.running("b2", 2, "b")
-    play.show(evict(play.workloads[ObjectKey("ns", "own")], Eviction("Preempted", ""), play.now).workload)
+    play.show(evict(play.workloads[ObjectKey("ns", "own")], EvictionCause("Preempted", ""), play.now).workload)
     play.submit("a1", 2, "a", priority=5)
     assert play.turn().evicted == {}
     assert play.waiting["a1"].message.endswith(". Pending the preemption of 1 workload(s)")

@@ -17,7 +17,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.controllers.world import ManagerSettings
-from kohort.engine.explain import State
+from kohort.engine.explain import WorkloadPhase
 from kohort.insight.fitting.candidates import Reader
 from kohort.insight.fitting.judging import Verdict, judge
 from kohort.insight.fitting.manifests import split, with_manifests
@@ -94,7 +94,7 @@ def test_what_can_not_be_counted_never_starts_and_is_told_why(made: Object, rule
     assert expected in message(verdict)
     snapshot = a_cluster(GPU, made, rules=rules)
     found = story(snapshot, "a")
-    assert found.explanation.state is State.MISCONFIGURED
+    assert found.explanation.state is WorkloadPhase.MISCONFIGURED
     assert expected in text(found, snapshot)
 
 

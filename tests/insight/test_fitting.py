@@ -21,7 +21,7 @@ from embedded.server.clusters import Object
 from insight.looking import admitted, client_of
 from jobs.job_houses import batch_job
 from kohort.api.documents import Document, read_documents
-from kohort.engine.explain import Help
+from kohort.engine.explain import PreemptionOutlook
 from kohort.insight.fitting.candidates import Reader
 from kohort.insight.fitting.judging import Verdict, judge
 from kohort.insight.fitting.manifests import offline, split, with_manifests
@@ -240,5 +240,5 @@ async def test_on_a_cluster_the_preempted_are_named() -> None:
     assert verdict.explanation is not None
     assert verdict.explanation.evaluation is not None
     preemption = verdict.explanation.evaluation.preemption
-    assert preemption.help is Help.POSSIBLE
+    assert preemption.help is PreemptionOutlook.POSSIBLE
     assert [each.workload.name for each in preemption.victims] == ["low"]

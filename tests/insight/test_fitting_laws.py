@@ -16,9 +16,9 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
 from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Reserve
-from kohort.engine.events import Put
-from kohort.engine.explain import State, lines
-from kohort.engine.scenario import Stage
+from kohort.engine.events import ObjectUpserted
+from kohort.engine.explain import WorkloadPhase, explanation_lines
+from kohort.engine.scenario import ScenarioRunner
 from kohort.insight.fitting.candidates import Candidate
 from kohort.insight.fitting.judging import judge
 from kohort.insight.reading import Asked, Read
@@ -32,7 +32,7 @@ EXAMPLES = 25
 CONFIGURATION = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
 
 
-def look_at(stage: Stage, scenario: Json) -> Snapshot:
+def look_at(stage: ScenarioRunner, scenario: Json) -> Snapshot:
     """What one look at the cluster of a stage sees."""
     found: dict[Asked, dict[ObjectKey, Any]] = {kind: {} for kind in DECIDING}
     for step in (*({"put": each} for each in scenario["objects"]), *scenario["steps"]):
@@ -63,7 +63,7 @@ def rules_in(scenario: Json) -> Rules:
     return Rules(result.config, result.gates)
 
 
-def newcomer(stage: Stage, data: st.DataObject) -> Workload | None:
+def newcomer(stage: ScenarioRunner, data: st.DataObject) -> Workload | None:
     """A Workload like one that is there, that comes now."""
     known = [each for each in stage.workloads.values() if each.spec.queue_name]
     if not known:
@@ -82,10 +82,10 @@ def test_fits_says_yes_exactly_where_the_next_turn_does(scenario: Json, data: st
         return
     queue = ObjectKey(thing.metadata.namespace, thing.spec.queue_name or "")
     (verdict,) = judge(look_at(stage, scenario), [Candidate("workload/new", "f:1", queue, (thing,))])
-    stage.engine.apply(Put(thing), stage.now)
+    stage.engine.apply(ObjectUpserted(thing), stage.now)
     admitted = {each.workload for each in stage.engine.schedule(stage.now) if isinstance(each, Reserve)}
     assert verdict.explanation is not None
-    assert verdict.starts == (ObjectKey(queue.namespace, "new") in admitted), lines(verdict.explanation)
+    assert verdict.starts == (ObjectKey(queue.namespace, "new") in admitted), explanation_lines(verdict.explanation)
 
 
 @given(WORLDS)
@@ -96,5 +96,8 @@ def test_a_story_says_that_somebody_goes_next_only_where_the_next_turn_lets_it_i
     snapshot = look_at(stage, scenario)
     for thing in snapshot.of(Workload).values():
         explanation = story_of(snapshot, thing, "it").explanation
-        if explanation.state in (State.QUEUED, State.INADMISSIBLE) and "goes next" in lines(explanation)[0]:
+        if (
+            explanation.state in (WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE)
+            and "goes next" in explanation_lines(explanation)[0]
+        ):
             assert explanation.workload in snapshot.next_turn.admitted

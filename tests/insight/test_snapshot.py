@@ -10,7 +10,7 @@ from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.engine.explain import State
+from kohort.engine.explain import WorkloadPhase
 from kohort.insight.snapshot import DECIDING, take
 from kohort.kube.errors import StatusError
 
@@ -32,7 +32,7 @@ async def test_the_engine_explains_as_the_manager_decided() -> None:
         await home.later(3)
         found = await take(client_of(home.cluster))
     assert found.unseen == ()
-    assert found.engine.explain(ObjectKey("default", "first"), found.taken).state is State.ADMITTED
+    assert found.engine.explain(ObjectKey("default", "first"), found.taken).state is WorkloadPhase.ADMITTED
     second = found.engine.explain(ObjectKey("default", "second"), found.taken)
     assert second.evaluation is not None
     assert "insufficient unused quota for cpu in flavor f, 1 more needed" in second.message

@@ -18,7 +18,7 @@ from insight.looking import admitted, client_of, let, somebody
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState, WorkloadStatus
 from kohort.api.meta import ObjectKey
-from kohort.engine.explain import State
+from kohort.engine.explain import WorkloadPhase
 from kohort.insight.snapshot import Snapshot, take
 from kohort.insight.story.data import story_data
 from kohort.insight.story.history import history_of
@@ -165,7 +165,7 @@ async def test_the_end_and_the_way_there_are_told() -> None:
         await home.finish("done")
         snapshot = await look(home)
     found = story(snapshot, "done")
-    assert found.explanation.state is State.FINISHED
+    assert found.explanation.state is WorkloadPhase.FINISHED
     said = text(found, snapshot)
     assert said[""][0] == "It has finished."
     assert any("it finished" in line for line in said["What happened"])

@@ -13,8 +13,8 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.decisions import Evict
 from kohort.engine.engine import Engine
 from kohort.engine.quota import FlavorResource
-from kohort.engine.scenario import Stage
-from kohort.engine.shortage import Place
+from kohort.engine.scenario import ScenarioRunner
+from kohort.engine.shortage import QuotaNodeRef
 from kohort.insight.story.holders import holdings_of, node_at
 from kohort.insight.story.threats import threats_to
 
@@ -40,7 +40,7 @@ def test_whoever_is_said_to_hold_what_is_needed_makes_room_by_ending(scenario: J
             assert used_at(other.engine, holding.place, holding.fr) < before
 
 
-def used_at(engine: Engine, place: Place, fr: FlavorResource) -> int:
+def used_at(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> int:
     node = node_at(engine, place)
     assert node is not None
     return node.cells[fr].usage
@@ -63,7 +63,7 @@ def test_nobody_is_evicted_whose_place_nobody_may_take(scenario: Json, data: st.
     assert not evicted & safe
 
 
-def come(stage: Stage, model: Any, queue: ObjectKey) -> None:
+def come(stage: ScenarioRunner, model: Any, queue: ObjectKey) -> None:
     """A Workload like another one comes to a queue, more urgent than all."""
     head = structs.replace(model.metadata, name="new", namespace=queue.namespace, uid="zzz")
     spec = structs.replace(model.spec, queue_name=queue.name, priority=HIGHEST, active=True)

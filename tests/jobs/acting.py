@@ -11,8 +11,16 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
+from kohort.engine.lifecycle.conditions import (
+    ADMITTED,
+    EVICTED,
+    QUOTA_RESERVED,
+    condition_true,
+    with_condition_set,
+    with_status,
+    without_condition,
+)
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.job import BatchJob
@@ -66,16 +74,16 @@ def admit(stage: Stage, workload: Workload, flavor: str = "f") -> Workload:
         PodSetAssignment(name=each.name, flavors={"cpu": flavor}, count=each.count) for each in workload.spec.pod_sets
     )
     admission = Admission(cluster_queue="cq", pod_set_assignments=assignments)
-    admitted = without_condition(put(workload, replace(workload.status, admission=admission)), EVICTED)
+    admitted = without_condition(with_status(workload, replace(workload.status, admission=admission)), EVICTED)
     for each in (QUOTA_RESERVED, ADMITTED):
-        admitted = mark(admitted, each, true(each, ""), stage.now)
+        admitted = with_condition_set(admitted, each, condition_true(each, ""), stage.now)
     stage.put_workload(admitted)
     return admitted
 
 
 def preempt(stage: Stage, workload: Workload) -> None:
     """The scheduler takes a Workload's place."""
-    stage.put_workload(evict(workload, Eviction("Preempted", "for another"), stage.now).workload)
+    stage.put_workload(evict(workload, EvictionCause("Preempted", "for another"), stage.now).workload)
 
 
 def newest(stage: Stage) -> Workload:

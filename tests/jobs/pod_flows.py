@@ -14,7 +14,7 @@ from kohort.api.config.common import Integrations
 from kohort.api.fields import FieldError
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.states import REQUEUED, without_condition
+from kohort.engine.lifecycle.conditions import REQUEUED, without_condition
 from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.defaulting import default_job

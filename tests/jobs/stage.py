@@ -16,7 +16,7 @@ from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityC
 from kohort.api.merge import difference, merge
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.ancestors import managed_ancestor
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.effects import (
@@ -206,13 +206,13 @@ class Stage:
                 if key in self.workloads:
                     self.delete("Workload", key)
 
-    def _patch_object(self, before: Object, after: Object, part: Part, seen: Seen) -> None:
+    def _patch_object(self, before: Object, after: Object, part: WriteTarget, seen: Seen) -> None:
         patch = difference(before, after)
-        assert set(patch) <= ({"status"} if part is Part.STATUS else {"metadata", "spec"}), patch
+        assert set(patch) <= ({"status"} if part is WriteTarget.STATUS else {"metadata", "spec"}), patch
         if patch:
             if "template" in patch.get("spec", {}) and before["kind"] == "Job":
                 assert _may_be_steered(self.objects["Job", _key(before)]), "the server would refuse this"
-            seen.writes.append(("patch", before["kind"], "status" if part is Part.STATUS else "", patch))
+            seen.writes.append(("patch", before["kind"], "status" if part is WriteTarget.STATUS else "", patch))
             self.put(merge(self.objects[before["kind"], _key(before)], patch))
 
     def _create(self, workload: Workload, seen: Seen) -> None:
@@ -224,13 +224,13 @@ class Stage:
         head = replace(workload.metadata, uid=f"uid-{key.name}", creation_timestamp=self.now, generation=1)
         self.put_workload(from_json(to_json(replace(workload, metadata=head)), Workload))
 
-    def _patch_workload(self, before: Workload, after: Workload, part: Part, seen: Seen) -> None:
+    def _patch_workload(self, before: Workload, after: Workload, part: WriteTarget, seen: Seen) -> None:
         old, new = to_json(before), to_json(after)
         patch = difference(old, new)
         assert patch, "a write that changes nothing"
-        wanted = {"status"} if part is Part.STATUS else {"metadata", "spec"}
+        wanted = {"status"} if part is WriteTarget.STATUS else {"metadata", "spec"}
         assert set(patch) <= wanted, patch
-        seen.writes.append(("patch", "Workload", "status" if part is Part.STATUS else "", patch))
+        seen.writes.append(("patch", "Workload", "status" if part is WriteTarget.STATUS else "", patch))
         key = ObjectKey(before.metadata.namespace, before.metadata.name)
         self.put_workload(from_json(merge(to_json(self.workloads[key]), patch), Workload))
 

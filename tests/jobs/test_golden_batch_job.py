@@ -12,8 +12,8 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.states import ADMITTED, QUOTA_RESERVED, mark, put, true
+from kohort.engine.lifecycle.conditions import ADMITTED, QUOTA_RESERVED, condition_true, with_condition_set, with_status
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.building import stored
 from kohort.jobs.contract import JobKey
 from kohort.jobs.frameworks.job import BatchJob
@@ -57,14 +57,14 @@ def admit(stage: Stage, case: Json) -> None:
     """Write the admission of the case, as the recording did: with empty messages."""
     workload = the_workload(stage)
     admission = from_json(case["admission"], Admission)
-    admitted = put(workload, replace(workload.status, admission=admission))
+    admitted = with_status(workload, replace(workload.status, admission=admission))
     for each in (QUOTA_RESERVED, ADMITTED):
-        admitted = mark(admitted, each, true(each, ""), stage.now)
+        admitted = with_condition_set(admitted, each, condition_true(each, ""), stage.now)
     stage.put_workload(admitted)
 
 
 def evicted(stage: Stage) -> None:
-    eviction = Eviction("Preempted", "Preempted to accommodate x")
+    eviction = EvictionCause("Preempted", "Preempted to accommodate x")
     stage.put_workload(evict(the_workload(stage), eviction, stage.now).workload)
 
 

@@ -11,8 +11,16 @@ from kohort.api.codec import from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
+from kohort.engine.lifecycle.conditions import (
+    ADMITTED,
+    EVICTED,
+    QUOTA_RESERVED,
+    condition_true,
+    with_condition_set,
+    with_status,
+    without_condition,
+)
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.contract import JobKey
 from kohort.jobs.frameworks.job import BatchJob
 
@@ -46,7 +54,7 @@ def play(stage: Stage, step: Json) -> None:
             admit(stage, step)
         case "evict workload":
             workload = stage.workloads[ObjectKey("ns", step["workload"])]
-            stage.put_workload(evict(workload, Eviction(step["reason"], step["message"]), stage.now).workload)
+            stage.put_workload(evict(workload, EvictionCause(step["reason"], step["message"]), stage.now).workload)
         case "advance clock":
             stage.advance(step["seconds"])
         case unknown:
@@ -72,9 +80,9 @@ def admit(stage: Stage, step: Json) -> None:
     checks = timed(stage, {"status": {"admissionChecks": step.get("admissionChecks", [])}})["status"]["admissionChecks"]
     if checks:
         status = replace(status, admission_checks=tuple(from_json(each, AdmissionCheckState) for each in checks))
-    admitted = without_condition(put(workload, status), EVICTED)
+    admitted = without_condition(with_status(workload, status), EVICTED)
     for each in (QUOTA_RESERVED, ADMITTED):
-        admitted = mark(admitted, each, true(each, ""), stage.now)
+        admitted = with_condition_set(admitted, each, condition_true(each, ""), stage.now)
     stage.put_workload(admitted)
 
 

@@ -14,8 +14,16 @@ from kohort.api.config.v1beta2 import CustomLabel, Metrics
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED, mark, put, true, without_condition
+from kohort.engine.lifecycle.conditions import (
+    ADMITTED,
+    EVICTED,
+    QUOTA_RESERVED,
+    condition_true,
+    with_condition_set,
+    with_status,
+    without_condition,
+)
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.contract import JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import role_of
@@ -34,14 +42,14 @@ def admit(on: PodStage, key: ObjectKey = THE_WORKLOAD) -> None:
     workload = on.workloads[key]
     given = [PodSetAssignment(name=each.name, flavors={"cpu": "f"}) for each in workload.spec.pod_sets]
     admission = Admission(cluster_queue="cq", pod_set_assignments=tuple(given))
-    admitted = put(workload, replace(workload.status, admission=admission))
+    admitted = with_status(workload, replace(workload.status, admission=admission))
     for each in (QUOTA_RESERVED, ADMITTED):
-        admitted = mark(admitted, each, true(each, ""), on.now)
+        admitted = with_condition_set(admitted, each, condition_true(each, ""), on.now)
     on.put_workload(admitted)
 
 
 def preempt(on: PodStage) -> None:
-    on.put_workload(evict(on.workloads[THE_WORKLOAD], Eviction("Preempted", "why"), on.now).workload)
+    on.put_workload(evict(on.workloads[THE_WORKLOAD], EvictionCause("Preempted", "why"), on.now).workload)
 
 
 def reasons(seen: Seen) -> list[str]:

@@ -14,7 +14,14 @@ from kohort.api.config.v1beta2 import Configuration, CustomLabel, Metrics, WaitF
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_admitted, is_finished, mark, true
+from kohort.engine.lifecycle.conditions import (
+    QUOTA_RESERVED,
+    condition,
+    condition_true,
+    is_admitted,
+    is_finished,
+    with_condition_set,
+)
 from kohort.jobs.contract import JobKey
 from kohort.jobs.keys import JOB_UID_LABEL, SLICE_NAME_ANNOTATION, SLICE_REPLACEMENT_ANNOTATION
 
@@ -293,7 +300,9 @@ async def test_a_class_is_not_added_to_a_workload_with_quota() -> None:
     stage.put({"kind": "WorkloadPriorityClass", "metadata": {"name": "gold"}, "value": 7})
     stage.put(a_job())
     await rest(stage)
-    stage.put_workload(mark(newest(stage), QUOTA_RESERVED, true("QuotaReserved", ""), stage.now))
+    stage.put_workload(
+        with_condition_set(newest(stage), QUOTA_RESERVED, condition_true("QuotaReserved", ""), stage.now)
+    )
     stage.patch("Job", OBJECT, {"metadata": {"labels": {"kueue.x-k8s.io/priority-class": "gold"}}})
     await rest(stage)
     assert newest(stage).spec.priority == 0

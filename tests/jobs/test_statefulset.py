@@ -11,7 +11,7 @@ from jobs.test_group_passes import admit
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish
 from kohort.jobs.contract import JobKey
 from kohort.jobs.effects import Object
@@ -188,7 +188,7 @@ async def test_a_set_that_is_evicted_on_its_way_to_zero_is_on_hold_and_stays_so(
     on.put(set_pod())
     await on.look("statefulset_pod", "db-0")
     admit(on, workload_key(on))
-    on.put_workload(evict(workload_of(on), Eviction("Preempted", "why"), on.now).workload)
+    on.put_workload(evict(workload_of(on), EvictionCause("Preempted", "why"), on.now).workload)
     on.patch("StatefulSet", DB, {"spec": {"replicas": 0}})
     await on.look("statefulset", "db")
     assert reserved(on) == ("False", "OnHold")

@@ -10,7 +10,7 @@ import pytest
 
 from jobs.acting import JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
 from jobs.stage import Seen, Stage
-from kohort.engine.lifecycle.states import is_reserved
+from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.jobs.defaulting.facts import JobFacts
 from kohort.jobs.effects import Object
 from kohort.jobs.validation import validate_job

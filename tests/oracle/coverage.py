@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.play import configured
-from kohort.engine.decisions import Evict, Reserve, Wait
-from kohort.engine.scenario import Stage
+from kohort.engine.decisions import Evict, KeepPending, Reserve
+from kohort.engine.scenario import ScenarioRunner
 from oracle.dressing import manifests
 
 Json = Any
@@ -96,7 +96,7 @@ def _of_workload(spec: Json) -> Iterator[str]:
 
 def _happened(scenario: Json) -> Iterator[str]:
     """What our engine decided."""
-    stage = Stage(configured(scenario["configuration"], **scenario["gates"]))
+    stage = ScenarioRunner(configured(scenario["configuration"], **scenario["gates"]))
     for manifest in scenario["objects"]:
         stage.put(manifest)
     for step in scenario["steps"]:
@@ -107,11 +107,11 @@ def _happened(scenario: Json) -> Iterator[str]:
                 case Evict():
                     yield "happened: preemption"
                     yield f"happened: preemption {decision.reason}"
-                case Wait():
+                case KeepPending():
                     yield f"happened: waits, {decision.reason}"
 
 
-def _of_reservation(stage: Stage, decision: Reserve) -> Iterator[str]:
+def _of_reservation(stage: ScenarioRunner, decision: Reserve) -> Iterator[str]:
     yield "happened: admission"
     if decision.borrow:
         yield "happened: borrowing"

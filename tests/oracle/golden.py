@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from engine import play
-from kohort.engine.scenario import Stage
-from kohort.engine.settings import Settings
+from kohort.engine.scenario import ScenarioRunner
+from kohort.engine.settings import EngineSettings
 from oracle.differences import differences
 from oracle.kueue import GoIsMissingError, Kueue
 from oracle.standings import TURNS, Standings, standings
@@ -31,7 +31,7 @@ class Notes:
         self.scenario: Json = {"configuration": configuration, "gates": gates, "steps": []}
         self.answers: list[Standings | None] = []
 
-    def note(self, stage: Stage, step: str, argument: Json) -> None:
+    def note(self, stage: ScenarioRunner, step: str, argument: Json) -> None:
         self.scenario["steps"].append({step: argument})
         self.answers.append(standings(stage) if step in TURNS else None)
 
@@ -41,27 +41,27 @@ class Scribe:
 
     def __init__(self, kueue: Kueue) -> None:
         self.kueue = kueue
-        self.texts: list[tuple[Settings, Json, Json]] = []
-        self.notes: dict[int, tuple[Stage, Notes]] = {}
+        self.texts: list[tuple[EngineSettings, Json, Json]] = []
+        self.notes: dict[int, tuple[ScenarioRunner, Notes]] = {}
         self.agreed = 0
         self.differing: list[str] = []
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
         configured = play.configured
 
-        def keep(configuration: Json = None, **gates: bool) -> Settings:
+        def keep(configuration: Json = None, **gates: bool) -> EngineSettings:
             settings = configured(configuration, **gates)
             self.texts.append((settings, configuration or {}, gates))
             return settings
 
         for step in STEPS:
-            patch.setattr(Stage, step, self._noting(step, getattr(Stage, step)))
+            patch.setattr(ScenarioRunner, step, self._noting(step, getattr(ScenarioRunner, step)))
         for module in [module for name, module in sys.modules.items() if "golden" in name or name == "engine.play"]:
             if hasattr(module, "configured"):
                 patch.setattr(module, "configured", keep)
 
     def _noting(self, step: str, action: Callable[..., Any]) -> Callable[..., Any]:
-        def act(stage: Stage, argument: Json = None) -> Any:
+        def act(stage: ScenarioRunner, argument: Json = None) -> Any:
             result = action(stage, *([] if argument is None else [argument]))
             default: Json = 1 if step == "cycle" else {}
             self._notes_of(stage).note(stage, step, default if argument is None else argument)
@@ -69,7 +69,7 @@ class Scribe:
 
         return act
 
-    def _notes_of(self, stage: Stage) -> Notes:
+    def _notes_of(self, stage: ScenarioRunner) -> Notes:
         if id(stage) not in self.notes:
             texts = [(text, gates) for settings, text, gates in self.texts if settings is stage.settings]
             self.notes[id(stage)] = (stage, Notes(*(texts[0] if texts else ({}, {}))))

@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from kohort.engine.cycle import processing
 from kohort.engine.quota import Cell, FlavorResource
-from kohort.engine.records import Queue
+from kohort.engine.records import ClusterQueueInfo
 from oracle.differences import differences
 from oracle.standings import our_answer
 
@@ -39,7 +39,7 @@ def _unbounded_below(cell: Cell, amount: int, borrow: int) -> int:
     return _reservable(cell, amount, borrow)
 
 
-def _hold_negative(cycle: Any, queue: Queue, usage: Mapping[FlavorResource, int]) -> None:
+def _hold_negative(cycle: Any, queue: ClusterQueueInfo, usage: Mapping[FlavorResource, int]) -> None:
     _hold(cycle, queue, {fr: amount for fr, amount in usage.items() if amount >= 0})
     for fr, amount in usage.items():
         if amount < 0:

@@ -8,8 +8,8 @@ from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSetAssignment
 from kohort.api.meta import ObjectKey
-from kohort.engine.pending import Place
-from kohort.engine.scenario import Stage
+from kohort.engine.pending import PendingState
+from kohort.engine.scenario import ScenarioRunner
 
 Json = Any
 Standings = dict[str, Json]
@@ -23,7 +23,7 @@ def our_answer(scenario: Json) -> list[Standings | None]:
     return list(step_by_step(scenario))
 
 
-def step_by_step(scenario: Json, kind: type[Stage] = Stage) -> Iterator[Standings | None]:
+def step_by_step(scenario: Json, kind: type[ScenarioRunner] = ScenarioRunner) -> Iterator[Standings | None]:
     """The same on a kind of stage, as far as it is asked for."""
     stage = kind(configured(scenario.get("configuration"), **scenario.get("gates", {})))
     for manifest in scenario.get("objects", ()):
@@ -31,17 +31,17 @@ def step_by_step(scenario: Json, kind: type[Stage] = Stage) -> Iterator[Standing
     return (_after(stage, step) for step in scenario.get("steps", ()))
 
 
-def _after(stage: Stage, step: Json) -> Standings | None:
+def _after(stage: ScenarioRunner, step: Json) -> Standings | None:
     stage.perform(step)
     return standings(stage) if TURNS & step.keys() else None
 
 
-def standings(stage: Stage) -> Standings:
+def standings(stage: ScenarioRunner) -> Standings:
     """How every workload is doing, by namespace and name."""
     return {f"{key.namespace}/{key.name}": _standing(stage, key, each) for key, each in stage.workloads.items()}
 
 
-def _standing(stage: Stage, key: ObjectKey, workload: Workload) -> Json:
+def _standing(stage: ScenarioRunner, key: ObjectKey, workload: Workload) -> Json:
     conditions = workload.status.conditions
     standing: Json = {"state": _state(workload)}
     admission = workload.status.admission
@@ -70,9 +70,9 @@ def _assignment(assignment: PodSetAssignment) -> Json:
     return {"name": assignment.name, "count": assignment.count or 0, "flavors": dict(assignment.flavors)}
 
 
-def _place(stage: Stage, key: ObjectKey) -> str:
+def _place(stage: ScenarioRunner, key: ObjectKey) -> str:
     record = stage.engine.workloads.get(key)
     if record is None or record.queue is None:
         return ""
     place = stage.engine.pending[record.queue.name].place_of(record)
-    return {Place.ACTIVE: "active", Place.POOL: "pool"}.get(place, "") if place else ""
+    return {PendingState.ACTIVE: "active", PendingState.POOL: "pool"}.get(place, "") if place else ""

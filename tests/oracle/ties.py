@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 from kohort.engine import fair_preemption
 from kohort.engine.engine import Engine
-from kohort.engine.forest import CohortNode
-from kohort.engine.records import Queue
-from kohort.engine.scenario import Stage
+from kohort.engine.hierarchy import CohortNode
+from kohort.engine.records import ClusterQueueInfo
+from kohort.engine.scenario import ScenarioRunner
 from oracle.differences import differences
 from oracle.standings import step_by_step
 
@@ -25,11 +25,11 @@ MOST_TRIES = 2000
 class Restless(Engine):
     """Looks at every tree in every cycle, whether something happened or not: it draws as often as the real one."""
 
-    def _trees(self, names: set[str]) -> Iterator[list[Queue]]:
+    def _trees(self, names: set[str]) -> Iterator[list[ClusterQueueInfo]]:
         return super()._trees(names | self.queues.keys())
 
 
-class RestlessStage(Stage):
+class RestlessStage(ScenarioRunner):
     """Has such an engine."""
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor, Workload
 from kohort.api.meta import ObjectMeta
 from kohort.engine.engine import Engine
-from kohort.engine.events import Put
+from kohort.engine.events import ObjectUpserted
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 Object = dict[str, Any]
@@ -34,7 +34,7 @@ class EngineAtWork:
         kind = kind_of(found["apiVersion"], found["kind"])
         assert kind is not None
         assert issubclass(kind, ClusterQueue | LocalQueue | ResourceFlavor | Workload)
-        self.engine.apply(Put(from_json(full, kind)), now)
+        self.engine.apply(ObjectUpserted(from_json(full, kind)), now)
         self.engine.schedule(now)
 
     def patch_spec(self, kind: str, name: str, **spec: Any) -> None:
@@ -44,7 +44,7 @@ class EngineAtWork:
 
     def namespace(self, name: str) -> None:
         """Take a namespace in."""
-        self.engine.apply(Put(Namespace(metadata=ObjectMeta(name=name))), NOON)
+        self.engine.apply(ObjectUpserted(Namespace(metadata=ObjectMeta(name=name))), NOON)
 
 
 def flavor(name: str) -> Object:

@@ -6,7 +6,7 @@ import click
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.cli.targets import CLUSTER_QUEUE, LOCAL_QUEUE, Finder, Owned, Reference, Target, TargetError, shown
-from kohort.engine.lifecycle.states import is_admitted, is_finished
+from kohort.engine.lifecycle.conditions import is_admitted, is_finished
 from kohort.jobs.objects import queue_name
 from kohort.kube.client import Client
 from kohort.kube.options import PLAIN, WriteOptions

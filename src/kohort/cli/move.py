@@ -6,7 +6,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.cli.completing import complete_queues, complete_workloads
 from kohort.cli.options import Where, cluster_options, connected, running
 from kohort.cli.targets import LOCAL_QUEUE, WORKLOAD, Finder, Target, TargetError, references
-from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
+from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import queue_name
 from kohort.kube.client import Client

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle import states
+from kohort.engine.lifecycle import conditions
 from kohort.engine.lifecycle.finishing import DEACTIVATED_BY_KOHORT
 from kohort.jobs.frameworks.job import BatchJob, pod_count
 from kohort.terminal.style import Role
@@ -79,13 +79,13 @@ def stage(job: Object | None, workload: Workload | None, position: int | None) -
 
 
 def _queued(job: Object, workload: Workload, position: int | None) -> Stage:
-    if states.is_evicted(workload) and states.is_reserved(workload):
+    if conditions.is_evicted(workload) and conditions.is_reserved(workload):
         return _evicted(workload)
     if workload.spec.active is False:
         return _held(job, workload)
-    if states.is_admitted(workload):
+    if conditions.is_admitted(workload):
         return _started(job, workload)
-    if states.is_reserved(workload):
+    if conditions.is_reserved(workload):
         return _reserved(workload)
     return _waiting(workload, position)
 
@@ -97,14 +97,14 @@ def _finished(job: Object, message: str, phase: Phase) -> Stage:
 
 
 def _evicted(workload: Workload) -> Stage:
-    condition = find(workload.status.conditions, states.EVICTED)
+    condition = find(workload.status.conditions, conditions.EVICTED)
     why = f"{condition.reason}: {condition.message}" if condition else "for no stated reason"
     return Stage(Phase.EVICTED, f"evicted because {why}")
 
 
 def _held(job: Object, workload: Workload) -> Stage:
     name = job["metadata"]["name"]
-    condition = find(workload.status.conditions, states.EVICTED)
+    condition = find(workload.status.conditions, conditions.EVICTED)
     if condition is not None and condition.reason.startswith(DEACTIVATED_BY_KOHORT):
         cause = condition.reason.removeprefix(DEACTIVATED_BY_KOHORT)
         return Stage(Phase.FAILED, f"given up: {cause} (`kohort resume {name}` queues it again)")
@@ -129,7 +129,7 @@ def _reserved(workload: Workload) -> Stage:
 
 def _waiting(workload: Workload, position: int | None) -> Stage:
     place = "" if position is None else f" at position {position + 1}"
-    condition = find(workload.status.conditions, states.QUOTA_RESERVED)
+    condition = find(workload.status.conditions, conditions.QUOTA_RESERVED)
     why = f": {condition.message}" if condition is not None and condition.message else ""
     return Stage(Phase.QUEUED, f"queued in {workload.spec.queue_name}{place}{why}")
 

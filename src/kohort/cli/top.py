@@ -24,7 +24,7 @@ from kohort.cli.options import (
 from kohort.cli.stopping import stop_asked
 from kohort.cli.top_picture import as_data, chosen, picture_of
 from kohort.engine.engine import Engine
-from kohort.engine.events import Gone, Put
+from kohort.engine.events import ObjectDeleted, ObjectUpserted
 from kohort.insight.quota import Branch, quota_trees
 from kohort.insight.snapshot import DECIDING, Snapshot, take
 from kohort.kube.client import Client
@@ -135,9 +135,9 @@ def _feeder(engine: Engine, kind: str, client: Client, changed: asyncio.Event) -
     def feed(old: Any, new: Any) -> None:
         key = ObjectKey(old.metadata.namespace, old.metadata.name) if old is not None else None
         if new is not None:
-            engine.apply(Put(new), client.clock.wall())
+            engine.apply(ObjectUpserted(new), client.clock.wall())
         elif key is not None:
-            engine.apply(Gone(kind, key), client.clock.wall())
+            engine.apply(ObjectDeleted(kind, key), client.clock.wall())
         changed.set()
 
     return feed

@@ -22,8 +22,8 @@ from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.engine import Engine
-from kohort.engine.events import Event, Gone, Object, Put
-from kohort.engine.lifecycle.states import is_finished
+from kohort.engine.events import Event, Object, ObjectDeleted, ObjectUpserted
+from kohort.engine.lifecycle.conditions import is_finished
 from kohort.kube.clock import Clock
 from kohort.kube.informer import SharedInformerFactory
 from kohort.kube.notifying_store import Handler
@@ -84,9 +84,9 @@ class Feed:
         to become a parent must not be admitted before it says so (SCH-1110).
         """
         if workload is None or is_finished(workload) or self._becomes_parent(workload):
-            self.tell(Gone("Workload", ObjectKey(*key)))
+            self.tell(ObjectDeleted("Workload", ObjectKey(*key)))
         else:
-            self.tell(Put(workload))
+            self.tell(ObjectUpserted(workload))
 
     def _becomes_parent(self, workload: Workload) -> bool:
         return becomes_parent(workload, self._queue_of(workload), self._engine.settings.gates)
@@ -98,8 +98,8 @@ class Feed:
     def _handler(self, kind: str) -> Handler[Any]:
         def tell(old: Object | None, new: Object | None) -> None:
             if new is not None:
-                self.tell(Put(new))
+                self.tell(ObjectUpserted(new))
             elif old is not None:
-                self.tell(Gone(kind, ObjectKey(old.metadata.namespace, old.metadata.name)))
+                self.tell(ObjectDeleted(kind, ObjectKey(old.metadata.namespace, old.metadata.name)))
 
         return tell

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from kohort.api.core.objects import ObjectReference
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle.events import Event
+from kohort.engine.lifecycle.events import WorkloadEvent
 from kohort.kube.events import EventRecorder, EventToRecord
 
 
-def tell(recorder: EventRecorder, workload: Workload, events: Iterable[Event], series: str = "") -> None:
+def tell(recorder: EventRecorder, workload: Workload, events: Iterable[WorkloadEvent], series: str = "") -> None:
     """Record events about a Workload, in their order; those of a series are counted together."""
     for event in events:
         recorder.record(reference(workload), EventToRecord(event.type, event.reason, event.note, event.action, series))

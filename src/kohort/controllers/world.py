@@ -29,7 +29,7 @@ from kohort.controllers.leading import LeadersTransport
 from kohort.controllers.strain import Strain
 from kohort.controllers.workloads.known import KnownWorkloads
 from kohort.engine.engine import Engine
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 from kohort.kube.backoff import Backoff
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock
@@ -77,7 +77,7 @@ class World:
         self.leads = leads
         self.informers = SharedInformerFactory(self.client)
         self._take_up_informers()
-        self.engine = Engine(Settings.of(settings.configuration, settings.gates))
+        self.engine = Engine(EngineSettings.of(settings.configuration, settings.gates))
         self.known = KnownWorkloads(self.workloads)
         self.feed = Feed(self.engine, self.informers, self.known, self.clock)
         self._heirs: list[Callable[[], None]] = []

@@ -10,12 +10,12 @@ import msgspec
 
 from kohort.api.amounts import format_amount
 from kohort.api.kueue.v1beta2.workload import TopologyAssignment
-from kohort.engine.preemption import Target
+from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Progress
+from kohort.engine.records import FlavorScanState
 
 
-class Mode(IntEnum):
+class FitMode(IntEnum):
     """How well a request fits a flavor; the order is the rank (SCH-524)."""
 
     NO_FIT = 0
@@ -28,10 +28,10 @@ class Mode(IntEnum):
     @property
     def needs_preemption(self) -> bool:
         """Whether the request fits only after preemption, possible or not."""
-        return Mode.NO_FIT < self < Mode.DEFERRED_FIT
+        return FitMode.NO_FIT < self < FitMode.DEFERRED_FIT
 
 
-class Severity(IntEnum):
+class NoFitReason(IntEnum):
     """Why a request does not fit, the mildest first (SCH-548); the names are condition reasons."""
 
     NONE = 0
@@ -46,7 +46,7 @@ class ResourceVerdict(msgspec.Struct, frozen=True, gc=False):
 
     resource: str
     flavor: str
-    mode: Mode
+    mode: FitMode
     borrow: int
     """Borrowing level: 0 for none, else the height of the cohort that is borrowed from (SCH-441)."""
     request: int
@@ -58,11 +58,11 @@ class ResourceVerdict(msgspec.Struct, frozen=True, gc=False):
     """Whether preemption was tried for it."""
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> NoFitReason:
         """Why it does not fit."""
-        if self.mode is not Mode.NO_FIT:
-            return Severity.NONE
-        return Severity.ExceedsMaxQuota if self.exceeds_maximum else Severity.WaitingForQuota
+        if self.mode is not FitMode.NO_FIT:
+            return NoFitReason.NONE
+        return NoFitReason.ExceedsMaxQuota if self.exceeds_maximum else NoFitReason.WaitingForQuota
 
     @property
     def exceeds_maximum(self) -> bool:
@@ -77,7 +77,7 @@ class ResourceVerdict(msgspec.Struct, frozen=True, gc=False):
     @property
     def text(self) -> str:
         """The reason as upstream words it; empty for a fit."""
-        if self.mode is Mode.FIT:
+        if self.mode is FitMode.FIT:
             return ""
         if self.exceeds_maximum:
             return (
@@ -96,7 +96,7 @@ class FlavorAttempt(msgspec.Struct, frozen=True):
     """One flavor as it was tried for the resources of a group."""
 
     flavor: str
-    mode: Mode
+    mode: FitMode
     borrow: int
     verdicts: tuple[ResourceVerdict, ...] = ()
     obstacle: str = ""
@@ -105,11 +105,11 @@ class FlavorAttempt(msgspec.Struct, frozen=True):
     """False for a flavor that was passed over without being judged (SCH-331)."""
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> NoFitReason:
         """The gravest over its resources."""
         if self.obstacle:
-            return Severity.NoMatchingFlavor
-        return max((verdict.severity for verdict in self.verdicts), default=Severity.NONE)
+            return NoFitReason.NoMatchingFlavor
+        return max((verdict.severity for verdict in self.verdicts), default=NoFitReason.NONE)
 
     @property
     def reasons(self) -> list[str]:
@@ -119,20 +119,20 @@ class FlavorAttempt(msgspec.Struct, frozen=True):
     def rendered(self) -> str:
         """As in the list of considered flavors (SCH-354)."""
         simulated = any(verdict.simulated for verdict in self.verdicts)
-        names = {Mode.NO_FIT: "NoFit", Mode.FIT: "Fit"}
+        names = {FitMode.NO_FIT: "NoFit", FitMode.FIT: "Fit"}
         mode = names.get(self.mode) or (f"preemptionMode={_PREEMPTION_NAMES[self.mode]}" if simulated else "Preempt")
         borrow = [f"borrow={self.borrow}"] if self.borrow else []
         return f"{self.flavor}({';'.join([mode, *borrow, *sorted(self.reasons)])})"
 
 
-_PREEMPTION_NAMES = {Mode.NO_CANDIDATES: "NoCandidates", Mode.PREEMPT: "Preempt", Mode.RECLAIM: "Reclaim"}
+_PREEMPTION_NAMES = {FitMode.NO_CANDIDATES: "NoCandidates", FitMode.PREEMPT: "Preempt", FitMode.RECLAIM: "Reclaim"}
 
 
-class Choice(msgspec.Struct, frozen=True, gc=False):
+class FlavorAssignment(msgspec.Struct, frozen=True, gc=False):
     """The flavor that a resource got."""
 
     flavor: str
-    mode: Mode
+    mode: FitMode
     borrow: int
     tried: int
     """Index of the last flavor attempted, -1 when all were (SCH-550)."""
@@ -144,7 +144,7 @@ class PodSetResult(msgspec.Struct):
     name: str
     count: int
     requests: Mapping[str, int]
-    choices: dict[str, Choice] = {}
+    choices: dict[str, FlavorAssignment] = {}
     attempts: list[list[FlavorAttempt]] = []
     """Attempts per resource group, in the order evaluated."""
     short: list[list[FlavorAttempt]] = []
@@ -166,35 +166,35 @@ class PodSetResult(msgspec.Struct):
         return [reason for attempts in self.short for attempt in attempts for reason in attempt.reasons]
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> FitMode:
         """The worst over its resources (SCH-544)."""
         if self.failed:
-            return Mode.NO_FIT
-        worst = Mode.FIT
+            return FitMode.NO_FIT
+        worst = FitMode.FIT
         for choice in self.choices.values():
             if choice.mode < worst:
                 worst = choice.mode
         return worst
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> NoFitReason:
         """Why it does not fit: the gravest group, each group by its mildest flavor (SCH-548)."""
-        return max((_group_severity(group) for group in self.attempts), default=Severity.NoMatchingFlavor)
+        return max((_group_severity(group) for group in self.attempts), default=NoFitReason.NoMatchingFlavor)
 
 
-def _group_severity(attempts: Sequence[FlavorAttempt]) -> Severity:
+def _group_severity(attempts: Sequence[FlavorAttempt]) -> NoFitReason:
     if not attempts:
-        return Severity.NoMatchingFlavor
-    failed = [attempt.severity for attempt in attempts if attempt.mode is Mode.NO_FIT and attempt.counts]
-    return min(failed, default=Severity.NONE)
+        return NoFitReason.NoMatchingFlavor
+    failed = [attempt.severity for attempt in attempts if attempt.mode is FitMode.NO_FIT and attempt.counts]
+    return min(failed, default=NoFitReason.NONE)
 
 
 class Assignment(msgspec.Struct):
     """What was found for a workload."""
 
     pod_sets: list[PodSetResult]
-    targets: list[Target] = []
-    progress: Progress | None = None
+    targets: list[PreemptionTarget] = []
+    progress: FlavorScanState | None = None
     deferred: bool = False
     """It fits once the preemptions of others are done (SCH-336)."""
     recomputed: bool = False
@@ -213,11 +213,11 @@ class Assignment(msgspec.Struct):
         return usage
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> FitMode:
         """The worst over its pod sets (SCH-544)."""
         if not self.pod_sets:
-            return Mode.NO_FIT
-        worst = Mode.DEFERRED_FIT if self.deferred else Mode.FIT
+            return FitMode.NO_FIT
+        worst = FitMode.DEFERRED_FIT if self.deferred else FitMode.FIT
         for pod_set in self.pod_sets:
             mode = pod_set.mode
             if mode < worst:
@@ -245,9 +245,9 @@ class Assignment(msgspec.Struct):
         )
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> NoFitReason:
         """Why the workload does not fit (SCH-548)."""
-        return max((ps.severity for ps in self.pod_sets if ps.mode is Mode.NO_FIT), default=Severity.NONE)
+        return max((ps.severity for ps in self.pod_sets if ps.mode is FitMode.NO_FIT), default=NoFitReason.NONE)
 
     @property
     def message(self) -> str:
@@ -255,7 +255,7 @@ class Assignment(msgspec.Struct):
         return "; ".join(
             f"couldn't assign flavors to pod set {pod_set.name}: {', '.join(sorted(pod_set.reasons))}"
             for pod_set in self.pod_sets
-            if pod_set.mode is not Mode.FIT
+            if pod_set.mode is not FitMode.FIT
         )
 
     @property
@@ -271,4 +271,4 @@ class Assignment(msgspec.Struct):
 
 
 def _is_notable(attempt: FlavorAttempt) -> bool:
-    return attempt.mode is not Mode.FIT or attempt.borrow > 0
+    return attempt.mode is not FitMode.FIT or attempt.borrow > 0

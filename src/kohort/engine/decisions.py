@@ -9,7 +9,7 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.assignment import Assignment
 
 
-class Requeue(Enum):
+class RequeueReason(Enum):
     """Where a workload goes that was looked at and not admitted (SCH-236)."""
 
     # A member is one object; Enum would hash its name at every look into the table of places.
@@ -56,30 +56,30 @@ class Migrate(msgspec.Struct, frozen=True):
     successor: ObjectKey
 
 
-class Wait(msgspec.Struct, frozen=True):
+class KeepPending(msgspec.Struct, frozen=True):
     """The workload was looked at and stays pending (SCH-360)."""
 
     workload: ObjectKey
     reason: str
     """Reason of QuotaReserved=False."""
     message: str
-    requeue: Requeue
+    requeue: RequeueReason
     assignment: Assignment | None = None
     """What was tried; None where no flavor was looked at."""
 
 
-class Displace(msgspec.Struct, frozen=True):
+class EvictForFailedNodes(msgspec.Struct, frozen=True):
     """The workload must give its quota back, as nothing can replace its failed nodes (SCH-332)."""
 
     workload: ObjectKey
     nodes: tuple[str, ...]
 
 
-class Linger(msgspec.Struct, frozen=True):
+class KeepUnplaced(msgspec.Struct, frozen=True):
     """The workload keeps its quota and found no place for its pods: tell so and write nothing (SCH-272)."""
 
     workload: ObjectKey
     message: str
 
 
-Decision = Reserve | Evict | Migrate | Displace | Linger | Wait
+Decision = Reserve | Evict | Migrate | EvictForFailedNodes | KeepUnplaced | KeepPending

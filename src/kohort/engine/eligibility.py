@@ -11,7 +11,7 @@ from kohort.engine.records import Flavor
 MAX_REMEMBERED = 20_000
 
 
-class Eligibility:
+class FlavorEligibility:
     """Remembers the answer per flavor and template: both recur by the thousand and never change."""
 
     def __init__(self) -> None:

@@ -20,23 +20,23 @@ from kohort.api.kueue.v1beta2.workload import Admission, PodSet
 from kohort.api.kueue.v1beta2.workload import Workload as WorkloadObject
 from kohort.api.meta import ObjectKey
 from kohort.engine import cycle
-from kohort.engine.cycle import Entry, Head
-from kohort.engine.decisions import Decision, Requeue, Wait
+from kohort.engine.cycle import CycleEntry, Head
+from kohort.engine.decisions import Decision, KeepPending, RequeueReason
+from kohort.engine.drs import share_of
 from kohort.engine.explain import Explanation, explain, would_fit
 from kohort.engine.fair_preemption import find_fair_targets
-from kohort.engine.figures import figures_of, local_queue_usage, queue_usage
-from kohort.engine.forest import Node
-from kohort.engine.laps import Clock, Laps, stopped
+from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.lifecycle.checks import required_checks
-from kohort.engine.lifecycle.facts import cluster_queue_facts
-from kohort.engine.pending import Place
-from kohort.engine.placement import Anywhere, Placement
-from kohort.engine.preemption import Needs, Requests, Target, find_targets
+from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
+from kohort.engine.pending import PendingState
+from kohort.engine.phase_timing import Clock, PhaseTimes, zero_clock
+from kohort.engine.placement import Placement, UnconstrainedPlacement
+from kohort.engine.preemption import Needs, PreemptionTarget, Requests, find_targets
 from kohort.engine.quota import Usage
-from kohort.engine.records import Queue, Workload
-from kohort.engine.settings import Settings
-from kohort.engine.shares import share_of
-from kohort.engine.state import State
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
+from kohort.engine.settings import EngineSettings
+from kohort.engine.state import EngineState
+from kohort.engine.usage_stats import figures_of, local_queue_usage, queue_usage
 
 MOST_SCANS: Final = 100
 """Cycles in a row that do nothing but search flavors, before a turn ends."""
@@ -45,7 +45,7 @@ Scan = frozenset[tuple[ObjectKey, tuple[tuple[tuple[str, str], int], ...]]]
 """How far each search for flavors came (SCH-550); empty when all are at their end."""
 
 
-class Round(NamedTuple):
+class TreeCycleResult(NamedTuple):
     """What one cycle of a tree came to."""
 
     decisions: list[Decision]
@@ -54,15 +54,15 @@ class Round(NamedTuple):
     scan: Scan
 
 
-class Engine(State):
+class Engine(EngineState):
     """All queues and workloads, and what is decided about them."""
 
-    def __init__(self, settings: Settings | None = None, clock: Clock = stopped) -> None:
+    def __init__(self, settings: EngineSettings | None = None, clock: Clock = zero_clock) -> None:
         super().__init__(settings)
-        self.placement: Placement = Anywhere()
+        self.placement: Placement = UnconstrainedPlacement()
         self._second_passes: dict[str, list[Head]] = {}
         """By queue, those of this turn."""
-        self.laps = Laps(clock)
+        self.laps = PhaseTimes(clock)
         """How long each step of the turns took so far."""
 
     # Turns
@@ -84,7 +84,7 @@ class Engine(State):
                 self._stirred.update(queue.name for queue in tree)
         return decisions
 
-    def _prepare(self, now: datetime) -> list[list[Queue]]:
+    def _prepare(self, now: datetime) -> list[list[ClusterQueueInfo]]:
         """Bring sums and pools up to date; the trees in which something happened."""
         self.forest.refresh()
         self._sample_usage(now)
@@ -101,7 +101,7 @@ class Engine(State):
             if self.history.sample(key, self.admitted_by(key), now):
                 self._stirred.add(queue.name)
 
-    def _sampled(self) -> Iterator[tuple[ObjectKey, Queue]]:
+    def _sampled(self) -> Iterator[tuple[ObjectKey, ClusterQueueInfo]]:
         """LocalQueues whose past usage counts and changes, each with its queue."""
         for key, local_queue in self.local_queues.items():
             queue = self.queues.get(local_queue.cluster_queue)
@@ -153,11 +153,11 @@ class Engine(State):
             if pending is None or pending.wake_at() is None:
                 self._sleeping.discard(name)
 
-    def _belongs(self, queue: Queue, namespace: str) -> bool:
+    def _belongs(self, queue: ClusterQueueInfo, namespace: str) -> bool:
         labels = self.namespaces.get(namespace)
         return labels is not None and queue.namespaces is not None and queue.namespaces.matches(labels)
 
-    def _trees(self, names: set[str]) -> Iterator[list[Queue]]:
+    def _trees(self, names: set[str]) -> Iterator[list[ClusterQueueInfo]]:
         """The queues of every tree that something happened in; trees do not touch each other (SCH-303, SCH-321)."""
         seen: set[str] = set()
         for name in sorted(names):
@@ -167,10 +167,10 @@ class Engine(State):
             seen.update(members)
             yield [self.queues[each] for each in sorted(members) if self.queues[each].is_active]
 
-    def _run_tree(self, tree: list[Queue], now: datetime) -> list[Decision]:
+    def _run_tree(self, tree: list[ClusterQueueInfo], now: datetime) -> list[Decision]:
         """Repeat cycles until one moves nothing (SCH-302); of several answers to one workload the last counts."""
         done: list[Decision] = []
-        waits: dict[ObjectKey, Wait] = {}
+        waits: dict[ObjectKey, KeepPending] = {}
         scans: set[Scan] = set()
         goes_on = True
         while goes_on:
@@ -179,14 +179,14 @@ class Engine(State):
             if made.moved:
                 scans.clear()
             for decision in made.decisions:
-                if isinstance(decision, Wait):
+                if isinstance(decision, KeepPending):
                     waits[decision.workload] = decision
                 else:
                     waits.pop(decision.workload, None)
                     done.append(decision)
         return [*done, *waits.values()]
 
-    def _run_once(self, tree: list[Queue], now: datetime) -> "Round":
+    def _run_once(self, tree: list[ClusterQueueInfo], now: datetime) -> "TreeCycleResult":
         """One cycle of a tree."""
         with self.laps.lap("1 heads"):
             heads: list[Head] = []
@@ -196,31 +196,31 @@ class Engine(State):
         outcome = cycle.run(heads, self, now)
         with self.laps.lap("5 requeue"):
             parked = [self._requeue(entry, now) for entry in outcome.waits]
-        return Round(outcome.decisions, outcome.progressed or any(parked), self._scan(outcome.waits))
+        return TreeCycleResult(outcome.decisions, outcome.progressed or any(parked), self._scan(outcome.waits))
 
-    def _head(self, queue: Queue, now: datetime) -> Head | None:
+    def _head(self, queue: ClusterQueueInfo, now: datetime) -> Head | None:
         pending = self.pending[queue.name]
         workload = pending.pop(now)
         if workload is None:
             return None
         return Head(workload, queue, pending.is_preemptor(workload), self.obstacle(workload, queue), pending.pops)
 
-    def obstacle(self, workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
+    def obstacle(self, workload: WorkloadInfo, queue: ClusterQueueInfo) -> tuple[str, str, RequeueReason] | None:
         """What keeps a head from being nominated (SCH-311, SCH-124); all is at hand, so no lookup fails (SCH-312)."""
         thing = workload.object
         checks = thing.status.admission_checks if thing is not None else ()
         if checks and any(check.state in ("Retry", "Rejected") for check in checks):
-            return "PendingEvaluation", "The workload has failed admission checks", Requeue.GENERIC
+            return "PendingEvaluation", "The workload has failed admission checks", RequeueReason.GENERIC
         namespace = workload.key.namespace
         if namespace not in self.namespaces:
             message = f'workload namespace "{namespace}" does not exist: namespaces "{namespace}" not found'
-            return "Misconfigured", message, Requeue.GENERIC
+            return "Misconfigured", message, RequeueReason.GENERIC
         if not self._belongs(queue, namespace):
             message = "workload namespace doesn't match ClusterQueue selector"
-            return "Misconfigured", message, Requeue.NAMESPACE_MISMATCH
-        return ("Misconfigured", workload.problem, Requeue.GENERIC) if workload.problem else None
+            return "Misconfigured", message, RequeueReason.NAMESPACE_MISMATCH
+        return ("Misconfigured", workload.problem, RequeueReason.GENERIC) if workload.problem else None
 
-    def _requeue(self, entry: Entry, now: datetime) -> bool:
+    def _requeue(self, entry: CycleEntry, now: datetime) -> bool:
         """Put an entry back; whether the next cycle may differ: others have room, or a preemptor is new (SCH-240)."""
         if entry.decision is None:
             return False
@@ -228,9 +228,9 @@ class Engine(State):
         pending.requeue(entry.workload, entry.decision.requeue, now, entry.decision.reason)
         self._note_backoff(entry.workload, entry.queue)
         is_new = not entry.head.is_preemptor and pending.is_preemptor(entry.workload)
-        return (is_new and self.rules.preemptors_first) or pending.place_of(entry.workload) is Place.POOL
+        return (is_new and self.rules.preemptors_first) or pending.place_of(entry.workload) is PendingState.POOL
 
-    def _scan(self, entries: list[Entry]) -> "Scan":
+    def _scan(self, entries: list[CycleEntry]) -> "Scan":
         """How far everybody's search for flavors came, if somebody's goes on or starts over next time (SCH-550)."""
         if not any(entry.is_resumed or entry.goes_on for entry in entries):
             return frozenset()
@@ -279,7 +279,7 @@ class Engine(State):
         """What a Cohort's status says (API-118)."""
         return CohortStatus(fair_sharing=self._share_status(self.forest.cohorts[name]))
 
-    def _share_status(self, node: Node) -> FairSharingStatus | None:
+    def _share_status(self, node: HierarchyNode) -> FairSharingStatus | None:
         if self.settings.fair is None:
             return None
         return FairSharingStatus(weighted_share=share_of(node).weighted)
@@ -296,7 +296,7 @@ class Engine(State):
 
     # What a cycle asks
 
-    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count an admission before it is written (SCH-350); like seeing it written, it outdates scans (SCH-554)."""
         queue = self.queues[admission.cluster_queue]
         replaced = workload.takes_over_from
@@ -315,19 +315,19 @@ class Engine(State):
         queue.add_holder(workload)
         queue.node.generation += 1
 
-    def _is_admitted_by(self, workload: Workload, admission: Admission) -> bool:
+    def _is_admitted_by(self, workload: WorkloadInfo, admission: Admission) -> bool:
         """Whether a reservation is all that the workload lacks (SCH-902, SCH-906)."""
         facts = cluster_queue_facts(self._specs[admission.cluster_queue])
         checks = workload.object.status.admission_checks if workload.object else ()
         required = required_checks(facts.checks, facts.flavors, admission)
         return required <= {check.name for check in checks} and all(check.state == "Ready" for check in checks)
 
-    def place(self, workload: Workload, admission: Admission) -> None:
+    def place(self, workload: WorkloadInfo, admission: Admission) -> None:
         """Take over places for pods before they are written; the quota stays the same (SCH-341)."""
         workload.admission, workload.second_pass = admission, None
         self.second_passes.forget(workload.key)
 
-    def try_again(self, workload: Workload, now: datetime) -> None:
+    def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
         """Give a workload that found no places another pass (SCH-272)."""
         self.second_passes.retry(workload.key, now)
 
@@ -337,7 +337,7 @@ class Engine(State):
             not holder.pods_ready for queue in self.queues.values() for holder in queue.holders.values()
         )
 
-    def issue(self, target: Target) -> bool:
+    def issue(self, target: PreemptionTarget) -> bool:
         """Whether an eviction is new (SCH-650); like seeing it written, it outdates scans (SCH-554)."""
         workload = target.workload
         if self.is_leaving(workload):
@@ -347,22 +347,24 @@ class Engine(State):
             workload.queue.node.generation += 1
         return True
 
-    def is_leaving(self, workload: Workload) -> bool:
+    def is_leaving(self, workload: WorkloadInfo) -> bool:
         """Whether an eviction of the workload is under way, seen or not (SCH-650)."""
         return workload.evicted or workload.uid in self._evicting
 
-    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
+    def find_targets(
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests
+    ) -> list[PreemptionTarget]:
         """Search for victims by the configured algorithm."""
         if self.settings.fair is None:
             return find_targets(preemptor, queue, needs, requests, self)
         return find_fair_targets(preemptor, queue, needs, requests, self, self.settings.fair)
 
-    def queue_at(self, node: Node) -> Queue | None:
+    def queue_at(self, node: HierarchyNode) -> ClusterQueueInfo | None:
         """The queue of a leaf, unless it takes no part in scheduling (SCH-1052)."""
         queue = self.queues.get(node.name)
         return queue if queue is not None and queue.is_active else None
 
-    def usage_of(self, workload: Workload) -> float | None:
+    def usage_of(self, workload: WorkloadInfo) -> float | None:
         """Past usage of the workload's LocalQueue, where admission fair sharing applies."""
         if self.history is None or workload.queue is None or not workload.queue.orders_by_usage:
             return None
@@ -377,7 +379,7 @@ def _leads_on(scan: Scan, before: set[Scan]) -> bool:
     return True
 
 
-def _total_requests(workload: Workload, queue: Queue) -> dict[str, int]:
+def _total_requests(workload: WorkloadInfo, queue: ClusterQueueInfo) -> dict[str, int]:
     """What a workload asks for at full size of what its queue covers; `pods` are counted, not asked for (SCH-805)."""
     totals: dict[str, int] = {}
     for pod_set in workload.pod_sets:

@@ -18,7 +18,7 @@ from kohort.api.remembering import remembered
 from kohort.engine.requests.adjustment import adjusted
 from kohort.engine.requests.demand import PodSetDemand
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.reading import REMEMBERED_TEMPLATES
+from kohort.engine.requests.template_requests import REMEMBERED_TEMPLATES
 
 DIGITS = 16
 

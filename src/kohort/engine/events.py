@@ -31,14 +31,14 @@ Object = (
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class ObjectUpserted:
     """An object is there, new or changed."""
 
     object: Object
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class ObjectDeleted:
     """An object was deleted."""
 
     kind: str
@@ -61,11 +61,11 @@ class EvictionFailed:
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class DeviceClaimsCounted:
     """Claims of a workload on devices were counted (SCH-132); holds until it is told again, or the workload is gone."""
 
     workload: ObjectKey
     devices: tuple[PodSetDevices, ...]
 
 
-Event = Put | Gone | Claimed | ReservationFailed | EvictionFailed
+Event = ObjectUpserted | ObjectDeleted | DeviceClaimsCounted | ReservationFailed | EvictionFailed

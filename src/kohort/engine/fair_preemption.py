@@ -3,25 +3,25 @@
 from dataclasses import dataclass
 from typing import Final
 
-from kohort.engine.forest import CohortNode, Node
+from kohort.engine.drs import NO_SHARE, DominantResourceShare, ShareCache, share_of
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.preemption import (
     IN_CLUSTER_QUEUE,
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAMATION,
-    Candidate,
     Needs,
+    PreemptionCandidate,
+    PreemptionContext,
+    PreemptionTarget,
     Requests,
-    Target,
-    World,
     candidate_order,
     could_suffice,
-    fill_back,
+    drop_unneeded_targets,
     fits,
     holders_passing,
-    put_back,
+    restore_usage,
 )
-from kohort.engine.records import Queue, Workload
-from kohort.engine.shares import NO_SHARE, Share, Shares, share_of
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 FINAL_SHARE: Final = "LessThanOrEqualToFinalShare"
 INITIAL_SHARE: Final = "LessThanInitialShare"
@@ -37,8 +37,13 @@ class FairRules:
 
 
 def find_fair_targets(
-    preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World, rules: FairRules
-) -> list[Target]:
+    preemptor: WorkloadInfo,
+    queue: ClusterQueueInfo,
+    needs: Needs,
+    requests: Requests,
+    world: PreemptionContext,
+    rules: FairRules,
+) -> list[PreemptionTarget]:
     """The workloads to preempt so that the requests fit, taken by share; empty where no fair set suffices."""
     candidates = _candidates(preemptor, queue, needs, world)
     if not could_suffice(candidates, queue, requests):
@@ -47,7 +52,9 @@ def find_fair_targets(
     return _FairSearch(queue, needs, requests, world, rules, candidates).run()
 
 
-def _candidates(preemptor: Workload, queue: Queue, needs: Needs, world: World) -> list[Workload]:
+def _candidates(
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, world: PreemptionContext
+) -> list[WorkloadInfo]:
     """Everybody whom the policies allow to be preempted (SCH-720)."""
     found = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
@@ -63,42 +70,42 @@ class _FairSearch:
 
     def __init__(
         self,
-        queue: Queue,
+        queue: ClusterQueueInfo,
         needs: Needs,
         requests: Requests,
-        world: World,
+        world: PreemptionContext,
         rules: FairRules,
-        candidates: list[Workload],
+        candidates: list[WorkloadInfo],
     ) -> None:
         self.queue = queue
         self.requests = requests
         self.world = world
         self.rules = rules
-        self.shares = Shares()
+        self.shares = ShareCache()
         self.place = {workload.uid: place for place, workload in enumerate(candidates)}
         """Where each candidate stands among all (SCH-620)."""
-        self.candidates: dict[str, list[Workload]] = {}
+        self.candidates: dict[str, list[WorkloadInfo]] = {}
         """What is left of them per queue, in order."""
         for workload in candidates:
             if workload.queue is not None:
                 self.candidates.setdefault(workload.queue.name, []).append(workload)
-        self.retries: dict[str, list[Workload]] = {}
-        self.removed: list[Candidate] = []
+        self.retries: dict[str, list[WorkloadInfo]] = {}
+        self.removed: list[PreemptionCandidate] = []
         self.own_path = {id(node) for node in (queue.node, *queue.node.ancestors())}
         cells = queue.node.cells
         self.is_within_nominal = all(not cells[fr].borrows_with(requests.get(fr, 0)) for fr in needs)
 
-    def run(self) -> list[Target]:
+    def run(self) -> list[PreemptionTarget]:
         """SCH-726."""
         self._use_requests()
         fitted = self._first_loop() or (len(self.rules.strategies) == 2 and self._second_loop())
         self._free_requests()
         if not fitted:
-            put_back(self.removed)
+            restore_usage(self.removed)
             return []
-        kept = fill_back(self.removed, lambda: fits(self.queue, self.requests))
-        put_back(kept)
-        return [Target(each.workload, each.reason) for each in kept]
+        kept = drop_unneeded_targets(self.removed, lambda: fits(self.queue, self.requests))
+        restore_usage(kept)
+        return [PreemptionTarget(each.workload, each.reason) for each in kept]
 
     # The two loops
 
@@ -117,7 +124,7 @@ class _FairSearch:
                 return True
         return False
 
-    def _take_fair(self, picked: Queue, waiting: list[Workload]) -> bool:
+    def _take_fair(self, picked: ClusterQueueInfo, waiting: list[WorkloadInfo]) -> bool:
         """Take the first candidate whose removal is fair; those passed over may get another look."""
         own, others = self._almost_lca(picked)
         mine, before = self.shares.of(own), self.shares.of(others)
@@ -133,7 +140,9 @@ class _FairSearch:
             retries.append(workload)
         return False
 
-    def _is_fair(self, workload: Workload, mine: Share, before: Share, others: Node) -> bool:
+    def _is_fair(
+        self, workload: WorkloadInfo, mine: DominantResourceShare, before: DominantResourceShare, others: HierarchyNode
+    ) -> bool:
         if self.rules.strategies[0] == INITIAL_SHARE:
             return mine.rank < before.rank
         workload.release()
@@ -159,11 +168,11 @@ class _FairSearch:
 
     # Trying and undoing
 
-    def _take(self, workload: Workload, reason: str) -> bool:
+    def _take(self, workload: WorkloadInfo, reason: str) -> bool:
         workload.release()
         if workload.queue is not None:
             self.shares.forget(workload.queue.node)
-        self.removed.append(Candidate(workload, reason))
+        self.removed.append(PreemptionCandidate(workload, reason))
         return True
 
     def _fits(self) -> bool:
@@ -180,12 +189,12 @@ class _FairSearch:
         for fr, amount in self.requests.items():
             self.queue.node.cells[fr].free(amount)
 
-    def _almost_lca(self, picked: Queue) -> tuple[Node, Node]:
+    def _almost_lca(self, picked: ClusterQueueInfo) -> tuple[HierarchyNode, HierarchyNode]:
         """The nodes just below the lowest common ancestor, on either side (SCH-723)."""
-        others: Node = picked.node
+        others: HierarchyNode = picked.node
         while others.parent is not None and id(others.parent) not in self.own_path:
             others = others.parent
-        own: Node = self.queue.node
+        own: HierarchyNode = self.queue.node
         while own.parent is not None and own.parent is not others.parent:
             own = own.parent
         return own, others
@@ -203,13 +212,13 @@ class _Picker:
         self.search = search
         self.pruned: set[int] = set()
 
-    def pick(self) -> Queue | None:
+    def pick(self) -> ClusterQueueInfo | None:
         parent = self.search.queue.node.parent
         if parent is None:
             return self.search.queue if self._has_candidates(self.search.queue.name) else None
         return self._pick_below(parent.root())
 
-    def _pick_below(self, cohort: CohortNode) -> Queue | None:
+    def _pick_below(self, cohort: CohortNode) -> ClusterQueueInfo | None:
         while True:
             queue, queue_share = self._best_queue(cohort)
             child, child_share = self._best_cohort(cohort)
@@ -220,8 +229,8 @@ class _Picker:
                 return found
             self.pruned.add(id(child))
 
-    def _best_queue(self, cohort: CohortNode) -> tuple[Queue | None, Share]:
-        best: Queue | None = None
+    def _best_queue(self, cohort: CohortNode) -> tuple[ClusterQueueInfo | None, DominantResourceShare]:
+        best: ClusterQueueInfo | None = None
         best_share = NO_SHARE
         for leaf in cohort.queues.values():
             if id(leaf) in self.pruned:
@@ -236,13 +245,19 @@ class _Picker:
                 best, best_share = queue, share
         return best, best_share
 
-    def _goes_before(self, queue: Queue, share: Share, best: Queue, best_share: Share) -> bool:
+    def _goes_before(
+        self,
+        queue: ClusterQueueInfo,
+        share: DominantResourceShare,
+        best: ClusterQueueInfo,
+        best_share: DominantResourceShare,
+    ) -> bool:
         if share.rank != best_share.rank:
             return share.rank > best_share.rank
         first, place = self.search.candidates, self.search.place
         return place[first[queue.name][0].uid] < place[first[best.name][0].uid]
 
-    def _best_cohort(self, cohort: CohortNode) -> tuple[CohortNode | None, Share]:
+    def _best_cohort(self, cohort: CohortNode) -> tuple[CohortNode | None, DominantResourceShare]:
         best: list[CohortNode] = []
         best_share = NO_SHARE
         for child in cohort.children.values():

@@ -8,19 +8,19 @@ placed anew: all of it where its placement was delayed, or what stood on a faile
 from typing import Protocol
 
 from kohort.engine.assignment import Assignment
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 
 class Placement(Protocol):
     """Finds places for pods."""
 
-    def place(self, workload: Workload, queue: Queue, assignment: Assignment) -> Assignment:
+    def place(self, workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment) -> Assignment:
         """The assignment with places, or in a worse mode where there are none."""
 
 
-class Anywhere:
+class UnconstrainedPlacement:
     """Every pod can be placed somewhere."""
 
-    def place(self, workload: Workload, queue: Queue, assignment: Assignment) -> Assignment:
+    def place(self, workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment) -> Assignment:
         """Nothing to add."""
         return assignment

@@ -11,9 +11,9 @@ from typing import Final, Protocol
 
 import msgspec
 
-from kohort.engine.forest import CohortNode, Node
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 IN_CLUSTER_QUEUE: Final = "InClusterQueue"
 IN_COHORT_RECLAMATION: Final = "InCohortReclamation"
@@ -27,30 +27,30 @@ Requests = Mapping[FlavorResource, int]
 FAR_FUTURE: Final = float("inf")
 
 
-class Target(msgspec.Struct, frozen=True):
+class PreemptionTarget(msgspec.Struct, frozen=True):
     """A workload to preempt, and why it may be."""
 
-    workload: Workload
+    workload: WorkloadInfo
     reason: str
 
 
-class World(Protocol):
+class PreemptionContext(Protocol):
     """What a search asks of the engine."""
 
-    def queue_at(self, node: Node) -> Queue | None:
+    def queue_at(self, node: HierarchyNode) -> ClusterQueueInfo | None:
         """The queue of a leaf, unless it takes no part in scheduling (SCH-1052)."""
 
-    def usage_of(self, workload: Workload) -> float | None:
+    def usage_of(self, workload: WorkloadInfo) -> float | None:
         """Past usage of the workload's LocalQueue, where admission fair sharing applies (SCH-620)."""
 
-    def is_leaving(self, workload: Workload) -> bool:
+    def is_leaving(self, workload: WorkloadInfo) -> bool:
         """Whether an eviction of the workload is under way, seen or not (SCH-650)."""
 
 
-class Candidate(msgspec.Struct, frozen=True):
+class PreemptionCandidate(msgspec.Struct, frozen=True):
     """A workload that might be preempted."""
 
-    workload: Workload
+    workload: WorkloadInfo
     reason: str
     lca: CohortNode | None = None
     """The lowest cohort above both queues; None for the preemptor's own queue."""
@@ -60,7 +60,7 @@ class Candidate(msgspec.Struct, frozen=True):
 # Policies
 
 
-def passes(policy: str, preemptor: Workload, candidate: Workload) -> bool:
+def is_preemptible_by_policy(policy: str, preemptor: WorkloadInfo, candidate: WorkloadInfo) -> bool:
     """SCH-603."""
     if policy == "Any":
         return True
@@ -77,12 +77,12 @@ def _before(left: datetime | None, right: datetime | None) -> bool:
     return left is not None and right is not None and left < right
 
 
-def uses(workload: Workload, needs: Needs) -> bool:
+def uses(workload: WorkloadInfo, needs: Needs) -> bool:
     """Whether the workload holds any of what is needed (SCH-602)."""
     return not needs.isdisjoint(workload.usage)
 
 
-def _may_have_candidates(policy: str, preemptor: Workload, queue: Queue) -> bool:
+def _may_have_candidates(policy: str, preemptor: WorkloadInfo, queue: ClusterQueueInfo) -> bool:
     """A quick no: every holder of the queue has too high a priority."""
     if policy == "Never" or not queue.priorities:
         return False
@@ -92,14 +92,18 @@ def _may_have_candidates(policy: str, preemptor: Workload, queue: Queue) -> bool
     return lowest < preemptor.priority or (policy == "LowerOrNewerEqualPriority" and lowest == preemptor.priority)
 
 
-def holders_passing(policy: str, preemptor: Workload, queue: Queue, needs: Needs) -> list[Workload]:
+def holders_passing(policy: str, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs) -> list[WorkloadInfo]:
     """Workloads of a queue that the policy allows to be preempted."""
     if not _may_have_candidates(policy, preemptor, queue):
         return []
     if policy == "Any":
         found = [each for each in queue.holders.values() if not needs.isdisjoint(each.usage)]
     else:
-        found = [each for each in queue.holders.values() if uses(each, needs) and passes(policy, preemptor, each)]
+        found = [
+            each
+            for each in queue.holders.values()
+            if uses(each, needs) and is_preemptible_by_policy(policy, preemptor, each)
+        ]
     replaced = preemptor.replaces
     # A slice ends by its successor's admission, and is never preempted for it (SCH-1104).
     return found if replaced is None else [each for each in found if each is not replaced]
@@ -108,14 +112,14 @@ def holders_passing(policy: str, preemptor: Workload, queue: Queue, needs: Needs
 # Order
 
 
-def candidate_order(own: Queue, world: World) -> Callable[[Workload], tuple[object, ...]]:
+def candidate_order(own: ClusterQueueInfo, world: PreemptionContext) -> Callable[[WorkloadInfo], tuple[object, ...]]:
     """The sort key of SCH-620.
 
     Past usage compares only workloads of one queue; since workloads of other queues come first and are told apart by
     priority before anything else in practice, it enters the key as a part that is equal across queues.
     """
 
-    def key(workload: Workload) -> tuple[object, ...]:
+    def key(workload: WorkloadInfo) -> tuple[object, ...]:
         is_own = workload.queue is own
         usage = world.usage_of(workload) if is_own else None
         reserved = workload.reserved_at.timestamp() if workload.reserved_at else FAR_FUTURE
@@ -127,19 +131,19 @@ def candidate_order(own: Queue, world: World) -> Callable[[Workload], tuple[obje
 # Fit
 
 
-def fits(queue: Queue, requests: Requests) -> bool:
+def fits(queue: ClusterQueueInfo, requests: Requests) -> bool:
     """Whether the requests fit what is available now (SCH-432)."""
     cells = queue.node.cells
     return not [fr for fr, amount in requests.items() if amount > 0 and cells[fr].available() < amount]
 
 
-def fits_within_nominal(queue: Queue, requests: Requests) -> bool:
+def fits_within_nominal(queue: ClusterQueueInfo, requests: Requests) -> bool:
     """Whether the requests fit without borrowing."""
     cells = queue.node.cells
     return all(not cells[fr].borrows_with(amount) for fr, amount in requests.items())
 
 
-def is_within_nominal(node: Node, needs: Needs) -> bool:
+def is_within_nominal(node: HierarchyNode, needs: Needs) -> bool:
     """Whether the node borrows none of what is needed."""
     cells = node.cells
     for fr in needs:
@@ -152,14 +156,14 @@ def is_within_nominal(node: Node, needs: Needs) -> bool:
 # Candidates
 
 
-class Candidates(msgspec.Struct, frozen=True):
+class PreemptionCandidates(msgspec.Struct, frozen=True):
     """All candidates of a search, by kind (SCH-610 to SCH-613)."""
 
-    hierarchical: list[Candidate]
-    priority: list[Candidate]
-    own: list[Candidate]
+    hierarchical: list[PreemptionCandidate]
+    priority: list[PreemptionCandidate]
+    own: list[PreemptionCandidate]
 
-    def ordered(self, key: Callable[[Workload], tuple[object, ...]]) -> list[Candidate]:
+    def ordered(self, key: Callable[[WorkloadInfo], tuple[object, ...]]) -> list[PreemptionCandidate]:
         """SCH-621: those of each kind who are leaving anyway first, then the others."""
         ranked = []
         for number, kind in enumerate((self.hierarchical, self.priority, self.own)):
@@ -170,24 +174,26 @@ class Candidates(msgspec.Struct, frozen=True):
         return [each for _, _, _, each in ranked]
 
 
-def find_candidates(preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World) -> Candidates:
+def find_candidates(
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests, world: PreemptionContext
+) -> PreemptionCandidates:
     """Everybody whom the policies allow to be preempted and whom some attempt could use."""
     own = holders_passing(queue.policies.within_queue, preemptor, queue, needs)
-    hierarchical: list[Candidate] = []
-    priority: list[Candidate] = []
+    hierarchical: list[PreemptionCandidate] = []
+    priority: list[PreemptionCandidate] = []
     if queue.node.parent is not None and queue.policies.reclaim != "Never":
         others_count = queue.policies.borrow_policy != "Never" or _could_stay_within_nominal(queue, own, requests)
         for ancestor, below, has_advantage in _levels(queue, requests):
             if has_advantage:
                 donors = _donors(ancestor, below, preemptor, queue, needs, world)
-                hierarchical += [Candidate(each, IN_COHORT_RECLAMATION, ancestor) for each in donors]
+                hierarchical += [PreemptionCandidate(each, IN_COHORT_RECLAMATION, ancestor) for each in donors]
             elif others_count:
                 donors = _donors(ancestor, below, preemptor, queue, needs, world)
                 priority += [_priority_candidate(preemptor, queue, each, ancestor) for each in donors]
-    return Candidates(hierarchical, priority, [Candidate(each, IN_CLUSTER_QUEUE) for each in own])
+    return PreemptionCandidates(hierarchical, priority, [PreemptionCandidate(each, IN_CLUSTER_QUEUE) for each in own])
 
 
-def _could_stay_within_nominal(queue: Queue, own: list[Workload], requests: Requests) -> bool:
+def _could_stay_within_nominal(queue: ClusterQueueInfo, own: list[WorkloadInfo], requests: Requests) -> bool:
     """Whether the requests would fit without borrowing if all candidates of the own queue were gone."""
     cells = queue.node.cells
     return all(
@@ -196,7 +202,9 @@ def _could_stay_within_nominal(queue: Queue, own: list[Workload], requests: Requ
     )
 
 
-def _priority_candidate(preemptor: Workload, queue: Queue, workload: Workload, lca: CohortNode) -> Candidate:
+def _priority_candidate(
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, workload: WorkloadInfo, lca: CohortNode
+) -> PreemptionCandidate:
     """SCH-613."""
     threshold = queue.policies.borrow_threshold
     spared = (
@@ -205,12 +213,12 @@ def _priority_candidate(preemptor: Workload, queue: Queue, workload: Workload, l
         or (threshold is not None and workload.priority > threshold)
     )
     reason = IN_COHORT_RECLAMATION if spared else IN_COHORT_RECLAIM_WHILE_BORROWING
-    return Candidate(workload, reason, lca, only_without_borrowing=spared)
+    return PreemptionCandidate(workload, reason, lca, only_without_borrowing=spared)
 
 
-def _levels(queue: Queue, requests: Requests) -> Iterator[tuple[CohortNode, Node, bool]]:
+def _levels(queue: ClusterQueueInfo, requests: Requests) -> Iterator[tuple[CohortNode, HierarchyNode, bool]]:
     """Each ancestor, the node below it on the way, and whether the request fits below it (SCH-611, SCH-614)."""
-    node: Node = queue.node
+    node: HierarchyNode = queue.node
     has_advantage = fits_within_nominal(queue, requests)
     rest = _beyond_local(node, requests)
     for ancestor in queue.node.ancestors():
@@ -221,15 +229,20 @@ def _levels(queue: Queue, requests: Requests) -> Iterator[tuple[CohortNode, Node
         node = ancestor
 
 
-def _beyond_local(node: Node, requests: Requests) -> dict[FlavorResource, int]:
+def _beyond_local(node: HierarchyNode, requests: Requests) -> dict[FlavorResource, int]:
     return {fr: max(0, amount - node.cells[fr].local_available) for fr, amount in requests.items()}
 
 
 def _donors(
-    cohort: CohortNode, visited: Node, preemptor: Workload, queue: Queue, needs: Needs, world: World
-) -> list[Workload]:
+    cohort: CohortNode,
+    visited: HierarchyNode,
+    preemptor: WorkloadInfo,
+    queue: ClusterQueueInfo,
+    needs: Needs,
+    world: PreemptionContext,
+) -> list[WorkloadInfo]:
     """Workloads below a cohort that may be reclaimed, descending only where something is borrowed."""
-    found: list[Workload] = []
+    found: list[WorkloadInfo] = []
     for member in cohort.borrowers(needs):
         if member is visited:
             continue
@@ -245,14 +258,16 @@ def _donors(
 # Search
 
 
-class Attempt(Enum):
+class PreemptionAttempt(Enum):
     """How far a walk through the candidates may let the preemptor go."""
 
     BORROWING = "borrowing"
     WITHIN_NOMINAL = "within nominal"
 
 
-def find_targets(preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, world: World) -> list[Target]:
+def find_targets(
+    preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests, world: PreemptionContext
+) -> list[PreemptionTarget]:
     """The workloads to preempt so that the requests fit; empty where no allowed set suffices (SCH-634)."""
     candidates = find_candidates(preemptor, queue, needs, requests, world)
     attempts = _attempts(candidates, queue, needs)
@@ -267,15 +282,17 @@ def find_targets(preemptor: Workload, queue: Queue, needs: Needs, requests: Requ
     return []
 
 
-def _could_suffice(candidates: Candidates, attempt: Attempt, queue: Queue, requests: Requests) -> bool:
+def _could_suffice(
+    candidates: PreemptionCandidates, attempt: PreemptionAttempt, queue: ClusterQueueInfo, requests: Requests
+) -> bool:
     own = [each.workload for each in candidates.own]
-    if attempt is Attempt.WITHIN_NOMINAL and not _could_stay_within_nominal(queue, own, requests):
+    if attempt is PreemptionAttempt.WITHIN_NOMINAL and not _could_stay_within_nominal(queue, own, requests):
         return False
     others = [each.workload for each in candidates.priority if not _is_out_of_reach(each, attempt)]
     return could_suffice(own + [each.workload for each in candidates.hierarchical] + others, queue, requests)
 
 
-def could_suffice(leaving: list[Workload], queue: Queue, requests: Requests) -> bool:
+def could_suffice(leaving: list[WorkloadInfo], queue: ClusterQueueInfo, requests: Requests) -> bool:
     """Whether the requests would fit if all of them left: nobody makes more room than what it holds."""
     cells = queue.node.cells
     return bool(leaving) and all(
@@ -285,54 +302,56 @@ def could_suffice(leaving: list[Workload], queue: Queue, requests: Requests) -> 
     )
 
 
-def _is_out_of_reach(candidate: Candidate, attempt: Attempt) -> bool:
+def _is_out_of_reach(candidate: PreemptionCandidate, attempt: PreemptionAttempt) -> bool:
     """SCH-613."""
-    return candidate.only_without_borrowing and attempt is Attempt.BORROWING
+    return candidate.only_without_borrowing and attempt is PreemptionAttempt.BORROWING
 
 
-def _attempts(candidates: Candidates, queue: Queue, needs: Needs) -> tuple[Attempt, ...]:
+def _attempts(candidates: PreemptionCandidates, queue: ClusterQueueInfo, needs: Needs) -> tuple[PreemptionAttempt, ...]:
     """Which walks to try, and in which order (SCH-630)."""
     forbidden = queue.policies.borrow_policy == "Never"
     cells = queue.node.cells
     under = all(fr in cells and cells[fr].usage < cells[fr].subtree for fr in needs)
     has_cohort = bool(candidates.hierarchical or candidates.priority)
     if not has_cohort or (forbidden and not under):
-        return (Attempt.BORROWING,)
+        return (PreemptionAttempt.BORROWING,)
     if forbidden and not candidates.hierarchical:
-        return (Attempt.WITHIN_NOMINAL, Attempt.BORROWING)
-    return (Attempt.BORROWING, Attempt.WITHIN_NOMINAL)
+        return (PreemptionAttempt.WITHIN_NOMINAL, PreemptionAttempt.BORROWING)
+    return (PreemptionAttempt.BORROWING, PreemptionAttempt.WITHIN_NOMINAL)
 
 
-def _fit_test(queue: Queue, requests: Requests, attempt: Attempt) -> Callable[[], bool]:
+def _fit_test(queue: ClusterQueueInfo, requests: Requests, attempt: PreemptionAttempt) -> Callable[[], bool]:
     """SCH-632."""
-    if attempt is Attempt.BORROWING:
+    if attempt is PreemptionAttempt.BORROWING:
         return lambda: fits(queue, requests)
     return lambda: fits(queue, requests) and fits_within_nominal(queue, requests)
 
 
-def _walk(ordered: list[Candidate], needs: Needs, attempt: Attempt, fit: Callable[[], bool]) -> list[Target]:
+def _walk(
+    ordered: list[PreemptionCandidate], needs: Needs, attempt: PreemptionAttempt, fit: Callable[[], bool]
+) -> list[PreemptionTarget]:
     """Remove candidates in order, not by size (SCH-635), until the preemptor fits; then the tree is as before."""
-    removed: list[Candidate] = []
+    removed: list[PreemptionCandidate] = []
     for candidate in ordered:
         if _is_spared(candidate, needs, attempt):
             continue
         candidate.workload.release()
         removed.append(candidate)
         if fit():
-            kept = fill_back(removed, fit)
-            put_back(kept)
-            return [Target(each.workload, each.reason) for each in kept]
-    put_back(removed)
+            kept = drop_unneeded_targets(removed, fit)
+            restore_usage(kept)
+            return [PreemptionTarget(each.workload, each.reason) for each in kept]
+    restore_usage(removed)
     return []
 
 
-def put_back(removed: list[Candidate]) -> None:
+def restore_usage(removed: list[PreemptionCandidate]) -> None:
     """Undo a removal."""
     for candidate in removed:
         candidate.workload.hold()
 
 
-def _is_spared(candidate: Candidate, needs: Needs, attempt: Attempt) -> bool:
+def _is_spared(candidate: PreemptionCandidate, needs: Needs, attempt: PreemptionAttempt) -> bool:
     """SCH-631."""
     if candidate.lca is None:
         return False
@@ -349,7 +368,7 @@ def _is_spared(candidate: Candidate, needs: Needs, attempt: Attempt) -> bool:
     return False
 
 
-def fill_back(removed: list[Candidate], fit: Callable[[], bool]) -> list[Candidate]:
+def drop_unneeded_targets(removed: list[PreemptionCandidate], fit: Callable[[], bool]) -> list[PreemptionCandidate]:
     """Put back whoever need not go, the last removed but one first (SCH-633); the rest stays removed."""
     kept = [removed[-1]]
     for candidate in reversed(removed[:-1]):

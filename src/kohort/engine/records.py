@@ -17,7 +17,7 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import ObjectKey, Taint, Toleration
 from kohort.api.selectors import Selector
-from kohort.engine.forest import QueueNode
+from kohort.engine.hierarchy import ClusterQueueNode
 from kohort.engine.quota import Cell, FlavorResource
 from kohort.engine.requests.demand import PodSetDemand
 from kohort.engine.requests.environment import Environment
@@ -51,7 +51,7 @@ class FlavorGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class Policies:
+class QueuePolicies:
     """What a ClusterQueue says about searching flavors and preempting."""
 
     is_strict: bool = False
@@ -64,7 +64,7 @@ class Policies:
     borrow_threshold: int | None = None
 
 
-class PodSet(PodSetDemand, frozen=True):
+class PodSetResources(PodSetDemand, frozen=True):
     """What a pod set asks for, and what decides where it may run."""
 
     template: QuotaPodTemplate | None = None
@@ -73,7 +73,7 @@ class PodSet(PodSetDemand, frozen=True):
     """Pod sets of one topology group get one flavor (SCH-501)."""
 
 
-class Need(Enum):
+class SecondPassReason(Enum):
     """Why a workload that has its quota looks for places (SCH-270)."""
 
     DELAYED = "delayed"
@@ -89,7 +89,7 @@ CreationOrder = tuple[str, str]
 NOTHING_HELD: Final[Mapping[Cell, int]] = MappingProxyType({})
 
 
-class Workload:
+class WorkloadInfo:
     """A workload in the engine: what it asks for, and what it holds."""
 
     __slots__ = (
@@ -129,7 +129,7 @@ class Workload:
         self.creation_order: CreationOrder = (uid, uid)
         self.object: v1beta2.Workload | None = None
         self.local_queue = NOWHERE
-        self.queue: Queue | None = None
+        self.queue: ClusterQueueInfo | None = None
         """The ClusterQueue where it waits or holds quota."""
         self.priority = 0
         """Effective: base and boost (SCH-210)."""
@@ -141,15 +141,15 @@ class Workload:
         self.generation = 0
         self.devices: tuple[PodSetDevices, ...] = ()
         """What pods of each pod set claim besides what they request (SCH-132)."""
-        self.pod_sets: tuple[PodSet, ...] = ()
+        self.pod_sets: tuple[PodSetResources, ...] = ()
         self.problem = ""
         """What is wrong with the requests themselves (SCH-124)."""
         self.environment: Environment | None = None
         """The surroundings under which `pod_sets` and `problem` were found."""
         self.equivalence = ""
         """Equal for workloads that no decision can tell apart (SCH-250)."""
-        self.progress: Progress | None = None
-        self.replaces: Workload | None = None
+        self.progress: FlavorScanState | None = None
+        self.replaces: WorkloadInfo | None = None
         """The older slice of an elastic job that this one takes over from (SCH-1103)."""
         self.usage: dict[FlavorResource, int] = {}
         """What it holds while it has quota."""
@@ -158,7 +158,7 @@ class Workload:
         self.admission: Admission | None = None
         """The admission for which `usage` was counted, so that its echo is not counted again."""
         self.reserved_at: datetime | None = None
-        self.second_pass: Need | None = None
+        self.second_pass: SecondPassReason | None = None
         """Why it looks for places though it has its quota (SCH-270)."""
         self.evicted = False
         self.is_admitted = False
@@ -178,7 +178,7 @@ class Workload:
         return self.reserved_at is not None
 
     @property
-    def takes_over_from(self) -> "Workload | None":
+    def takes_over_from(self) -> "WorkloadInfo | None":
         """The slice that it replaces, as long as that holds quota of the queue where this one waits (SCH-1103)."""
         replaced = self.replaces
         return replaced if replaced is not None and replaced.has_quota and replaced.queue is self.queue else None
@@ -194,7 +194,7 @@ class Workload:
             cell.free(amount)
 
 
-class Progress(msgspec.Struct, frozen=True):
+class FlavorScanState(msgspec.Struct, frozen=True):
     """How far the scan of flavors came (SCH-550, SCH-551)."""
 
     tried: Mapping[tuple[str, str], int]
@@ -209,7 +209,7 @@ class Progress(msgspec.Struct, frozen=True):
         return any(index != -1 for index in self.tried.values())
 
 
-class Queue:
+class ClusterQueueInfo:
     """A ClusterQueue in the engine."""
 
     __slots__ = (
@@ -226,10 +226,10 @@ class Queue:
         "priorities",
     )
 
-    def __init__(self, name: str, node: QueueNode) -> None:
+    def __init__(self, name: str, node: ClusterQueueNode) -> None:
         self.name = name
         self.node = node
-        self.policies = Policies()
+        self.policies = QueuePolicies()
         self.groups: tuple[FlavorGroup, ...] = ()
         self.group_of: dict[str, FlavorGroup] = {}
         self.namespaces: Selector | None = None
@@ -238,7 +238,7 @@ class Queue:
         """The worst flavor to which variants may migrate (SCH-1113)."""
         self.orders_by_usage = False
         """Whether LocalQueues that used less lately go first (SCH-808)."""
-        self.holders: dict[ObjectKey, Workload] = {}
+        self.holders: dict[ObjectKey, WorkloadInfo] = {}
         """Workloads that hold quota here."""
         self.priorities: dict[int, int] = {}
         """How many holders have each priority, so that a search without candidates ends at once."""
@@ -246,7 +246,7 @@ class Queue:
     def __repr__(self) -> str:
         return f"<Queue {self.name}>"
 
-    def add_holder(self, workload: Workload) -> None:
+    def add_holder(self, workload: WorkloadInfo) -> None:
         """Count a workload that got quota here; its use must be set."""
         workload.queue = self
         workload.held = {self.node.cell(fr): amount for fr, amount in workload.usage.items()}
@@ -254,7 +254,7 @@ class Queue:
         self.priorities[workload.priority] = self.priorities.get(workload.priority, 0) + 1
         workload.hold()
 
-    def drop_holder(self, workload: Workload) -> None:
+    def drop_holder(self, workload: WorkloadInfo) -> None:
         """The workload's quota is free again."""
         workload.release()
         workload.held = NOTHING_HELD
@@ -262,12 +262,12 @@ class Queue:
         self._uncount(workload)
         self.node.generation += 1
 
-    def recount(self, workload: Workload, priority: int) -> None:
+    def recount(self, workload: WorkloadInfo, priority: int) -> None:
         """A holder's priority changed."""
         self._uncount(workload)
         self.priorities[priority] = self.priorities.get(priority, 0) + 1
 
-    def _uncount(self, workload: Workload) -> None:
+    def _uncount(self, workload: WorkloadInfo) -> None:
         left = self.priorities[workload.priority] - 1
         if left:
             self.priorities[workload.priority] = left
@@ -279,7 +279,7 @@ class Queue:
         self.groups = groups
         self.group_of = {resource: group for group in groups for resource in group.resources}
 
-    def goes_on(self, progress: Progress) -> bool:
+    def goes_on(self, progress: FlavorScanState) -> bool:
         """Whether there are flavors still to try, of those that the queue has not lost since (SCH-552, SCH-550)."""
         return any(
             index != -1 and resource in self.group_of and index + 1 < len(self.group_of[resource].flavors)

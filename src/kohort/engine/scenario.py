@@ -29,26 +29,35 @@ from kohort.api.kinds import kind_of
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod, WorkloadStatus
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
+from kohort.engine.decisions import (
+    Decision,
+    Evict,
+    EvictForFailedNodes,
+    KeepPending,
+    KeepUnplaced,
+    Migrate,
+    RequeueReason,
+    Reserve,
+)
 from kohort.engine.engine import Engine
-from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
-from kohort.engine.lifecycle.admission import Refusal, Reservation, refuse, reserve
-from kohort.engine.lifecycle.eviction import Eviction, evict, for_better_flavor, release, without_replacement
+from kohort.engine.events import EvictionFailed, ObjectDeleted, ObjectUpserted, ReservationFailed
+from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, refuse, reserve
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, for_better_flavor, release, without_replacement
 from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
+from kohort.engine.lifecycle.preemption import PreemptionParty, PreemptionRecord, preempt
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
 from kohort.engine.lifecycle.slices import end_replaced, take_over
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 
 _CORE_KINDS: Final[Mapping[str, type]] = {"Namespace": Namespace, "LimitRange": LimitRange}
 DAWN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(slots=True)
-class Stage:
+class ScenarioRunner:
     """The engine with everything round it that a cluster would do at once."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: EngineSettings = field(default_factory=EngineSettings)
     now: datetime = DAWN
     engine: Engine = field(init=False)
     workloads: dict[ObjectKey, Workload] = field(default_factory=dict)
@@ -90,13 +99,13 @@ class Stage:
             stored = _as_stored(thing, old, self.now)
             self.show(old if old is not None and stored == old else stored)
         else:
-            self.engine.apply(Put(thing), self.now)
+            self.engine.apply(ObjectUpserted(thing), self.now)
 
     def delete(self, what: Json) -> None:
         """Delete an object."""
         key = ObjectKey(what.get("namespace", ""), what["name"])
         self.workloads.pop(key, None)
-        self.engine.apply(Gone(what["kind"], key), self.now)
+        self.engine.apply(ObjectDeleted(what["kind"], key), self.now)
 
     def cycle(self, times: int = 1) -> list[Decision]:
         """Run single cycles."""
@@ -139,7 +148,7 @@ class Stage:
         key = ObjectKey(workload.metadata.namespace, workload.metadata.name)
         if self.workloads.get(key) is not workload:
             self.workloads[key] = workload
-            self.engine.apply(Put(workload), self.now)
+            self.engine.apply(ObjectUpserted(workload), self.now)
 
     # Decisions
 
@@ -150,7 +159,7 @@ class Stage:
 
     def _fails(self, decision: Decision) -> bool:
         """Whether the write of a decision meets a conflict; a workload that waits is simply told the next time."""
-        if isinstance(decision, Wait | Linger) or decision.workload not in self.conflicts:
+        if isinstance(decision, KeepPending | KeepUnplaced) or decision.workload not in self.conflicts:
             return False
         self.conflicts.discard(decision.workload)
         failed = ReservationFailed if isinstance(decision, Reserve) else EvictionFailed
@@ -170,11 +179,11 @@ class Stage:
                     self.show(preempt(workload, self._preemption(decision), self.now).workload)
                 case Migrate():
                     self.show(evict(workload, self._migration(decision), self.now).workload)
-                case Displace():
+                case EvictForFailedNodes():
                     self.show(evict(workload, without_replacement(decision.nodes), self.now).workload)
-                case Linger():
+                case KeepUnplaced():
                     pass
-                case Wait():
+                case KeepPending():
                     self._refuse(workload, decision)
 
     def _reserve(self, workload: Workload, decision: Reserve) -> None:
@@ -186,16 +195,16 @@ class Stage:
         if replaced is not None:
             self.show(end_replaced(replaced, reserved, self.now).workload)
 
-    def _refuse(self, workload: Workload, decision: Wait) -> None:
-        refusal = Refusal(decision.reason, decision.message)
+    def _refuse(self, workload: Workload, decision: KeepPending) -> None:
+        refusal = NotAdmitted(decision.reason, decision.message)
         refused = refuse(workload, refusal, self.settings.gates, self.now).workload
-        self.show(block_on_gates(refused, self.now) if decision.requeue is Requeue.PREEMPTION_GATED else refused)
+        self.show(block_on_gates(refused, self.now) if decision.requeue is RequeueReason.PREEMPTION_GATED else refused)
 
-    def _preemption(self, decision: Evict) -> Preemption:
-        preemptor = Side(self.workloads[decision.preemptor].metadata.uid, path=decision.preemptor_path)
-        return Preemption(decision.reason, preemptor, Side(path=decision.victim_path))  # type: ignore[arg-type]
+    def _preemption(self, decision: Evict) -> PreemptionRecord:
+        preemptor = PreemptionParty(self.workloads[decision.preemptor].metadata.uid, path=decision.preemptor_path)
+        return PreemptionRecord(decision.reason, preemptor, PreemptionParty(path=decision.victim_path))  # type: ignore[arg-type]
 
-    def _migration(self, decision: Migrate) -> Eviction:
+    def _migration(self, decision: Migrate) -> EvictionCause:
         return for_better_flavor(self.workloads[decision.successor].metadata.uid)
 
     # Questions
@@ -218,16 +227,16 @@ class Stage:
         return condition.reason, condition.message
 
 
-_ACTIONS: dict[str, Callable[[Stage, Any], Any]] = {
-    "put": Stage.put,
-    "delete": Stage.delete,
-    "cycle": Stage.cycle,
-    "schedule": Stage.schedule,
-    "settle": Stage.settle,
-    "finish": Stage.finish,
-    "reclaim": Stage.reclaim,
-    "conflict": Stage.conflict,
-    "wait": Stage.wait,
+_ACTIONS: dict[str, Callable[[ScenarioRunner, Any], Any]] = {
+    "put": ScenarioRunner.put,
+    "delete": ScenarioRunner.delete,
+    "cycle": ScenarioRunner.cycle,
+    "schedule": ScenarioRunner.schedule,
+    "settle": ScenarioRunner.settle,
+    "finish": ScenarioRunner.finish,
+    "reclaim": ScenarioRunner.reclaim,
+    "conflict": ScenarioRunner.conflict,
+    "wait": ScenarioRunner.wait,
 }
 
 

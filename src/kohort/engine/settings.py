@@ -6,14 +6,14 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.engine.cycle import CycleRules
 from kohort.engine.fair_preemption import FairRules
-from kohort.engine.flavors import Rules
+from kohort.engine.flavor_assigner import FlavorRules
 from kohort.engine.requests.rules import RequestRules
 from kohort.engine.tournament import TournamentRules
 from kohort.engine.usage_history import HistoryRules, rules_of
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class EngineSettings:
     """Everything that decisions depend on besides the objects."""
 
     gates: FeatureGates = DEFAULT_GATES
@@ -29,7 +29,7 @@ class Settings:
     """Given when LocalQueues that used less lately may go first (SCH-801)."""
 
     @staticmethod
-    def of(configuration: Configuration, gates: FeatureGates) -> "Settings":
+    def of(configuration: Configuration, gates: FeatureGates) -> "EngineSettings":
         """Read a validated Configuration."""
         sharing = configuration.fair_sharing
         fair = None
@@ -43,7 +43,7 @@ class Settings:
         resources = configuration.resources
         strategy = resources.quota_check_strategy if resources else None
         ignores = strategy == "IgnoreUndeclared" and gates.enabled(Gate.QuotaCheckStrategy)
-        return Settings(
+        return EngineSettings(
             gates,
             _cycle_rules(gates, preempts_by_share=fair is not None, ignores_undeclared=ignores),
             fair,
@@ -68,7 +68,7 @@ def _cycle_rules(gates: FeatureGates, *, preempts_by_share: bool, ignores_undecl
         by_priority=by_priority,
     )
     return CycleRules(
-        assigning=Rules(
+        assigning=FlavorRules(
             uses_fungibility=gates.enabled(Gate.FlavorFungibility),
             ignores_undeclared=ignores_undeclared,
             preempts_by_share=preempts_by_share,

@@ -11,14 +11,14 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from kohort.api.amounts import add, format_amount, subtract
-from kohort.engine.forest import CohortNode, Node, QueueNode
+from kohort.engine.hierarchy import ClusterQueueNode, CohortNode, HierarchyNode
 from kohort.engine.quota import Cell, FlavorResource
 
 NAMED_KEEPERS: Final = 3
 """How many of those who keep quota back are told by name, those who keep most."""
 
 
-class Limit(Enum):
+class BindingLimit(Enum):
     """What binds."""
 
     NOMINAL = "Nominal"
@@ -31,7 +31,7 @@ class Limit(Enum):
     """More than the queue could hold if nobody used anything (SCH-412)."""
 
 
-class Place(NamedTuple):
+class QuotaNodeRef(NamedTuple):
     """A node of the tree, by name."""
 
     kind: str
@@ -42,10 +42,10 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class WithheldQuota:
     """A node that keeps quota from its cohort by a lending limit (SCH-411)."""
 
-    place: Place
+    place: QuotaNodeRef
     lends: int
     has: int
     keeps: int
@@ -57,8 +57,8 @@ class Shortage:
     """One limit that is too tight for a request, in internal units."""
 
     fr: FlavorResource
-    limit: Limit
-    place: Place
+    limit: BindingLimit
+    place: QuotaNodeRef
     """The node whose limit it is."""
     own: int
     """What the node has without borrowing."""
@@ -67,7 +67,7 @@ class Shortage:
     in_use: int
     missing: int
     """How much more would have to be allowed, or fall out of use."""
-    keepers: tuple[Keeper, ...] = ()
+    keepers: tuple[WithheldQuota, ...] = ()
     """Who keeps most quota back."""
     kept: int = 0
     """What all keepers together keep so."""
@@ -85,9 +85,9 @@ class Shortage:
     def cause(self) -> str:
         """What there is, without what is missing."""
         allowed, in_use = self.shown(self.allowed), self.shown(self.in_use)
-        if self.limit is Limit.MAXIMUM:
+        if self.limit is BindingLimit.MAXIMUM:
             return f"{allowed} {self.fr.resource} is the most that {self.place} could ever give"
-        if self.limit is Limit.BORROWING_LIMIT:
+        if self.limit is BindingLimit.BORROWING_LIMIT:
             extra = subtract(self.allowed, self.own)
             borrowing = f"may borrow {self.shown(extra)}" if extra else "may not borrow"
             return f"{self.place} has {self.shown(self.own)} and {borrowing}, {in_use} in use"
@@ -103,7 +103,7 @@ class Shortage:
         return f"; {', '.join(told)}" if told else ""
 
 
-def shortages(queue: QueueNode, fr: FlavorResource, amount: int) -> tuple[Shortage, ...]:
+def shortages(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> tuple[Shortage, ...]:
     """Every limit between a queue and the root that keeps the amount from being used now, the tightest first.
 
     The first one misses exactly what the request exceeds availability by (SCH-431); the others would bind next.
@@ -113,9 +113,9 @@ def shortages(queue: QueueNode, fr: FlavorResource, amount: int) -> tuple[Shorta
     return tuple(sorted(_too_tight(queue, fr, amount), key=lambda each: -each.missing))
 
 
-def _too_tight(queue: QueueNode, fr: FlavorResource, amount: int) -> Iterator[Shortage]:
+def _too_tight(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> Iterator[Shortage]:
     """The limits that are short, from the queue up; quota that a node keeps to itself serves those below it first."""
-    path: list[Node] = []
+    path: list[HierarchyNode] = []
     for node in (queue, *queue.ancestors()):
         path.append(node)
         cell = node.cells[fr]
@@ -132,23 +132,23 @@ def _allowed(cell: Cell) -> int | None:
     return None if cell.borrowing_limit is None else add(cell.subtree, cell.borrowing_limit)
 
 
-def _shortage(path: list[Node], fr: FlavorResource, allowed: int, missing: int) -> Shortage:
+def _shortage(path: list[HierarchyNode], fr: FlavorResource, allowed: int, missing: int) -> Shortage:
     node = path[-1]
     cell = node.cells[fr]
     keepers, kept = _keepers(path, fr, _idle)
     if cell.parent is not None:
-        limit = Limit.BORROWING_LIMIT
-    elif isinstance(node, QueueNode):
-        limit = Limit.NOMINAL
+        limit = BindingLimit.BORROWING_LIMIT
+    elif isinstance(node, ClusterQueueNode):
+        limit = BindingLimit.NOMINAL
     else:
-        limit = Limit.LENDING_LIMIT if kept >= missing else Limit.COHORT_CAPACITY
+        limit = BindingLimit.LENDING_LIMIT if kept >= missing else BindingLimit.COHORT_CAPACITY
     return Shortage(fr, limit, place_of(node), cell.subtree, allowed, cell.usage, missing, keepers, kept)
 
 
-def _beyond_maximum(queue: QueueNode, fr: FlavorResource, amount: int) -> Shortage:
+def _beyond_maximum(queue: ClusterQueueNode, fr: FlavorResource, amount: int) -> Shortage:
     """Told of the node that bounds what the queue could ever hold (SCH-412)."""
     most = queue.cells[fr].potential
-    path: list[Node] = []
+    path: list[HierarchyNode] = []
     for node in (queue, *queue.ancestors()):
         path.append(node)
         cell = node.cells[fr]
@@ -156,7 +156,7 @@ def _beyond_maximum(queue: QueueNode, fr: FlavorResource, amount: int) -> Shorta
             break
     keepers, kept = _keepers(path, fr, _local)
     own = path[-1].cells[fr].subtree
-    return Shortage(fr, Limit.MAXIMUM, place_of(path[-1]), own, most, 0, amount - most, keepers, kept)
+    return Shortage(fr, BindingLimit.MAXIMUM, place_of(path[-1]), own, most, 0, amount - most, keepers, kept)
 
 
 # Who keeps quota back
@@ -170,9 +170,11 @@ def _local(cell: Cell) -> int:
     return cell.local
 
 
-def _keepers(path: list[Node], fr: FlavorResource, kept_by: Callable[[Cell], int]) -> tuple[tuple[Keeper, ...], int]:
+def _keepers(
+    path: list[HierarchyNode], fr: FlavorResource, kept_by: Callable[[Cell], int]
+) -> tuple[tuple[WithheldQuota, ...], int]:
     """Who beside the path keeps how much from the nodes on it: the chief ones, and the sum over all."""
-    found: list[Keeper] = []
+    found: list[WithheldQuota] = []
     for below, cohort in pairwise(path):
         if isinstance(cohort, CohortNode):
             found += _keepers_below(cohort, below, fr, kept_by)
@@ -181,8 +183,8 @@ def _keepers(path: list[Node], fr: FlavorResource, kept_by: Callable[[Cell], int
 
 
 def _keepers_below(
-    cohort: CohortNode, besides: Node, fr: FlavorResource, kept_by: Callable[[Cell], int]
-) -> Iterator[Keeper]:
+    cohort: CohortNode, besides: HierarchyNode, fr: FlavorResource, kept_by: Callable[[Cell], int]
+) -> Iterator[WithheldQuota]:
     """Below a cohort with a lending limit of its own nobody else matters: what they gave, it would keep."""
     for member in cohort.members():
         cell = member.cells.get(fr)
@@ -191,9 +193,9 @@ def _keepers_below(
         if cell.lending_limit is None and isinstance(member, CohortNode):
             yield from _keepers_below(member, besides, fr, kept_by)
         elif kept_by(cell) > 0:
-            yield Keeper(place_of(member), subtract(cell.subtree, cell.local), cell.subtree, kept_by(cell))
+            yield WithheldQuota(place_of(member), subtract(cell.subtree, cell.local), cell.subtree, kept_by(cell))
 
 
-def place_of(node: Node) -> Place:
+def place_of(node: HierarchyNode) -> QuotaNodeRef:
     """A node by name."""
-    return Place("cohort" if isinstance(node, CohortNode) else "queue", node.name)
+    return QuotaNodeRef("cohort" if isinstance(node, CohortNode) else "queue", node.name)

@@ -9,10 +9,10 @@ from datetime import datetime
 
 import msgspec
 
-from kohort.engine.forest import CohortNode, Node
+from kohort.engine.drs import DominantResourceShare, share_of
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Queue
-from kohort.engine.shares import Share, share_of
+from kohort.engine.records import ClusterQueueInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class TournamentRules:
 class Contender(msgspec.Struct, frozen=True):
     """An entry as the tournament sees it."""
 
-    queue: Queue
+    queue: ClusterQueueInfo
     usage: Mapping[FlavorResource, int]
     priority: int
     queued_at: datetime
@@ -107,7 +107,7 @@ class Tournament:
         cells = contender.queue.node.cells
         for fr, amount in contender.usage.items():
             cells[fr].use(amount)
-        node: Node = contender.queue.node
+        node: HierarchyNode = contender.queue.node
         while node.parent is not None and node.parent is not cohort:
             node = node.parent
         share = share_of(node)
@@ -116,7 +116,7 @@ class Tournament:
         return _rank(contender, share, self._rules)
 
 
-def _rank(contender: Contender, share: Share, rules: TournamentRules) -> Rank:
+def _rank(contender: Contender, share: DominantResourceShare, rules: TournamentRules) -> Rank:
     """SCH-731, the best first; a stable key ends full ties."""
     borrows = any(amount > 0 and fr in share.borrowed for fr, amount in contender.usage.items())
     return (

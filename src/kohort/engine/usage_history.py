@@ -61,7 +61,7 @@ def _add(total: Nanos, amounts: Mapping[str, int], sign: int = 1) -> None:
         total[resource] = total.get(resource, 0) + sign * amount
 
 
-class Ledger:
+class LocalQueueUsageRecord:
     """The account of one LocalQueue (SCH-802)."""
 
     __slots__ = ("consumed", "owed", "penalties", "updated_at", "usage")
@@ -115,7 +115,7 @@ class UsageHistory:
     def __init__(self, rules: HistoryRules) -> None:
         self.rules = rules
         self._entry_part = decay(rules.interval, rules.half_life)
-        self._ledgers: dict[ObjectKey, Ledger] = {}
+        self._ledgers: dict[ObjectKey, LocalQueueUsageRecord] = {}
         self._weights: dict[ObjectKey, float] = {}
 
     def set_weight(self, local_queue: ObjectKey, weight: float) -> bool:
@@ -128,7 +128,7 @@ class UsageHistory:
         """Open the account with what the status says, unless it is open already (SCH-807)."""
         if local_queue not in self._ledgers:
             nanos = {name: Quantity.parse(quantity).nanos for name, quantity in consumed.items()}
-            self._ledgers[local_queue] = Ledger(nanos, now)
+            self._ledgers[local_queue] = LocalQueueUsageRecord(nanos, now)
 
     def forget(self, local_queue: ObjectKey) -> None:
         """The LocalQueue is gone."""
@@ -190,8 +190,8 @@ class UsageHistory:
         consumed: ResourceList = {name: str(Quantity(amount)) for name, amount in sorted(ledger.consumed.items())}
         return AdmissionFairSharingStatus(consumed_resources=consumed, last_update=ledger.updated_at)
 
-    def _ledger(self, local_queue: ObjectKey, now: datetime) -> Ledger:
+    def _ledger(self, local_queue: ObjectKey, now: datetime) -> LocalQueueUsageRecord:
         ledger = self._ledgers.get(local_queue)
         if ledger is None:
-            ledger = self._ledgers[local_queue] = Ledger({}, now)
+            ledger = self._ledgers[local_queue] = LocalQueueUsageRecord({}, now)
         return ledger

@@ -6,7 +6,7 @@ follows for them and their parent is in `lifecycle.variants`, and making them is
 
 from collections.abc import Iterable
 
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 WORSE_THAN_ACCEPTABLE = "Target flavor is below LastAcceptableFlavorName"
 BETTER_IS_ADMITTED = "A more favorable variant is already admitted"
@@ -16,12 +16,12 @@ class Variants:
     """Which workloads are variants of the same parent."""
 
     def __init__(self) -> None:
-        self._by_parent: dict[str, dict[str, Workload]] = {}
+        self._by_parent: dict[str, dict[str, WorkloadInfo]] = {}
         self._parent_of: dict[str, str] = {}
         self._expected: set[str] = set()
         """UIDs of variants that will be admitted as soon as their reservation is written (SCH-906)."""
 
-    def note(self, workload: Workload, parent: str) -> None:
+    def note(self, workload: WorkloadInfo, parent: str) -> None:
         """The workload is a variant of a parent, or of none."""
         former = self._parent_of.get(workload.uid, "")
         if former == parent:
@@ -31,7 +31,7 @@ class Variants:
             self._parent_of[workload.uid] = parent
             self._by_parent.setdefault(parent, {})[workload.uid] = workload
 
-    def forget(self, workload: Workload) -> None:
+    def forget(self, workload: WorkloadInfo) -> None:
         """The workload is gone."""
         parent = self._parent_of.pop(workload.uid, None)
         self._expected.discard(workload.uid)
@@ -41,14 +41,14 @@ class Variants:
             if not siblings:
                 del self._by_parent[parent]
 
-    def expect(self, workload: Workload, *, admitted: bool) -> None:
+    def expect(self, workload: WorkloadInfo, *, admitted: bool) -> None:
         """The workload got quota; whether that admits it, or checks are still to decide."""
         if admitted and workload.uid in self._parent_of:
             self._expected.add(workload.uid)
         else:
             self._expected.discard(workload.uid)
 
-    def admitted_sibling(self, workload: Workload) -> Workload | None:
+    def admitted_sibling(self, workload: WorkloadInfo) -> WorkloadInfo | None:
         """Another variant of the same parent that is admitted; while checks decide, variants race (SCH-330)."""
         parent = self._parent_of.get(workload.uid)
         if parent is None:
@@ -56,16 +56,16 @@ class Variants:
         siblings = self._by_parent[parent].values()
         return next((each for each in siblings if each is not workload and self._is_admitted(each)), None)
 
-    def _is_admitted(self, workload: Workload) -> bool:
+    def _is_admitted(self, workload: WorkloadInfo) -> bool:
         return workload.has_quota and (workload.is_admitted or workload.uid in self._expected)
 
 
-def rank(queue: Queue, flavors: Iterable[str]) -> int:
+def rank(queue: ClusterQueueInfo, flavors: Iterable[str]) -> int:
     """Place of the best of these flavors in the queue's order; behind all others when it has none of them."""
     order = [flavor for group in queue.groups for flavor in group.flavors]
     return min((order.index(flavor) for flavor in flavors if flavor in order), default=len(order))
 
 
-def held_rank(queue: Queue, workload: Workload) -> int:
+def held_rank(queue: ClusterQueueInfo, workload: WorkloadInfo) -> int:
     """Place of the flavor in which a workload holds quota."""
     return rank(queue, {fr.flavor for fr in workload.usage})

@@ -6,8 +6,8 @@ from typing import Final
 from kohort.api.amounts import add, format_amount, multiply
 from kohort.api.errors import ApiError
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.reading import read_template
 from kohort.engine.requests.rules import RequestRules
+from kohort.engine.requests.template_requests import read_template
 
 PLAIN: Final = Environment.of((), ())
 RULES: Final = RequestRules()

@@ -5,7 +5,7 @@ from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.meta import ObjectKey
 from kohort.engine.explain import Explanation
 from kohort.engine.lifecycle.checks import required_checks
-from kohort.engine.lifecycle.facts import cluster_queue_facts
+from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
 from kohort.insight.snapshot import Snapshot
 
 

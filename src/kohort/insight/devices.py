@@ -23,8 +23,8 @@ from kohort.controllers.devices.claims import (
     templates_of,
 )
 from kohort.engine.engine import Engine
-from kohort.engine.events import Claimed, Put
-from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
+from kohort.engine.events import DeviceClaimsCounted, ObjectUpserted
+from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
 from kohort.engine.records import PodSetDevices
 from kohort.insight.reading import Read
 from kohort.insight.rules import Rules
@@ -49,9 +49,11 @@ class Claims:
             devices = self.devices_of(workload)
         except UncountableError:
             return
-        engine.apply(Put(workload), now)
+        engine.apply(ObjectUpserted(workload), now)
         if devices:
-            engine.apply(Claimed(ObjectKey(workload.metadata.namespace, workload.metadata.name), devices), now)
+            engine.apply(
+                DeviceClaimsCounted(ObjectKey(workload.metadata.namespace, workload.metadata.name), devices), now
+            )
 
     def problem_of(self, workload: Workload) -> str:
         """Why what a Workload claims can't be counted; empty where it can, or nothing is claimed."""

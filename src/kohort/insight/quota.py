@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kohort.api.amounts import UNLIMITED, add
 from kohort.engine.engine import Engine
-from kohort.engine.forest import CohortNode, Node
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.quota import Cell, FlavorResource
 
 
@@ -59,11 +59,11 @@ def quota_trees(engine: Engine) -> tuple[Branch, ...]:
     return tuple(_branch(engine, node) for node in (*sorted(cohorts, key=_name), *sorted(queues, key=_name)))
 
 
-def _name(node: Node) -> str:
+def _name(node: HierarchyNode) -> str:
     return node.name
 
 
-def _branch(engine: Engine, node: Node) -> Branch:
+def _branch(engine: Engine, node: HierarchyNode) -> Branch:
     if isinstance(node, CohortNode):
         members = sorted(_members(node), key=lambda each: (isinstance(each, CohortNode), each.name))
         below = tuple(_branch(engine, member) for member in members)
@@ -83,12 +83,12 @@ def _branch(engine: Engine, node: Node) -> Branch:
     )
 
 
-def _members(node: CohortNode) -> Iterator[Node]:
+def _members(node: CohortNode) -> Iterator[HierarchyNode]:
     """What hangs below a cohort; of one in a circle, only its queues, as the rest would never end."""
     return iter(node.queues.values()) if node.is_cyclic else node.members()
 
 
-def _figures(node: Node, asked: Mapping[str, int]) -> Iterator[Figures]:
+def _figures(node: HierarchyNode, asked: Mapping[str, int]) -> Iterator[Figures]:
     left = dict(asked)
     for fr in sorted(node.cells):
         cell = node.cells[fr]

@@ -9,7 +9,7 @@ from kohort.api.errors import ApiError
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.resource import Resource
 from kohort.api.unsupported import Notice
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 from kohort.insight.reading import Unseen
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
@@ -32,9 +32,9 @@ class Rules:
     """Given where that could not be read, and the defaults stand for it."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> EngineSettings:
         """What of it decisions depend on."""
-        return Settings.of(self.configuration, self.gates)
+        return EngineSettings.of(self.configuration, self.gates)
 
 
 async def read_rules(client: Client) -> Rules:

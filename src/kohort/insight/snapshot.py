@@ -20,8 +20,8 @@ from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.engine.decisions import Reserve
 from kohort.engine.engine import Engine
-from kohort.engine.events import Object, Put
-from kohort.engine.settings import Settings
+from kohort.engine.events import Object, ObjectUpserted
+from kohort.engine.settings import EngineSettings
 from kohort.insight.devices import Claims, name_templates
 from kohort.insight.reading import Asked, Read, Unseen, read_kind, read_kinds, resource_asked
 from kohort.insight.rules import Rules, read_rules
@@ -55,7 +55,7 @@ class Snapshot:
     """By which the cluster's manager decides, as far as known."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> EngineSettings:
         """What of its rules decisions depend on."""
         return self.rules.settings
 
@@ -98,7 +98,7 @@ class Snapshot:
         engine = Engine(self.settings)
         for kind in DECIDING[1:][::-1]:
             for each in self.found[kind].objects.values():
-                engine.apply(Put(each), self.taken)
+                engine.apply(ObjectUpserted(each), self.taken)
         for workload in self.of(Workload).values():
             self.claims.tell(engine, workload, self.taken)
         engine.forest.refresh()

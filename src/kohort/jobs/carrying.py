@@ -13,7 +13,7 @@ from kohort.api.merge import difference
 from kohort.api.meta import ObjectKey
 from kohort.controllers.workloads.known import key_of as workload_key
 from kohort.controllers.world import World
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.effects import (
     CreateWorkload,
     DeleteObject,
@@ -87,7 +87,7 @@ class Carrier:
         patch = merge_patch(effect, version)
         if patch is None:
             return
-        subresource = "status" if effect.part is Part.STATUS else ""
+        subresource = "status" if effect.part is WriteTarget.STATUS else ""
         options = WriteOptions(field_manager=self.manager)
         written = await self._objects(effect.before).patch(key_of(effect.before), patch, options, subresource)
         self._versions[identity] = metadata(written).get("resourceVersion", "")
@@ -137,7 +137,7 @@ class Carrier:
 
     async def _patch_workload(self, effect: PatchWorkload) -> None:
         before, after = (self._latest(each) for each in (effect.before, effect.after))
-        write = self.world.known.write_status if effect.part is Part.STATUS else self.world.known.write_object
+        write = self.world.known.write_status if effect.part is WriteTarget.STATUS else self.world.known.write_object
         try:
             written = await write(before, after, effect.manager)
         except StatusError as error:

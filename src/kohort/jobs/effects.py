@@ -10,7 +10,7 @@ from kohort.api.core.objects import ObjectReference
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers import telling
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.kube.events import EventToRecord, EventType
 from kohort.kube.options import AS_USUAL, DeletionOptions
 
@@ -24,7 +24,7 @@ class PatchObject:
 
     before: Object
     after: Object
-    part: Part = Part.OBJECT
+    part: WriteTarget = WriteTarget.OBJECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class PatchWorkload:
     before: Workload
     after: Workload
     manager: str
-    part: Part = Part.STATUS
+    part: WriteTarget = WriteTarget.STATUS
 
 
 @dataclass(frozen=True, slots=True)

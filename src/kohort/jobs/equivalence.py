@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle.states import is_admitted, is_reserved
+from kohort.engine.lifecycle.conditions import is_admitted, is_reserved
 from kohort.jobs.building import sanitised
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError

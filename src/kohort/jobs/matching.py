@@ -9,8 +9,8 @@ from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.engine.lifecycle import reasons
+from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.engine.lifecycle.finishing import finish, without_finalizer
-from kohort.engine.lifecycle.states import is_reserved
 from kohort.jobs.building import build_workload
 from kohort.jobs.contract import Composable, Stop, StopReason
 from kohort.jobs.effects import DeleteWorkload, Object

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import Framework, JobKey, Reads, Stop
 from kohort.jobs.effects import Effect, Object, PatchWorkload, tell
 from kohort.jobs.errors import JobError
@@ -86,7 +86,7 @@ class Pass:
     def write_object(self, before: Workload, after: Workload) -> Workload:
         """Change metadata or spec of a Workload, if they change."""
         if after is not before:
-            self.effects.append(PatchWorkload(before, after, self.manager, Part.OBJECT))
+            self.effects.append(PatchWorkload(before, after, self.manager, WriteTarget.OBJECT))
         return self._followed(before, after)
 
     def stop(self, stop: Stop, restore_from: Workload | None) -> None:

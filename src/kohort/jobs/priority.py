@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from kohort.api.core.nodes import PriorityClass
 from kohort.api.kueue.v1beta2 import Workload, WorkloadPriorityClass
 from kohort.api.kueue.v1beta2.workload import PriorityClassRef
-from kohort.engine.lifecycle.states import is_reserved
+from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.jobs.contract import Framework
 from kohort.jobs.effects import Object, tell
 from kohort.jobs.errors import RetryError

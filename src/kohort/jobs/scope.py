@@ -9,7 +9,7 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import LabelSelector
 from kohort.api.selectors import Selector, compile_selector
-from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_finished
+from kohort.engine.lifecycle.conditions import is_admitted, is_evicted, is_finished
 from kohort.jobs.contract import Reads
 from kohort.jobs.effects import Object, PatchObject
 from kohort.jobs.keys import SLICE_REPLACEMENT_ANNOTATION

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from kohort.api.codec import encode
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSet
+from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.slices import settle_slices
-from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
 from kohort.jobs.defaulting.facts import set_annotation
 from kohort.jobs.equivalence import is_controlled_by
 from kohort.jobs.infos import template_of

@@ -16,10 +16,7 @@ from kohort.api.kueue.validation.workload_update import scaled_down_pod_sets
 from kohort.api.times import parse_duration, to_timedelta
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
-from kohort.engine.lifecycle.eviction import release
-from kohort.engine.lifecycle.finishing import finish, job_expiry, without_finalizer
-from kohort.engine.lifecycle.pods_ready import report_readiness
-from kohort.engine.lifecycle.states import (
+from kohort.engine.lifecycle.conditions import (
     EVICTED,
     FINISHED,
     condition,
@@ -27,9 +24,12 @@ from kohort.engine.lifecycle.states import (
     is_evicted,
     is_finished,
     is_reserved,
-    put,
     with_condition,
+    with_status,
 )
+from kohort.engine.lifecycle.eviction import release
+from kohort.engine.lifecycle.finishing import finish, job_expiry, without_finalizer
+from kohort.engine.lifecycle.pods_ready import report_readiness
 from kohort.jobs.contract import Composable, Stop, StopReason
 from kohort.jobs.effects import CreateWorkload, DeleteObject, PatchObject, tell
 from kohort.jobs.errors import PermanentError, RetryError
@@ -182,7 +182,9 @@ def give_back(this: Pass) -> End | None:
     if given == present:
         return None
     entries = tuple(ReclaimablePod(name=name, count=count) for name, count in given.items())
-    this.write_status(workload, put(workload, replace(workload.status, reclaimable_pods=entries)), RECLAIMABLE_MANAGER)
+    this.write_status(
+        workload, with_status(workload, replace(workload.status, reclaimable_pods=entries)), RECLAIMABLE_MANAGER
+    )
     return DONE
 
 

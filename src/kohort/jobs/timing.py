@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.times import parse_time
-from kohort.engine.lifecycle.states import ADMITTED, condition
+from kohort.engine.lifecycle.conditions import ADMITTED, condition
 from kohort.jobs.effects import Effect, GateOpened, Object, PatchObject
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
 from kohort.jobs.objects import gates, metadata, queue_name

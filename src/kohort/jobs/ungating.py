@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_finished
+from kohort.engine.lifecycle.conditions import is_admitted, is_evicted, is_finished
 from kohort.jobs.effects import Object, PatchObject
 from kohort.jobs.keys import (
     ELASTIC_GATE,

@@ -18,7 +18,13 @@ from kohort.api.kueue.v1beta2.workload import (
 )
 from kohort.api.meta import Condition, ObjectMeta, OwnerReference
 from kohort.engine.lifecycle.admission import Reservation, reserve
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts, Policies, ReadinessPolicy
+from kohort.engine.lifecycle.reconcile_context import (
+    ClusterQueueContext,
+    LifecyclePolicies,
+    LocalQueueContext,
+    ReadinessPolicy,
+    ReconcileContext,
+)
 
 START = datetime(2026, 1, 31, 12, 0, 0, tzinfo=UTC)
 
@@ -90,23 +96,25 @@ def rule(name: str = "c", *flavors: str) -> AdmissionCheckRule:
 READINESS = ReadinessPolicy(timedelta(seconds=300), timedelta(seconds=100), 60, 3600, None)
 
 
-OPEN = LocalQueueFacts("q")
-ADMITTING = ClusterQueueFacts(flavors=("od",))
+OPEN = LocalQueueContext("q")
+ADMITTING = ClusterQueueContext(flavors=("od",))
 
 
-def facts(*, local: LocalQueueFacts | None = OPEN, queue: ClusterQueueFacts | None = ADMITTING, **more: Any) -> Facts:
+def facts(
+    *, local: LocalQueueContext | None = OPEN, queue: ClusterQueueContext | None = ADMITTING, **more: Any
+) -> ReconcileContext:
     """The facts of a Workload whose queues are there and open."""
-    return Facts(local_queue=local, cluster_queue=queue, **more)
+    return ReconcileContext(local_queue=local, cluster_queue=queue, **more)
 
 
-def checked(*rules: AdmissionCheckRule, flavors: tuple[str, ...] = ("od",), **more: Any) -> Facts:
+def checked(*rules: AdmissionCheckRule, flavors: tuple[str, ...] = ("od",), **more: Any) -> ReconcileContext:
     """The facts of a Workload whose ClusterQueue has admission checks."""
-    return facts(queue=ClusterQueueFacts(flavors=flavors, checks=rules), **more)
+    return facts(queue=ClusterQueueContext(flavors=flavors, checks=rules), **more)
 
 
-def watched(policy: ReadinessPolicy = READINESS, **more: Any) -> Facts:
+def watched(policy: ReadinessPolicy = READINESS, **more: Any) -> ReconcileContext:
     """The facts of a Workload whose pods must be ready in time."""
-    return facts(policies=Policies(readiness=policy), **more)
+    return facts(policies=LifecyclePolicies(readiness=policy), **more)
 
 
 def found(wl: Workload, type_: str) -> Condition:

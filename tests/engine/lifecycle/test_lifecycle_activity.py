@@ -8,7 +8,7 @@ from engine.lifecycle.sample_workloads import at, rule
 from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, LocalQueue
 from kohort.api.kueue.v1beta2.queues import LocalQueueSpec
 from kohort.api.meta import ObjectMeta
-from kohort.engine.lifecycle.activity import Surroundings, with_cluster_queue_activity, with_local_queue_activity
+from kohort.engine.lifecycle.activity import QueueReferences, with_cluster_queue_activity, with_local_queue_activity
 
 NOW = at(100)
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
@@ -16,7 +16,7 @@ PROVISIONING = "kueue.x-k8s.io/provisioning-request"
 
 
 def verdict(cq: ClusterQueue, **surroundings: Any) -> tuple[str, str, str]:
-    (active,) = with_cluster_queue_activity(cq, Surroundings(**surroundings), NOW).status.conditions
+    (active,) = with_cluster_queue_activity(cq, QueueReferences(**surroundings), NOW).status.conditions
     return active.status, active.reason, active.message
 
 
@@ -133,17 +133,17 @@ class TestClusterQueue:
 
     def test_is_written_only_when_it_changes(self) -> None:
         """API-7, API-106"""
-        ready = with_cluster_queue_activity(queue(), Surroundings(), NOW)
-        assert with_cluster_queue_activity(ready, Surroundings(), at(500)) is ready
+        ready = with_cluster_queue_activity(queue(), QueueReferences(), NOW)
+        assert with_cluster_queue_activity(ready, QueueReferences(), at(500)) is ready
         assert ready.status.conditions[0].observed_generation == 3
         stopped = replace(ready, spec=replace(ready.spec, stop_policy="Hold"))
-        later = with_cluster_queue_activity(stopped, Surroundings(), at(500))
+        later = with_cluster_queue_activity(stopped, QueueReferences(), at(500))
         assert later.status.conditions[0].last_transition_time == at(500)
 
 
 class TestLocalQueue:
-    READY = with_cluster_queue_activity(queue(), Surroundings(), NOW)
-    INACTIVE = with_cluster_queue_activity(queue(stop_policy="Hold"), Surroundings(), NOW)
+    READY = with_cluster_queue_activity(queue(), QueueReferences(), NOW)
+    INACTIVE = with_cluster_queue_activity(queue(stop_policy="Hold"), QueueReferences(), NOW)
 
     @pytest.mark.parametrize(
         ("policy", "behind", "expected"),

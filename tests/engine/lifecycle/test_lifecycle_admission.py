@@ -21,7 +21,7 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2.workload import PodSetRequest, TopologyAssignment
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import (
-    Refusal,
+    NotAdmitted,
     Reservation,
     admit,
     drop_reservation,
@@ -29,11 +29,11 @@ from kohort.engine.lifecycle.admission import (
     reserve,
     sync_admitted,
 )
-from kohort.engine.lifecycle.events import Event, normal
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
+from kohort.engine.lifecycle.conditions import condition_true, with_condition_set
+from kohort.engine.lifecycle.events import WorkloadEvent, normal
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
-from kohort.engine.lifecycle.states import mark, true
 
 NOW = at(90)
 RESERVATION = Reservation(admission(), frozenset())
@@ -50,7 +50,7 @@ class TestReserving:
 
     def test_withdraws_what_an_eviction_left_and_keeps_its_words(self) -> None:
         """SCH-901"""
-        evicted = evict(block_on_gates(admitted(), at(5)), Eviction("Preempted", "gave way"), at(10)).workload
+        evicted = evict(block_on_gates(admitted(), at(5)), EvictionCause("Preempted", "gave way"), at(10)).workload
         evicted = block_on_gates(release(evicted, DEFAULT_GATES, at(20)), at(25))
         after = reserve(evicted, RESERVATION, DEFAULT_GATES, NOW).workload
         assert said(after, "Evicted") == ("False", "QuotaReserved", "Previously: gave way")
@@ -93,7 +93,7 @@ class TestReserving:
 
     def test_counts_the_wait_from_the_last_return_to_the_queue(self) -> None:
         """SCH-353"""
-        evicted = evict(admitted(), Eviction("Preempted", "gave way"), at(10)).workload
+        evicted = evict(admitted(), EvictionCause("Preempted", "gave way"), at(10)).workload
         returned = release(evicted, DEFAULT_GATES, at(30))
         (first, _) = reserve(returned, RESERVATION, DEFAULT_GATES, NOW).events
         assert first.note == "Quota reserved in ClusterQueue q, wait time since queued was 60s"
@@ -196,7 +196,7 @@ class TestBecomingAdmitted:
         """SCH-902, API-83"""
         waiting = drop_reservation(workload(), "Pending", "", LEGACY, NOW)
         start = reserved(workload(), checks=("c",)) if has_quota else waiting
-        running = mark(start, "Admitted", true("Admitted", ""), NOW)
+        running = with_condition_set(start, "Admitted", condition_true("Admitted", ""), NOW)
         listed = with_status(running, admission_checks=(check("c", state),))
         assert judged(sync_admitted(listed, LEGACY, NOW), "Admitted") == ("False", expected)
 
@@ -227,11 +227,11 @@ class TestRefusing:
 
     def test_writes_reason_and_requests_and_warns(self) -> None:
         """SCH-360, SCH-136"""
-        change = refuse(workload(), Refusal("WaitingForQuota", "1 more needed", self.REQUESTS), DEFAULT_GATES, NOW)
+        change = refuse(workload(), NotAdmitted("WaitingForQuota", "1 more needed", self.REQUESTS), DEFAULT_GATES, NOW)
         assert said(change.workload, "QuotaReserved") == ("False", "WaitingForQuota", "1 more needed")
         assert judged(change.workload, "Admitted") == ("False", "NoReservation")
         assert change.workload.status.resource_requests == self.REQUESTS
-        assert change.events == (Event("Warning", "WaitingForQuota", "1 more needed"),)
+        assert change.events == (WorkloadEvent("Warning", "WaitingForQuota", "1 more needed"),)
         assert change.events[0].action == "WaitingForQuota"
 
     @pytest.mark.parametrize(
@@ -240,20 +240,20 @@ class TestRefusing:
     )
     def test_old_reasons(self, reason: str, expected: str) -> None:
         """SCH-360, SCH-362, SCH-1035"""
-        change = refuse(workload(), Refusal(reason, ""), LEGACY, NOW)
+        change = refuse(workload(), NotAdmitted(reason, ""), LEGACY, NOW)
         assert judged(change.workload, "QuotaReserved") == ("False", expected)
         assert change.events[0].reason == expected
 
     def test_cuts_long_texts(self) -> None:
         """SCH-360, API-8"""
-        change = refuse(workload(), Refusal("WaitingForQuota", "x" * 40_000), DEFAULT_GATES, NOW)
+        change = refuse(workload(), NotAdmitted("WaitingForQuota", "x" * 40_000), DEFAULT_GATES, NOW)
         message = found(change.workload, "QuotaReserved").message
         assert len(message) == MAX_MESSAGE_BYTES
         assert message.endswith("x ...")
         assert len(change.events[0].note) == MAX_NOTE_BYTES
 
     def test_the_same_answer_again_writes_and_tells_nothing(self) -> None:
-        refusal = Refusal("WaitingForQuota", "1 more needed", self.REQUESTS)
+        refusal = NotAdmitted("WaitingForQuota", "1 more needed", self.REQUESTS)
         once = refuse(workload(), refusal, DEFAULT_GATES, NOW).workload
         again = refuse(once, refusal, DEFAULT_GATES, at(500))
         assert again.workload is once
@@ -261,15 +261,15 @@ class TestRefusing:
 
     def test_another_reason_keeps_the_time_of_the_refusal(self) -> None:
         """API-7"""
-        once = refuse(workload(), Refusal("WaitingForQuota", ""), DEFAULT_GATES, NOW).workload
-        other = refuse(once, Refusal("ExceedsMaxQuota", ""), DEFAULT_GATES, at(500)).workload
+        once = refuse(workload(), NotAdmitted("WaitingForQuota", ""), DEFAULT_GATES, NOW).workload
+        other = refuse(once, NotAdmitted("ExceedsMaxQuota", ""), DEFAULT_GATES, at(500)).workload
         assert judged(other, "QuotaReserved") == ("False", "ExceedsMaxQuota")
         assert found(other, "QuotaReserved").last_transition_time == NOW
 
     def test_a_finished_workload_is_left_alone(self) -> None:
         """API-89"""
         done = finish(workload(), "Succeeded", "done", NOW)
-        assert refuse(done, Refusal("WaitingForQuota", ""), DEFAULT_GATES, NOW).workload is done
+        assert refuse(done, NotAdmitted("WaitingForQuota", ""), DEFAULT_GATES, NOW).workload is done
 
 
 def test_the_scheduler_s_own_reasons_are_those_that_the_controller_keeps() -> None:

@@ -28,7 +28,7 @@ from kohort.engine.lifecycle.checks import (
     required_checks,
     sync_checks,
 )
-from kohort.engine.lifecycle.events import Event
+from kohort.engine.lifecycle.events import WorkloadEvent
 from kohort.engine.lifecycle.finishing import finish
 
 NOW = at(100)
@@ -133,7 +133,7 @@ class TestActing:
         change = act_on_checks(holding(check("c", "Retry", 90, "no node")), NOW)
         message = 'Evicted due to AdmissionCheck in Retry state: "c" (no node)'
         assert said(change.workload, "Evicted") == ("True", "AdmissionCheck", message)
-        assert change.events == (Event("Normal", "EvictedDueToAdmissionCheck", message),)
+        assert change.events == (WorkloadEvent("Normal", "EvictedDueToAdmissionCheck", message),)
 
     def test_several_are_told_by_name(self) -> None:
         """SCH-910"""
@@ -147,7 +147,7 @@ class TestActing:
         summary = 'AdmissionCheck in Rejected state: "c" (never)'
         assert said(change.workload, "DeactivationTarget") == ("True", "AdmissionCheck", summary)
         assert not has(change.workload, "Evicted")
-        assert change.events == (Event("Warning", "AdmissionCheckRejected", f"Deactivated due to {summary}"),)
+        assert change.events == (WorkloadEvent("Warning", "AdmissionCheckRejected", f"Deactivated due to {summary}"),)
 
     def test_a_rejection_wins_over_a_retry(self) -> None:
         """SCH-911"""

@@ -21,8 +21,8 @@ from kohort.engine.lifecycle.deactivation import (
     limit_execution,
     target_deactivation,
 )
-from kohort.engine.lifecycle.events import Event
-from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.events import WorkloadEvent
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish
 
 NOW = at(100)
@@ -66,7 +66,7 @@ class TestEvictingTheInactive:
         assert not has(change.workload, "DeactivationTarget")
         assert change.workload.status.requeue_state is None
         reason = "EvictedDueToDeactivatedDueToRequeuingLimitExceeded"
-        assert change.events == (Event("Normal", reason, message),)
+        assert change.events == (WorkloadEvent("Normal", reason, message),)
 
     def test_a_user_s_decision_has_no_cause(self) -> None:
         """SCH-1040"""
@@ -81,7 +81,7 @@ class TestEvictingTheInactive:
 
     def test_an_eviction_under_way_stays_but_intent_and_returns_go(self) -> None:
         """docs/spec/api.md section 9.9"""
-        leaving = evict(targeted(admitted()), Eviction("PodsReadyTimeout", "late"), NOW).workload
+        leaving = evict(targeted(admitted()), EvictionCause("PodsReadyTimeout", "late"), NOW).workload
         off = with_status(deactivate(leaving), requeue_state=RequeueState(count=1, requeue_at=at(999)))
         after = evict_inactive(off, at(110)).workload
         assert judged(after, "Evicted") == ("True", "PodsReadyTimeout")
@@ -110,7 +110,7 @@ class TestExecutionTime:
         assert said(change.workload, "DeactivationTarget") == ("True", "MaximumExecutionTimeExceeded", message)
         assert change.workload.status.accumulated_past_execution_time_seconds is None
         assert change.events == (
-            Event("Warning", "MaximumExecutionTimeExceeded", "The maximum execution time (100s) exceeded"),
+            WorkloadEvent("Warning", "MaximumExecutionTimeExceeded", "The maximum execution time (100s) exceeded"),
         )
 
     def test_not_a_moment_early(self) -> None:
@@ -125,7 +125,7 @@ class TestExecutionTime:
             reserved(workload(maximum_execution_time_seconds=1), checks=("c",)),
             admitted(),
             with_spec(admitted(maximum_execution_time_seconds=1), active=False),
-            evict(admitted(maximum_execution_time_seconds=1), Eviction("Preempted", ""), at(0)).workload,
+            evict(admitted(maximum_execution_time_seconds=1), EvictionCause("Preempted", ""), at(0)).workload,
             targeted(admitted(maximum_execution_time_seconds=1)),
             finish(admitted(maximum_execution_time_seconds=1), "Succeeded", "", at(0)),
         ],

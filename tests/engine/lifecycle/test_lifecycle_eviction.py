@@ -31,14 +31,14 @@ from kohort.api.kueue.v1beta2.workload import (
 )
 from kohort.api.meta import OwnerReference
 from kohort.engine.lifecycle.admission import Reservation, reserve
-from kohort.engine.lifecycle.events import Event
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
+from kohort.engine.lifecycle.events import WorkloadEvent
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.preemption import Preemption, Side, preempt, preemptor_event
+from kohort.engine.lifecycle.preemption import PreemptionParty, PreemptionRecord, preempt, preemptor_event
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
 
 NOW = at(100)
-STOPPED = Eviction("ClusterQueueStopped", "The ClusterQueue is stopped")
+STOPPED = EvictionCause("ClusterQueueStopped", "The ClusterQueue is stopped")
 
 
 def counts(wl: Workload) -> dict[tuple[str, str], int]:
@@ -54,7 +54,9 @@ class TestEvicting:
         assert change.workload.status.admission == admission()
         assert judged(change.workload, "QuotaReserved") == ("True", "QuotaReserved")
         assert judged(change.workload, "Admitted") == ("True", "Admitted")
-        assert change.events == (Event("Normal", "EvictedDueToClusterQueueStopped", "The ClusterQueue is stopped"),)
+        assert change.events == (
+            WorkloadEvent("Normal", "EvictedDueToClusterQueueStopped", "The ClusterQueue is stopped"),
+        )
 
     def test_clears_nominations_failed_nodes_and_gates(self) -> None:
         """SCH-1001, API-94, SCH-1120"""
@@ -111,12 +113,12 @@ class TestEvicting:
 
     def test_counts_by_reason_and_cause(self) -> None:
         """API-94"""
-        first = evict(admitted(), Eviction("PodsReadyTimeout", "", "WaitForStart"), NOW).workload
+        first = evict(admitted(), EvictionCause("PodsReadyTimeout", "", "WaitForStart"), NOW).workload
         assert counts(first) == {("PodsReadyTimeout", "WaitForStart"): 1}
         again = reserved(release(first, DEFAULT_GATES, NOW))
-        second = evict(again, Eviction("PodsReadyTimeout", "", "WaitForRecovery"), NOW).workload
+        second = evict(again, EvictionCause("PodsReadyTimeout", "", "WaitForRecovery"), NOW).workload
         third = evict(
-            reserved(release(second, DEFAULT_GATES, NOW)), Eviction("PodsReadyTimeout", "", "WaitForStart"), NOW
+            reserved(release(second, DEFAULT_GATES, NOW)), EvictionCause("PodsReadyTimeout", "", "WaitForStart"), NOW
         ).workload
         assert counts(third) == {("PodsReadyTimeout", "WaitForStart"): 2, ("PodsReadyTimeout", "WaitForRecovery"): 1}
 
@@ -128,21 +130,21 @@ class TestEvicting:
 
     def test_a_deactivation_names_its_cause_in_reason_and_event_but_counts_as_deactivated(self) -> None:
         """SCH-1002, API-94"""
-        change = evict(admitted(), Eviction("Deactivated", "off", "AdmissionCheck"), NOW)
+        change = evict(admitted(), EvictionCause("Deactivated", "off", "AdmissionCheck"), NOW)
         assert judged(change.workload, "Evicted") == ("True", "DeactivatedDueToAdmissionCheck")
         assert change.events[0].reason == "EvictedDueToDeactivatedDueToAdmissionCheck"
         assert counts(change.workload) == {("Deactivated", "AdmissionCheck"): 1}
 
     def test_without_an_admission_no_event_is_sent(self) -> None:
         """API-105"""
-        change = evict(workload(), Eviction("Deactivated", "off"), NOW)
+        change = evict(workload(), EvictionCause("Deactivated", "off"), NOW)
         assert judged(change.workload, "Evicted") == ("True", "Deactivated")
         assert change.events == ()
 
     def test_one_that_has_begun_is_left_as_it_is(self) -> None:
         """SCH-650"""
         leaving = evict(admitted(), STOPPED, NOW).workload
-        again = evict(leaving, Eviction("Preempted", "other"), at(200))
+        again = evict(leaving, EvictionCause("Preempted", "other"), at(200))
         assert again.workload is leaving
         assert again.events == ()
 
@@ -168,7 +170,7 @@ class TestReleasing:
     )
     def test_says_whether_the_workload_may_return_at_once(self, reason: str, status: str) -> None:
         """SCH-1003"""
-        after = release(evict(admitted(), Eviction(reason, "why"), NOW).workload, DEFAULT_GATES, at(120))
+        after = release(evict(admitted(), EvictionCause(reason, "why"), NOW).workload, DEFAULT_GATES, at(120))
         assert said(after, "Requeued") == (status, reason, "why")
 
     def test_frees_the_quota_with_the_words_of_the_eviction(self) -> None:
@@ -199,7 +201,7 @@ class TestReleasing:
         self, owners: tuple[OwnerReference, ...], gates: FeatureGates, status: str
     ) -> None:
         """SCH-1003"""
-        evicted = evict(admitted(0, *owners), Eviction("Preempted", ""), NOW).workload
+        evicted = evict(admitted(0, *owners), EvictionCause("Preempted", ""), NOW).workload
         assert judged(release(evicted, gates, at(120)), "Requeued") == (status, "Preempted")
 
     def test_only_an_evicted_workload_with_quota_is_released(self) -> None:
@@ -218,10 +220,10 @@ class TestReleasing:
 
 
 class TestPreempting:
-    PREEMPTION = Preemption(
+    PREEMPTION = PreemptionRecord(
         "InCohortReclamation",
-        preemptor=Side("u1", "j1", "/root/a", priority=10, boost=5),
-        victim=Side("w-uid", "j2", "/root/b", priority=3),
+        preemptor=PreemptionParty("u1", "j1", "/root/a", priority=10, boost=5),
+        victim=PreemptionParty("w-uid", "j2", "/root/b", priority=3),
     )
     MESSAGE = (
         "Preempted to accommodate a workload (UID: u1, JobUID: j1) due to reclamation within the cohort; "
@@ -247,11 +249,11 @@ class TestPreempting:
     def test_tells_the_victim_twice_and_the_preemptor_once(self) -> None:
         """SCH-652"""
         assert preempt(admitted(), self.PREEMPTION, NOW).events == (
-            Event("Normal", "EvictedDueToPreempted", self.MESSAGE),
-            Event("Normal", "Preempted", self.MESSAGE + self.PRIORITIES),
+            WorkloadEvent("Normal", "EvictedDueToPreempted", self.MESSAGE),
+            WorkloadEvent("Normal", "Preempted", self.MESSAGE + self.PRIORITIES),
         )
         note = f"Preempted workload ns/w (UID: w-uid) in ClusterQueue q{self.PRIORITIES}"
-        assert preemptor_event(admitted(), self.PREEMPTION, "q") == Event("Normal", "PreemptedWorkload", note)
+        assert preemptor_event(admitted(), self.PREEMPTION, "q") == WorkloadEvent("Normal", "PreemptedWorkload", note)
 
     @pytest.mark.parametrize(
         ("reason", "why"),
@@ -264,7 +266,7 @@ class TestPreempting:
     )
     def test_says_why_and_what_is_unknown(self, reason: str, why: str) -> None:
         """SCH-651"""
-        unknown = Preemption(reason, Side(), Side())  # type: ignore[arg-type]
+        unknown = PreemptionRecord(reason, PreemptionParty(), PreemptionParty())  # type: ignore[arg-type]
         assert unknown.message == (
             f"Preempted to accommodate a workload (UID: UNKNOWN, JobUID: UNKNOWN) due to {why}; "
             "preemptor path: UNKNOWN; preemptee path: UNKNOWN"

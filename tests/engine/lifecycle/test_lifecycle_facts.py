@@ -10,11 +10,11 @@ from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2 import LocalQueue
 from kohort.api.kueue.v1beta2.queues import LocalQueueSpec
 from kohort.api.meta import ObjectMeta
-from kohort.engine.lifecycle.activity import Surroundings, with_cluster_queue_activity
-from kohort.engine.lifecycle.facts import (
-    ClusterQueueFacts,
-    LocalQueueFacts,
-    Policies,
+from kohort.engine.lifecycle.activity import QueueReferences, with_cluster_queue_activity
+from kohort.engine.lifecycle.reconcile_context import (
+    ClusterQueueContext,
+    LifecyclePolicies,
+    LocalQueueContext,
     ReadinessPolicy,
     cluster_queue_facts,
     local_queue_facts,
@@ -36,7 +36,7 @@ def test_a_configuration_becomes_policies() -> None:
             workloads=WorkloadRetention(after_finished="1h0m0s", after_deactivated_by_kueue="0s")
         ),
     )
-    assert policies_of(configuration, DEFAULT_GATES) == Policies(
+    assert policies_of(configuration, DEFAULT_GATES) == LifecyclePolicies(
         ReadinessPolicy(timedelta(minutes=5), timedelta(0), 10, 20, 3), timedelta(hours=1), timedelta(0)
     )
 
@@ -45,7 +45,9 @@ def test_the_defaults_are_those_of_the_configuration() -> None:
     """SCH-1030"""
     half_an_hour = timedelta(minutes=30)
     expected = ReadinessPolicy(half_an_hour, half_an_hour, 60, 3600, None)
-    assert policies_of(Configuration(wait_for_pods_ready=WaitForPodsReady()), DEFAULT_GATES) == Policies(expected)
+    assert policies_of(Configuration(wait_for_pods_ready=WaitForPodsReady()), DEFAULT_GATES) == LifecyclePolicies(
+        expected
+    )
 
 
 def test_waiting_for_pods_can_be_turned_off() -> None:
@@ -57,8 +59,8 @@ def test_waiting_for_pods_can_be_turned_off() -> None:
 
 def test_a_cluster_queue_becomes_facts() -> None:
     cq = queue("a", "b", checks=(rule("c"),), stop_policy="Hold")
-    assert cluster_queue_facts(cq) == ClusterQueueFacts("Hold", False, False, ("a", "b"), (rule("c"),))
-    ready = with_cluster_queue_activity(queue(), Surroundings(), at(0))
+    assert cluster_queue_facts(cq) == ClusterQueueContext("Hold", False, False, ("a", "b"), (rule("c"),))
+    ready = with_cluster_queue_activity(queue(), QueueReferences(), at(0))
     assert cluster_queue_facts(ready).admits
     going = replace(ready, metadata=replace(ready.metadata, deletion_timestamp=at(1)))
     assert not cluster_queue_facts(going).admits
@@ -66,4 +68,4 @@ def test_a_cluster_queue_becomes_facts() -> None:
 
 def test_a_local_queue_becomes_facts() -> None:
     lq = LocalQueue(metadata=ObjectMeta(deletion_timestamp=at(0)), spec=LocalQueueSpec(cluster_queue="q"))
-    assert local_queue_facts(lq) == LocalQueueFacts("q", "None", is_terminating=True)
+    assert local_queue_facts(lq) == LocalQueueContext("q", "None", is_terminating=True)

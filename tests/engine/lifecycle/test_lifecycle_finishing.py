@@ -16,12 +16,12 @@ from engine.lifecycle.sample_workloads import (
 )
 from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle.events import Event
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.facts import Facts, Policies
+from kohort.engine.lifecycle.events import WorkloadEvent
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish, is_orphan, job_expiry
+from kohort.engine.lifecycle.reconcile_context import LifecyclePolicies, ReconcileContext
 from kohort.engine.lifecycle.reconciliation import reconcile
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 DONE = finish(admitted(), "Succeeded", "done", at(100))
@@ -38,8 +38,8 @@ def orphan(wl: Workload, *, deleted: bool = False, label: str = "kueue.x-k8s.io/
     )
 
 
-def keeping(seconds: float) -> Facts:
-    return facts(policies=Policies(keep_finished=timedelta(seconds=seconds)))
+def keeping(seconds: float) -> ReconcileContext:
+    return facts(policies=LifecyclePolicies(keep_finished=timedelta(seconds=seconds)))
 
 
 class TestFinishing:
@@ -62,7 +62,7 @@ class TestOrphans:
         outcome = reconcile(orphan(admitted()), facts(), at(100))
         assert said(outcome.workload, "Finished") == ("True", "OwnerNotFound", "The workload's owner no longer exists")
         assert outcome.workload.metadata.finalizers == ("other",)
-        assert [write.part for write in outcome.writes] == [Part.STATUS, Part.OBJECT]
+        assert [write.part for write in outcome.writes] == [WriteTarget.STATUS, WriteTarget.OBJECT]
 
     def test_that_are_being_deleted_are_only_let_go(self) -> None:
         """API-120"""
@@ -95,10 +95,10 @@ class TestRetention:
         """SCH-1061, API-122"""
         outcome = reconcile(annotated(DONE, finalizers=(FINALIZER,)), keeping(60), at(160))
         assert outcome.delete
-        assert [write.part for write in outcome.writes] == [Part.OBJECT, Part.DELETION]
+        assert [write.part for write in outcome.writes] == [WriteTarget.OBJECT, WriteTarget.DELETION]
         assert outcome.workload.metadata.finalizers == ()
         note = "Deleted finished workload due to elapsed retention"
-        assert outcome.events == (Event("Normal", "Deleted", note),)
+        assert outcome.events == (WorkloadEvent("Normal", "Deleted", note),)
 
     def test_zero_deletes_at_once(self) -> None:
         """SCH-1061"""
@@ -127,7 +127,7 @@ class TestRetentionOfDeactivatedJobs:
 
     @staticmethod
     def deactivated(cause: str) -> Workload:
-        return evict(with_spec(admitted(), active=False), Eviction("Deactivated", "", cause), at(100)).workload
+        return evict(with_spec(admitted(), active=False), EvictionCause("Deactivated", "", cause), at(100)).workload
 
     def test_counts_from_the_eviction(self) -> None:
         """SCH-1061, JOB-59"""

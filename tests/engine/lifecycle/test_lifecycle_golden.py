@@ -24,13 +24,13 @@ from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState
 from kohort.engine.lifecycle.checks import CheckReport, report_check, required_checks
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, ReadinessPolicy
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
+from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, ReadinessPolicy, ReconcileContext
 from kohort.engine.lifecycle.reconciliation import reconcile
-from kohort.engine.lifecycle.stopping import obey_stop_policies
+from kohort.engine.lifecycle.stopping import apply_stop_policies
 
 
-def after(wl: Workload, around: Facts, second: float) -> Workload:
+def after(wl: Workload, around: ReconcileContext, second: float) -> Workload:
     return reconcile(wl, around, at(second)).workload
 
 
@@ -123,7 +123,7 @@ class TestG34PodsReadyLimit:
         return ReadinessPolicy(timedelta(seconds=300), timedelta(seconds=300), 60, 3600, limit)
 
     @staticmethod
-    def time_out_once(wl: Workload, around: Facts, start: float) -> tuple[Workload, float]:
+    def time_out_once(wl: Workload, around: ReconcileContext, start: float) -> tuple[Workload, float]:
         """Admit the Workload and let its pods be late; gives back how long it then has to wait."""
         late = after(reserved(wl, start), around, start + 300)
         state = late.status.requeue_state
@@ -158,7 +158,7 @@ class TestG34PodsReadyLimit:
 def test_g35_execution_budget() -> None:
     """SCH-903, SCH-1041"""
     wl = admitted(0, maximum_execution_time_seconds=100)
-    wl = stopped_job(evict(wl, Eviction("Preempted", ""), at(60)).workload, 60)
+    wl = stopped_job(evict(wl, EvictionCause("Preempted", ""), at(60)).workload, 60)
     assert wl.status.accumulated_past_execution_time_seconds == 60
     wl = reserved(wl, 200)
     outcome = reconcile(wl, facts(), at(239))
@@ -176,15 +176,15 @@ class TestG36StopPolicies:
     RUNNING = admitted()
     CHECKED = with_status(reserved(workload(), checks=("C",)), admission_checks=(check("C"),))
     WAITING = workload()
-    HOLD = facts(queue=ClusterQueueFacts("Hold", flavors=("od",), checks=(rule("C"),)))
-    DRAIN = facts(queue=ClusterQueueFacts("HoldAndDrain", flavors=("od",), checks=(rule("C"),)))
+    HOLD = facts(queue=ClusterQueueContext("Hold", flavors=("od",), checks=(rule("C"),)))
+    DRAIN = facts(queue=ClusterQueueContext("HoldAndDrain", flavors=("od",), checks=(rule("C"),)))
     INACTIVE = ("False", "Suspended", "ClusterQueue q is inactive")
 
     def test_hold_lets_run_what_runs(self) -> None:
-        assert after(self.RUNNING, facts(queue=ClusterQueueFacts("Hold")), 10) is self.RUNNING
+        assert after(self.RUNNING, facts(queue=ClusterQueueContext("Hold")), 10) is self.RUNNING
 
     def test_hold_takes_back_what_only_holds_quota(self) -> None:
-        first = obey_stop_policies(self.CHECKED, self.HOLD, at(10)).workload
+        first = apply_stop_policies(self.CHECKED, self.HOLD, at(10)).workload
         assert said(first, "QuotaReserved") == ("False", "Suspended", "ClusterQueue q is stopped")
         settled = after(self.CHECKED, self.HOLD, 10)
         assert said(settled, "QuotaReserved") == self.INACTIVE

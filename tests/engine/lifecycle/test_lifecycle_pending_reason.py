@@ -18,9 +18,9 @@ from engine.lifecycle.sample_workloads import (
 from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.admission import drop_reservation
-from kohort.engine.lifecycle.events import Event
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
+from kohort.engine.lifecycle.events import WorkloadEvent
 from kohort.engine.lifecycle.pending_reason import explain_waiting, waiting_cause
+from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
 
 NOW = at(100)
 PENDING = ("PendingEvaluation", "Workload is pending evaluation in the scheduling queue")
@@ -32,9 +32,9 @@ CLUSTER_INACTIVE = ("Suspended", "ClusterQueue q is inactive")
 BYPASSED = "Bypassed scheduling evaluation because an equivalent workload recently failed"
 GATED = ("AdmissionGated", "Admission is gated by: example.com/a,example.com/b")
 
-STOPPED_LOCAL = LocalQueueFacts("q", stop_policy="Hold")
-STOPPED_CLUSTER = ClusterQueueFacts(stop_policy="Hold")
-IDLE_CLUSTER = ClusterQueueFacts(is_active=False)
+STOPPED_LOCAL = LocalQueueContext("q", stop_policy="Hold")
+STOPPED_CLUSTER = ClusterQueueContext(stop_policy="Hold")
+IDLE_CLUSTER = ClusterQueueContext(is_active=False)
 
 
 def waiting(reason: str | None = None, message: str = "old", **spec: Any) -> Workload:
@@ -51,12 +51,12 @@ CAUSES = [
     pytest.param(waiting("Suspended", active=False), facts(local=None), DEACTIVATED, id="inactive"),
     pytest.param(waiting("OnHold"), facts(local=None), None, id="on hold"),
     pytest.param(waiting(), facts(local=None, queue=None), NO_LOCAL, id="no LocalQueue"),
-    pytest.param(waiting(), facts(local=LocalQueueFacts("q", is_terminating=True)), NO_LOCAL, id="LocalQueue going"),
+    pytest.param(waiting(), facts(local=LocalQueueContext("q", is_terminating=True)), NO_LOCAL, id="LocalQueue going"),
     pytest.param(waiting(), facts(local=STOPPED_LOCAL, queue=None), LOCAL_STOPPED, id="LocalQueue stopped"),
     pytest.param(waiting(), facts(queue=None, namespace_problem="no"), NO_CLUSTER, id="no ClusterQueue"),
     pytest.param(waiting(), facts(queue=STOPPED_CLUSTER, namespace_problem="no"), CLUSTER_INACTIVE, id="stopped"),
     pytest.param(waiting(), facts(queue=IDLE_CLUSTER), CLUSTER_INACTIVE, id="inactive ClusterQueue"),
-    pytest.param(waiting(), facts(queue=ClusterQueueFacts(is_terminating=True)), CLUSTER_INACTIVE, id="terminating"),
+    pytest.param(waiting(), facts(queue=ClusterQueueContext(is_terminating=True)), CLUSTER_INACTIVE, id="terminating"),
     pytest.param(gated(waiting()), facts(namespace_problem="no"), ("Misconfigured", "no"), id="namespace or limits"),
     pytest.param(waiting(), facts(claims_problem="no"), ("Misconfigured", "no"), id="resource claims"),
     pytest.param(gated(waiting("Suspended")), facts(bypass_reason="WaitingForQuota"), GATED, id="admission gate"),
@@ -71,7 +71,9 @@ CAUSES = [
 
 
 @pytest.mark.parametrize(("wl", "around", "expected"), CAUSES)
-def test_the_first_cause_that_applies_is_told(wl: Workload, around: Facts, expected: tuple[str, str] | None) -> None:
+def test_the_first_cause_that_applies_is_told(
+    wl: Workload, around: ReconcileContext, expected: tuple[str, str] | None
+) -> None:
     """SCH-363, API-130"""
     assert waiting_cause(wl, around) == expected
 
@@ -134,7 +136,7 @@ class TestAdmissionGates:
         change = explain_waiting(gated(waiting()), facts(), NOW)
         assert said(change.workload, "QuotaReserved") == ("False", *GATED)
         assert judged(change.workload, "Admitted") == ("False", "NoReservation")
-        assert change.events == (Event("Normal", *GATED),)
+        assert change.events == (WorkloadEvent("Normal", *GATED),)
         again = explain_waiting(change.workload, facts(), at(200))
         assert again.workload is change.workload
         assert again.events == ()
@@ -152,7 +154,7 @@ class TestAdmissionGates:
         before = explain_waiting(gated(waiting()), facts(gates=gates), NOW).workload
         change = explain_waiting(annotated(before, annotations={}), facts(gates=gates), at(200))
         assert judged(change.workload, "QuotaReserved") == ("False", reason)
-        assert change.events == (Event("Normal", "AdmissionGateCleared", "Admission is no longer gated"),)
+        assert change.events == (WorkloadEvent("Normal", "AdmissionGateCleared", "Admission is no longer gated"),)
 
     def test_are_not_mixed_up_with_preemption_gates(self) -> None:
         """SCH-335"""
@@ -182,7 +184,7 @@ class TestOldReasons:
         ],
     )
     def test_only_the_queues_and_gates_are_told(
-        self, wl: Workload, around: Facts, expected: tuple[str, str] | None
+        self, wl: Workload, around: ReconcileContext, expected: tuple[str, str] | None
     ) -> None:
         """API-130, API-83, API-124"""
         assert waiting_cause(wl, around) == expected

@@ -20,9 +20,9 @@ from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState
 from kohort.api.meta import OwnerReference
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.pods_ready import backoff, readiness_deadline, report_readiness, time_out
+from kohort.engine.lifecycle.pods_ready import backoff, evict_on_timeout, readiness_deadline, report_readiness
 
 NOT_STARTED = ("False", "WaitForStart", "Not all pods are ready or succeeded")
 STARTED = ("True", "Started", "All pods reached readiness and the workload is running")
@@ -53,7 +53,7 @@ class TestTheCondition:
         ):
             wl = report_readiness(wl, ready=ready, now=at(second))
             assert said(wl, "PodsReady") == expected
-        gone = release(evict(wl, Eviction("Preempted", ""), at(14)).workload, DEFAULT_GATES, at(15))
+        gone = release(evict(wl, EvictionCause("Preempted", ""), at(14)).workload, DEFAULT_GATES, at(15))
         assert said(report_readiness(gone, ready=True, now=at(16)), "PodsReady") == NOT_STARTED
 
     def test_an_unchanged_answer_is_not_written_again_even_for_a_new_generation(self) -> None:
@@ -80,7 +80,7 @@ class TestTheDeadline:
 
     def test_a_loss_in_an_earlier_admission_does_not_count(self) -> None:
         """SCH-1032"""
-        old = release(evict(lost(50), Eviction("Preempted", ""), at(60)).workload, DEFAULT_GATES, at(61))
+        old = release(evict(lost(50), EvictionCause("Preempted", ""), at(60)).workload, DEFAULT_GATES, at(61))
         assert readiness_deadline(reserved(old, 1000), READINESS) == (at(1100), "WaitForRecovery")
 
     def test_there_is_none_without_a_recovery_timeout(self) -> None:
@@ -94,7 +94,7 @@ class TestTheDeadline:
             workload(),
             reserved(workload(), checks=("c",)),
             report_readiness(admitted(), ready=True, now=at(5)),
-            evict(admitted(), Eviction("Preempted", ""), at(5)).workload,
+            evict(admitted(), EvictionCause("Preempted", ""), at(5)).workload,
             with_spec(admitted(), active=False),
             finish(admitted(), "Succeeded", "", at(5)),
             admitted(0, OwnerReference(api_version="kueue.x-k8s.io/v1beta2", kind="Workload", name="p", uid="u")),
@@ -104,18 +104,18 @@ class TestTheDeadline:
     def test_there_is_none_where_nobody_waits_for_pods(self, wl: Workload) -> None:
         """SCH-1032"""
         assert readiness_deadline(wl, READINESS) is None
-        assert time_out(wl, READINESS, 0.0, at(9999)).workload is wl
+        assert evict_on_timeout(wl, READINESS, 0.0, at(9999)).workload is wl
 
     def test_there_is_none_without_the_policy(self) -> None:
         """SCH-1030"""
         assert readiness_deadline(admitted(), None) is None
-        assert time_out(admitted(), None, 0.0, at(9999)).events == ()
+        assert evict_on_timeout(admitted(), None, 0.0, at(9999)).events == ()
 
 
 class TestTheTimeout:
     def test_evicts_counts_and_delays(self) -> None:
         """SCH-1033"""
-        change = time_out(admitted(), READINESS, 0.0, at(300))
+        change = evict_on_timeout(admitted(), READINESS, 0.0, at(300))
         message = "Exceeded the PodsReady timeout ns/w"
         assert said(change.workload, "Evicted") == ("True", "PodsReadyTimeout", message)
         assert change.workload.status.requeue_state == RequeueState(count=1, requeue_at=at(360))
@@ -126,7 +126,7 @@ class TestTheTimeout:
     )
     def test_counts_what_it_waited_for(self, wl: Workload, second: int, cause: str) -> None:
         """SCH-1002, API-94"""
-        stats = time_out(wl, READINESS, 0.0, at(second)).workload.status.scheduling_stats
+        stats = evict_on_timeout(wl, READINESS, 0.0, at(second)).workload.status.scheduling_stats
         assert stats is not None
         (count,) = stats.evictions
         assert (count.reason, count.underlying_cause, count.count) == ("PodsReadyTimeout", cause, 1)
@@ -134,19 +134,19 @@ class TestTheTimeout:
     def test_comes_not_a_moment_early(self) -> None:
         """SCH-1032"""
         wl = admitted()
-        assert time_out(wl, READINESS, 0.0, at(299.9)).workload is wl
+        assert evict_on_timeout(wl, READINESS, 0.0, at(299.9)).workload is wl
 
     def test_a_later_return_that_is_set_already_stays(self) -> None:
         """SCH-1033"""
         late = with_status(admitted(), requeue_state=RequeueState(requeue_at=at(9000)))
-        state = time_out(late, READINESS, 0.0, at(300)).workload.status.requeue_state
+        state = evict_on_timeout(late, READINESS, 0.0, at(300)).workload.status.requeue_state
         assert state == RequeueState(count=1, requeue_at=at(9000))
 
     def test_beyond_the_limit_the_workload_is_given_up(self) -> None:
         """SCH-1033"""
         policy = replace(READINESS, backoff_limit_count=2)
         tried = with_status(admitted(), requeue_state=RequeueState(count=2))
-        change = time_out(tried, policy, 0.0, at(300))
+        change = evict_on_timeout(tried, policy, 0.0, at(300))
         message = "exceeding the maximum number of re-queuing retries"
         assert said(change.workload, "DeactivationTarget") == ("True", "RequeuingLimitExceeded", message)
         assert not has(change.workload, "Evicted")
@@ -155,11 +155,11 @@ class TestTheTimeout:
     def test_a_limit_of_zero_gives_up_at_once(self) -> None:
         """SCH-1033"""
         policy = replace(READINESS, backoff_limit_count=0)
-        after = time_out(admitted(), policy, 0.0, at(300)).workload
+        after = evict_on_timeout(admitted(), policy, 0.0, at(300)).workload
         assert judged(after, "DeactivationTarget") == ("True", "RequeuingLimitExceeded")
 
     def test_the_return_is_written_in_whole_seconds(self) -> None:
-        after = time_out(admitted(), READINESS, 0.9, at(300.5)).workload
+        after = evict_on_timeout(admitted(), READINESS, 0.9, at(300.5)).workload
         assert after.status.requeue_state == RequeueState(count=1, requeue_at=at(360))
         assert found(after, "Evicted").last_transition_time == at(300)
 

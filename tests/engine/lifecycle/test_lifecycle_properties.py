@@ -24,16 +24,22 @@ from kohort.api.conditions import find
 from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PreemptionGate
-from kohort.engine.lifecycle.admission import Refusal, Reservation, drop_reservation, refuse, reserve
+from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, drop_reservation, refuse, reserve
 from kohort.engine.lifecycle.checks import CheckReport, report_check
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts, Policies, ReadinessPolicy
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.pods_ready import report_readiness
-from kohort.engine.lifecycle.preemption import Preemption, Side, preempt
+from kohort.engine.lifecycle.preemption import PreemptionParty, PreemptionRecord, preempt
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
+from kohort.engine.lifecycle.reconcile_context import (
+    ClusterQueueContext,
+    LifecyclePolicies,
+    LocalQueueContext,
+    ReadinessPolicy,
+    ReconcileContext,
+)
 from kohort.engine.lifecycle.reconciliation import reconcile
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 
 Operation = Callable[[Workload, datetime], Workload]
 
@@ -44,8 +50,10 @@ POLICY = st.sampled_from(["None", "None", "Hold", "HoldAndDrain"])
 RULES = st.sampled_from([(), (rule("c"),), (rule("c", "spot"), rule("d"))])
 RARELY = st.sampled_from([False, False, False, True])
 
-local_queues = st.none() | st.builds(LocalQueueFacts, st.just("q"), POLICY, RARELY)
-cluster_queues = st.none() | st.builds(ClusterQueueFacts, POLICY, RARELY, st.booleans(), st.just(("od", "spot")), RULES)
+local_queues = st.none() | st.builds(LocalQueueContext, st.just("q"), POLICY, RARELY)
+cluster_queues = st.none() | st.builds(
+    ClusterQueueContext, POLICY, RARELY, st.booleans(), st.just(("od", "spot")), RULES
+)
 readiness = st.none() | st.builds(
     ReadinessPolicy,
     st.just(timedelta(seconds=20)),
@@ -54,9 +62,9 @@ readiness = st.none() | st.builds(
     st.just(20),
     st.sampled_from([None, 0, 1]),
 )
-policies = st.builds(Policies, readiness, st.sampled_from([None, timedelta(0), timedelta(seconds=30)]))
+policies = st.builds(LifecyclePolicies, readiness, st.sampled_from([None, timedelta(0), timedelta(seconds=30)]))
 all_facts = st.builds(
-    Facts,
+    ReconcileContext,
     local_queue=local_queues,
     cluster_queue=cluster_queues,
     namespace_problem=st.sampled_from(["", "", "not selected"]),
@@ -74,7 +82,7 @@ workloads = st.builds(
     st.sampled_from([(), (PreemptionGate(name="g"),)]),
 )
 
-PREEMPTION = Preemption("InClusterQueue", Side("u"), Side("v"))
+PREEMPTION = PreemptionRecord("InClusterQueue", PreemptionParty("u"), PreemptionParty("v"))
 
 
 def _reserve(flavor: str, checks: frozenset[str], gates: Any) -> Operation:
@@ -85,12 +93,12 @@ def _report(name: str, state: Any, delay: int | None) -> Operation:
     return lambda wl, now: report_check(wl, CheckReport(name, state, "m", delay), now)
 
 
-def _reconcile(facts: Facts) -> Operation:
+def _reconcile(facts: ReconcileContext) -> Operation:
     return lambda wl, now: reconcile(wl, facts, now).workload
 
 
 def _refuse(reason: str, gates: Any) -> Operation:
-    return lambda wl, now: refuse(wl, Refusal(reason, "m"), gates, now).workload
+    return lambda wl, now: refuse(wl, NotAdmitted(reason, "m"), gates, now).workload
 
 
 operations: st.SearchStrategy[Operation] = st.one_of(
@@ -111,7 +119,7 @@ operations: st.SearchStrategy[Operation] = st.one_of(
         lambda gate: lambda wl, _: annotated(wl, annotations={"kueue.x-k8s.io/admission-gated-by": gate})
     ),
     st.just(lambda wl, now: preempt(wl, PREEMPTION, now).workload),
-    st.just(lambda wl, now: evict(wl, Eviction("NodeFailures", "m"), now).workload),
+    st.just(lambda wl, now: evict(wl, EvictionCause("NodeFailures", "m"), now).workload),
     st.just(block_on_gates),
 )
 endings: st.SearchStrategy[Operation] = st.just(lambda wl, now: finish(wl, "Succeeded", "done", now))
@@ -179,29 +187,31 @@ def test_finished_is_for_ever(
 
 
 @given(workloads, steps, all_facts)
-def test_reconciling_again_changes_nothing(start: Workload, story: list[tuple[Operation, int]], facts: Facts) -> None:
+def test_reconciling_again_changes_nothing(
+    start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext
+) -> None:
     """API-120"""
     wl, second = play(start, story)
     outcome = reconcile(wl, facts, at(second))
     again = reconcile(outcome.workload, facts, at(second))
     assert again.workload is outcome.workload
-    assert [write.part for write in again.writes] in ([], [Part.DELETION])
+    assert [write.part for write in again.writes] in ([], [WriteTarget.DELETION])
     assert again.wake_at == outcome.wake_at
 
 
 @given(workloads, steps, all_facts)
 def test_every_write_changes_its_part_and_only_that(
-    start: Workload, story: list[tuple[Operation, int]], facts: Facts
+    start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext
 ) -> None:
     """API-4"""
     wl, second = play(start, story)
     for write in reconcile(wl, facts, at(second)).writes:
         same_status, same_rest = write.workload.status == wl.status, write.workload.spec == wl.spec
-        if write.part is Part.STATUS:
+        if write.part is WriteTarget.STATUS:
             assert not same_status
             assert same_rest
             assert write.workload.metadata == wl.metadata
-        if write.part is Part.OBJECT:
+        if write.part is WriteTarget.OBJECT:
             assert same_status
             assert (write.workload.metadata, write.workload.spec) != (wl.metadata, wl.spec)
         wl = write.workload
@@ -209,7 +219,7 @@ def test_every_write_changes_its_part_and_only_that(
 
 @given(workloads, steps, all_facts, st.data())
 def test_a_crash_between_two_writes_loses_nothing(
-    start: Workload, story: list[tuple[Operation, int]], facts: Facts, data: st.DataObject
+    start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext, data: st.DataObject
 ) -> None:
     """SCH-1040"""
     wl, second = play(start, story)
@@ -220,7 +230,7 @@ def test_a_crash_between_two_writes_loses_nothing(
 
 
 @given(workloads, steps, all_facts)
-def test_waking_is_always_ahead(start: Workload, story: list[tuple[Operation, int]], facts: Facts) -> None:
+def test_waking_is_always_ahead(start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext) -> None:
     """API-131"""
     wl, second = play(start, story)
     moment = reconcile(wl, facts, at(second)).wake_at
@@ -229,7 +239,7 @@ def test_waking_is_always_ahead(start: Workload, story: list[tuple[Operation, in
 
 @given(workloads, steps, all_facts)
 def test_an_inactive_workload_is_evicted_and_owes_nothing(
-    start: Workload, story: list[tuple[Operation, int]], facts: Facts
+    start: Workload, story: list[tuple[Operation, int]], facts: ReconcileContext
 ) -> None:
     """SCH-1040"""
     wl, second = play(start, story)

@@ -23,17 +23,22 @@ from engine.lifecycle.sample_workloads import (
 from kohort.api.gates import DEFAULT_GATES, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PreemptionGate, ReclaimablePod, RequeueState
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts, Policies
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.finishing import finish
+from kohort.engine.lifecycle.reconcile_context import (
+    ClusterQueueContext,
+    LifecyclePolicies,
+    LocalQueueContext,
+    ReconcileContext,
+)
 from kohort.engine.lifecycle.reconciliation import reconcile
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 
 NOW = at(100)
-STOPPED = ClusterQueueFacts(stop_policy="Hold")
+STOPPED = ClusterQueueContext(stop_policy="Hold")
 
 
-def parts(wl: Workload, around: Facts) -> list[Part]:
+def parts(wl: Workload, around: ReconcileContext) -> list[WriteTarget]:
     return [write.part for write in reconcile(wl, around, NOW).writes]
 
 
@@ -47,13 +52,13 @@ class TestWrites:
 
     def test_changes_of_the_status_go_together(self) -> None:
         wl = reserved(workload(), checks=("c",))
-        assert parts(wl, checked(rule("c"))) == [Part.STATUS]
+        assert parts(wl, checked(rule("c"))) == [WriteTarget.STATUS]
 
     def test_a_rejected_check_takes_intent_spec_and_eviction_in_this_order(self) -> None:
         """SCH-911, SCH-1040, docs/spec/scheduling.md G33"""
         wl = with_status(reserved(workload(), checks=("c",)), admission_checks=(check("c", "Rejected"),))
         intent, spec, eviction = reconcile(wl, checked(rule("c")), NOW).writes
-        assert (intent.part, spec.part, eviction.part) == (Part.STATUS, Part.OBJECT, Part.STATUS)
+        assert (intent.part, spec.part, eviction.part) == (WriteTarget.STATUS, WriteTarget.OBJECT, WriteTarget.STATUS)
         assert judged(intent.workload, "DeactivationTarget") == ("True", "AdmissionCheck")
         assert intent.workload.spec.active
         assert not spec.workload.spec.active
@@ -75,20 +80,20 @@ class TestOrder:
     def test_a_rejected_check_of_a_stopped_queue_still_deactivates_what_holds_quota(self) -> None:
         """API-131"""
         wl = with_status(reserved(workload(), checks=("c",)), admission_checks=(check("c", "Rejected"),))
-        around = facts(queue=ClusterQueueFacts("Hold", flavors=("od",), checks=(rule("c"),)))
+        around = facts(queue=ClusterQueueContext("Hold", flavors=("od",), checks=(rule("c"),)))
         outcome = reconcile(wl, around, NOW)
         assert judged(outcome.workload, "Evicted") == ("True", "DeactivatedDueToAdmissionCheck")
         assert outcome.workload.status.admission is not None
 
     def test_the_local_queue_is_asked_first(self) -> None:
         """SCH-1050"""
-        around = facts(local=LocalQueueFacts("q", "HoldAndDrain"), queue=ClusterQueueFacts("HoldAndDrain"))
+        around = facts(local=LocalQueueContext("q", "HoldAndDrain"), queue=ClusterQueueContext("HoldAndDrain"))
         assert judged(reconcile(admitted(), around, NOW).workload, "Evicted") == ("True", "LocalQueueStopped")
 
     def test_a_reservation_in_a_terminating_queue_ends_as_suspended(self) -> None:
         """SCH-1050, docs/spec/api.md section 4.7 row 14"""
         wl = reserved(workload(), checks=("c",))
-        going = ClusterQueueFacts(is_terminating=True, flavors=("od",), checks=(rule("c"),))
+        going = ClusterQueueContext(is_terminating=True, flavors=("od",), checks=(rule("c"),))
         outcome = reconcile(wl, facts(queue=going), NOW)
         assert said(outcome.workload, "QuotaReserved") == ("False", "Suspended", "ClusterQueue q is inactive")
 
@@ -176,17 +181,19 @@ class TestWaking:
             (admitted(maximum_execution_time_seconds=500), watched(), at(300)),
             (admitted(maximum_execution_time_seconds=250), watched(), at(250)),
             (with_status(workload(), requeue_state=RequeueState(requeue_at=at(150))), facts(), at(150)),
-            (evict(admitted(), Eviction("Preempted", ""), NOW).workload, watched(), None),
+            (evict(admitted(), EvictionCause("Preempted", ""), NOW).workload, watched(), None),
         ],
         ids=["waiting", "pods not ready", "pods first", "execution time first", "backoff", "leaving"],
     )
-    def test_comes_with_the_first_thing_that_falls_due(self, wl: Workload, around: Facts, expected: object) -> None:
+    def test_comes_with_the_first_thing_that_falls_due(
+        self, wl: Workload, around: ReconcileContext, expected: object
+    ) -> None:
         """API-131"""
         assert reconcile(wl, around, NOW).wake_at == expected
 
     def test_is_not_asked_for_a_return_that_waits_for_the_job_to_stop(self) -> None:
         """API-125"""
-        late = evict(admitted(), Eviction("PodsReadyTimeout", ""), at(10)).workload
+        late = evict(admitted(), EvictionCause("PodsReadyTimeout", ""), at(10)).workload
         for moment in (at(50), NOW):
             due = with_status(late, requeue_state=RequeueState(count=1, requeue_at=moment))
             assert reconcile(due, watched(), NOW).wake_at is None
@@ -200,5 +207,5 @@ class TestWaking:
 
 
 def test_policies_are_off_unless_given() -> None:
-    assert Facts().policies == Policies(None, None, None)
+    assert ReconcileContext().policies == LifecyclePolicies(None, None, None)
     assert annotated(workload()) == workload()

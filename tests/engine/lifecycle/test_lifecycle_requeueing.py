@@ -15,18 +15,18 @@ from engine.lifecycle.sample_workloads import (
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
+from kohort.engine.lifecycle.conditions import condition_false, with_condition_set
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
+from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
 from kohort.engine.lifecycle.reconciliation import reconcile
-from kohort.engine.lifecycle.requeueing import delay_return, end_backoff, keep_out, let_return
-from kohort.engine.lifecycle.states import false, mark
+from kohort.engine.lifecycle.requeueing import delay_return, end_backoff, hold_uncountable, requeue_when_allowed
 
 NOW = at(100)
 
 
 def kept_out(reason: str, cause: str = "") -> Workload:
     """A Workload that was evicted for that reason and gave its quota back."""
-    return release(evict(admitted(), Eviction(reason, "why", cause), at(10)).workload, DEFAULT_GATES, at(20))
+    return release(evict(admitted(), EvictionCause(reason, "why", cause), at(10)).workload, DEFAULT_GATES, at(20))
 
 
 class TestReturning:
@@ -48,22 +48,22 @@ class TestReturning:
     )
     def test_when_what_kept_it_out_is_over(self, wl: Workload, expected: tuple[str, str, str]) -> None:
         """SCH-1005, API-125, API-127"""
-        assert said(let_return(wl, facts(), NOW), "Requeued") == expected
+        assert said(requeue_when_allowed(wl, facts(), NOW), "Requeued") == expected
 
     def test_also_after_a_deactivation_that_kohort_decided(self) -> None:
         """docs/spec/api.md section 9.9"""
         wl = kept_out("Deactivated", "AdmissionCheck")
         assert judged(wl, "Requeued") == ("False", "DeactivatedDueToAdmissionCheck")
-        assert judged(let_return(wl, facts(), NOW), "Requeued") == ("True", "Reactivated")
+        assert judged(requeue_when_allowed(wl, facts(), NOW), "Requeued") == ("True", "Reactivated")
 
     @pytest.mark.parametrize(
         ("wl", "around"),
         [
             (with_spec(kept_out("Deactivated"), active=False), facts()),
             (delay_return(kept_out("AdmissionCheck"), at(500)), facts()),
-            (kept_out("ClusterQueueStopped"), facts(queue=ClusterQueueFacts(stop_policy="Hold"))),
+            (kept_out("ClusterQueueStopped"), facts(queue=ClusterQueueContext(stop_policy="Hold"))),
             (kept_out("ClusterQueueStopped"), facts(queue=None)),
-            (kept_out("LocalQueueStopped"), facts(local=LocalQueueFacts("q", stop_policy="Hold"))),
+            (kept_out("LocalQueueStopped"), facts(local=LocalQueueContext("q", stop_policy="Hold"))),
             (kept_out("LocalQueueStopped"), facts(local=None)),
             (kept_out("FlavorMigration"), facts()),
             (kept_out("Preempted"), facts()),
@@ -81,14 +81,14 @@ class TestReturning:
             "never evicted",
         ],
     )
-    def test_not_before(self, wl: Workload, around: Facts) -> None:
+    def test_not_before(self, wl: Workload, around: ReconcileContext) -> None:
         """SCH-1005"""
-        assert let_return(wl, around, NOW) is wl
+        assert requeue_when_allowed(wl, around, NOW) is wl
 
     def test_an_inactive_but_open_queue_counts_as_restarted(self) -> None:
         """API-127"""
-        idle = facts(queue=ClusterQueueFacts(is_active=False))
-        assert judged(let_return(kept_out("ClusterQueueStopped"), idle, NOW), "Requeued") == (
+        idle = facts(queue=ClusterQueueContext(is_active=False))
+        assert judged(requeue_when_allowed(kept_out("ClusterQueueStopped"), idle, NOW), "Requeued") == (
             "True",
             "ClusterQueueRestarted",
         )
@@ -114,8 +114,8 @@ class TestTheMomentOfReturn:
     @pytest.mark.parametrize("reason", ["PodsReadyTimeout", "AdmissionCheck"])
     def test_is_cleared_though_quota_is_held_where_the_backoff_keeps_the_workload_out(self, reason: str) -> None:
         """API-125: an evicted workload whose quota is not released yet."""
-        leaving = evict(admitted(), Eviction(reason, "why"), at(10)).workload
-        leaving = mark(leaving, "Requeued", false(reason, "why"), at(20))
+        leaving = evict(admitted(), EvictionCause(reason, "why"), at(10)).workload
+        leaving = with_condition_set(leaving, "Requeued", condition_false(reason, "why"), at(20))
         leaving = with_status(leaving, requeue_state=RequeueState(count=1, requeue_at=NOW))
         assert end_backoff(leaving, at(99)) is leaving
         after = reconcile(leaving, facts(), NOW).workload
@@ -136,17 +136,17 @@ class TestClaimsThatCanNotBeCounted:
 
     def test_keep_a_waiting_workload_out_until_they_can(self) -> None:
         """API-124"""
-        out = keep_out(workload(), self.PROBLEM, NOW)
+        out = hold_uncountable(workload(), self.PROBLEM, NOW)
         assert said(out, "Requeued") == ("False", "Inadmissible", "no such device class")
-        assert let_return(out, self.PROBLEM, NOW) is out
-        assert judged(let_return(out, facts(), NOW), "Requeued") == ("True", "BackoffFinished")
+        assert requeue_when_allowed(out, self.PROBLEM, NOW) is out
+        assert judged(requeue_when_allowed(out, facts(), NOW), "Requeued") == ("True", "BackoffFinished")
 
     def test_do_not_touch_what_holds_quota_or_is_off(self) -> None:
         """API-124"""
         running = admitted()
-        assert keep_out(running, self.PROBLEM, NOW) is running
+        assert hold_uncountable(running, self.PROBLEM, NOW) is running
         off = workload(active=False)
-        assert keep_out(off, self.PROBLEM, NOW) is off
+        assert hold_uncountable(off, self.PROBLEM, NOW) is off
 
 
 def test_the_queues_of_the_builders_are_open() -> None:

@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from engine.lifecycle.sample_workloads import annotated, at, reserved, said, with_status, workload
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle.events import Event
-from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
+from kohort.engine.lifecycle.events import WorkloadEvent
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.slices import end_replaced, settle_slices, take_over
-from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
 
 NOW = at(100)
 REPLACED = ("True", "WorkloadSliceReplaced", "Replaced to accommodate a new workload slice")
@@ -28,7 +28,7 @@ def running(name: str, replaces: str = "") -> Workload:
 
 
 def evicted(wl: Workload) -> Workload:
-    return evict(wl, Eviction("Preempted", ""), at(50)).workload
+    return evict(wl, EvictionCause("Preempted", ""), at(50)).workload
 
 
 def settled(*slices: Workload) -> tuple[str, str, dict[str, tuple[str, str, str]]]:
@@ -127,7 +127,7 @@ class TestTakingOver:
         change = end_replaced(running("s1"), new, NOW)
         message = "Replaced to accommodate a workload (UID: uid-s2, JobUID: job-7) due to workload slice aggregation"
         assert said(change.workload, "Finished") == ("True", "WorkloadSliceReplaced", message)
-        assert change.events == (Event("Normal", "WorkloadSliceReplaced", message),)
+        assert change.events == (WorkloadEvent("Normal", "WorkloadSliceReplaced", message),)
 
     def test_missing_ids_stay_empty(self) -> None:
         change = end_replaced(running("s1"), annotated(running("s2", "s1"), uid=""), NOW)

@@ -2,25 +2,25 @@ import pytest
 
 from engine.lifecycle.sample_workloads import LEGACY, admitted, at, facts, has, judged, reserved, said, workload
 from kohort.engine.lifecycle.deactivation import target_deactivation
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.stopping import obey_stop_policies
+from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
+from kohort.engine.lifecycle.stopping import apply_stop_policies
 
 NOW = at(100)
 HELD = reserved(workload(), checks=("c",))
 """A Workload with quota that waits for a check."""
 
-LOCAL_HOLD = facts(local=LocalQueueFacts("q", stop_policy="Hold"))
-LOCAL_DRAIN = facts(local=LocalQueueFacts("q", stop_policy="HoldAndDrain"))
+LOCAL_HOLD = facts(local=LocalQueueContext("q", stop_policy="Hold"))
+LOCAL_DRAIN = facts(local=LocalQueueContext("q", stop_policy="HoldAndDrain"))
 LOCAL_GONE = facts(local=None)
-LOCAL_TERMINATING = facts(local=LocalQueueFacts("q", is_terminating=True))
-CLUSTER_HOLD = facts(queue=ClusterQueueFacts(stop_policy="Hold"))
-CLUSTER_DRAIN = facts(queue=ClusterQueueFacts(stop_policy="HoldAndDrain"))
+LOCAL_TERMINATING = facts(local=LocalQueueContext("q", is_terminating=True))
+CLUSTER_HOLD = facts(queue=ClusterQueueContext(stop_policy="Hold"))
+CLUSTER_DRAIN = facts(queue=ClusterQueueContext(stop_policy="HoldAndDrain"))
 CLUSTER_GONE = facts(queue=None)
-CLUSTER_TERMINATING = facts(queue=ClusterQueueFacts(is_terminating=True))
+CLUSTER_TERMINATING = facts(queue=ClusterQueueContext(is_terminating=True))
 BOTH_DRAIN = facts(
-    local=LocalQueueFacts("q", stop_policy="HoldAndDrain"), queue=ClusterQueueFacts(stop_policy="HoldAndDrain")
+    local=LocalQueueContext("q", stop_policy="HoldAndDrain"), queue=ClusterQueueContext(stop_policy="HoldAndDrain")
 )
 
 
@@ -32,9 +32,9 @@ BOTH_DRAIN = facts(
         (BOTH_DRAIN, "LocalQueueStopped", "The LocalQueue is stopped"),
     ],
 )
-def test_draining_evicts_what_runs(around: Facts, reason: str, message: str) -> None:
+def test_draining_evicts_what_runs(around: ReconcileContext, reason: str, message: str) -> None:
     """SCH-1050"""
-    change = obey_stop_policies(admitted(), around, NOW)
+    change = apply_stop_policies(admitted(), around, NOW)
     assert said(change.workload, "Evicted") == ("True", reason, message)
     assert [event.reason for event in change.events] == [f"EvictedDueTo{reason}"]
 
@@ -42,10 +42,10 @@ def test_draining_evicts_what_runs(around: Facts, reason: str, message: str) -> 
 @pytest.mark.parametrize(
     "around", [LOCAL_HOLD, CLUSTER_HOLD, LOCAL_GONE, CLUSTER_GONE, LOCAL_TERMINATING, CLUSTER_TERMINATING, facts()]
 )
-def test_nothing_else_stops_what_runs(around: Facts) -> None:
+def test_nothing_else_stops_what_runs(around: ReconcileContext) -> None:
     """SCH-1050"""
     running = admitted()
-    assert obey_stop_policies(running, around, NOW).workload is running
+    assert apply_stop_policies(running, around, NOW).workload is running
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_nothing_else_stops_what_runs(around: Facts) -> None:
         (BOTH_DRAIN, "Suspended", "LocalQueue lq is stopped"),
     ],
 )
-def test_what_does_not_run_yet_loses_its_reservation(around: Facts, reason: str, message: str) -> None:
+def test_what_does_not_run_yet_loses_its_reservation(around: ReconcileContext, reason: str, message: str) -> None:
     """SCH-1050, API-131"""
-    change = obey_stop_policies(HELD, around, NOW)
+    change = apply_stop_policies(HELD, around, NOW)
     assert said(change.workload, "QuotaReserved") == ("False", reason, message)
     assert change.workload.status.admission is None
     assert not has(change.workload, "Evicted")
@@ -73,22 +73,22 @@ def test_what_does_not_run_yet_loses_its_reservation(around: Facts, reason: str,
 
 def test_old_reason() -> None:
     """API-83"""
-    for queue in (ClusterQueueFacts(stop_policy="Hold"), None):
-        after = obey_stop_policies(HELD, facts(queue=queue, gates=LEGACY), NOW).workload
+    for queue in (ClusterQueueContext(stop_policy="Hold"), None):
+        after = apply_stop_policies(HELD, facts(queue=queue, gates=LEGACY), NOW).workload
         assert judged(after, "QuotaReserved") == ("False", "Inadmissible")
 
 
 def test_what_is_on_its_way_out_is_left_to_go() -> None:
     """SCH-1050"""
     for leaving in (
-        evict(HELD, Eviction("AdmissionCheck", ""), NOW).workload,
-        evict(admitted(), Eviction("Preempted", ""), NOW).workload,
+        evict(HELD, EvictionCause("AdmissionCheck", ""), NOW).workload,
+        evict(admitted(), EvictionCause("Preempted", ""), NOW).workload,
         target_deactivation(HELD, "AdmissionCheck", "", NOW),
         finish(admitted(), "Succeeded", "", NOW),
     ):
-        assert obey_stop_policies(leaving, BOTH_DRAIN, NOW).workload is leaving
+        assert apply_stop_policies(leaving, BOTH_DRAIN, NOW).workload is leaving
 
 
 def test_what_holds_no_quota_is_left_alone() -> None:
     waiting = workload()
-    assert obey_stop_policies(waiting, BOTH_DRAIN, NOW).workload is waiting
+    assert apply_stop_policies(waiting, BOTH_DRAIN, NOW).workload is waiting

@@ -28,9 +28,10 @@ from kohort.api.kueue.v1beta2.queues import (
 )
 from kohort.api.kueue.v1beta2.workload import PreemptionGate, RequeueState
 from kohort.api.meta import OwnerReference
-from kohort.engine.lifecycle.admission import Refusal, refuse
+from kohort.engine.lifecycle.admission import NotAdmitted, refuse
+from kohort.engine.lifecycle.conditions import is_admitted, is_evicted, is_reserved
 from kohort.engine.lifecycle.deactivation import evict_inactive
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
 from kohort.engine.lifecycle.pods_ready import report_readiness
@@ -40,9 +41,8 @@ from kohort.engine.lifecycle.preemption_gates import (
     gate_opened_at,
     open_gate,
 )
-from kohort.engine.lifecycle.states import is_admitted, is_evicted, is_reserved
 from kohort.engine.lifecycle.variants import FamilyOutcome, MigrationRules, migration_rules, settle_family
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 
 GATES = having(Gate.ConcurrentAdmission)
 NOW = at(100)
@@ -70,11 +70,11 @@ def off(wl: Workload) -> Workload:
 
 
 def evicted(wl: Workload, reason: str = "Preempted") -> Workload:
-    return evict(wl, Eviction(reason, "make way"), at(50)).workload
+    return evict(wl, EvictionCause(reason, "make way"), at(50)).workload
 
 
 def refused(wl: Workload, reason: str = "WaitingForQuota", message: str = "no room") -> Workload:
-    return refuse(wl, Refusal(reason, message), GATES, at(50)).workload
+    return refuse(wl, NotAdmitted(reason, message), GATES, at(50)).workload
 
 
 def blocked(flavor: str) -> Workload:
@@ -123,7 +123,7 @@ class TestAdmission:
 
     def test_it_is_one_write_of_the_status(self) -> None:
         (write,) = settled(variant("best"), running("good")).writes
-        assert (write.part, write.workload.metadata.name) == (Part.STATUS, "w")
+        assert (write.part, write.workload.metadata.name) == (WriteTarget.STATUS, "w")
 
     def test_a_reservation_alone_is_not_enough(self) -> None:
         held = reserved(variant("best"), flavor="best", checks=("c",))
@@ -205,7 +205,7 @@ class TestCompeting:
             "ActivatedVariant",
             "Variant Workload activated due to no other Variant being admitted",
         )
-        assert {write.part for write in outcome.writes} == {Part.OBJECT}
+        assert {write.part for write in outcome.writes} == {WriteTarget.OBJECT}
         assert [each.metadata.generation for each in outcome.variants] == [3, 3, 3]
 
     def test_none_competes_for_a_parent_that_was_turned_off(self) -> None:

@@ -18,7 +18,7 @@ from kohort.cli.kueuectl.types import Named
 from kohort.cli.options import all_namespaces_option, running
 from kohort.cli.positions import positions
 from kohort.cli.targets import Finder
-from kohort.engine.lifecycle.states import ADMITTED, FINISHED, is_admitted, is_finished, is_reserved
+from kohort.engine.lifecycle.conditions import ADMITTED, FINISHED, is_admitted, is_finished, is_reserved
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.jobs.objects import uid
 from kohort.kube.client import Client

@@ -27,10 +27,10 @@ from kohort.controllers.workloads.controller import MANAGER, NOT_LIVE
 from kohort.controllers.workloads.facts import Surroundings
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.controllers.world import RETRIES, World
-from kohort.engine.events import Claimed, Gone, Put
+from kohort.engine.events import DeviceClaimsCounted, ObjectDeleted, ObjectUpserted
+from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
 from kohort.engine.lifecycle.pending_reason import explain_waiting
-from kohort.engine.lifecycle.requeueing import keep_out, let_return
-from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
+from kohort.engine.lifecycle.requeueing import hold_uncountable, requeue_when_allowed
 from kohort.kube.backoff import Backoff
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
@@ -90,7 +90,7 @@ class Claimants:
             self._hide(key)
 
     def _hide(self, key: ObjectKey) -> None:
-        self._world.feed.tell(Gone("Workload", ObjectKey(*key)))
+        self._world.feed.tell(ObjectDeleted("Workload", ObjectKey(*key)))
 
     async def _count(self, key: ObjectKey) -> RequeueAfter | None:
         workload = self._world.known.get(key)
@@ -126,7 +126,7 @@ class Claimants:
     async def _tell(self, workload: Workload, problem: str) -> Workload:
         """Write down what is wrong with the claims, or that nothing is any more; the Workload as it is then."""
         facts, now = replace(self._surroundings.facts(workload), claims_problem=problem), self._world.now()
-        told = let_return(keep_out(workload, facts, now), facts, now)
+        told = requeue_when_allowed(hold_uncountable(workload, facts, now), facts, now)
         told = explain_waiting(told, facts, now).workload if told is not workload else told
         return await self._world.known.write_status(workload, told, MANAGER)
 
@@ -142,9 +142,9 @@ class Claimants:
         self._counted[key] = _state(known)
         self._looks.pop(key, None)
         if not becomes_parent(known, self._surroundings.cluster_queue_of(known), self._gates):
-            self._world.feed.tell(Put(known))
+            self._world.feed.tell(ObjectUpserted(known))
         claimed = tuple((name, tuple(sorted(amounts.items()))) for name, amounts in devices.items())
-        self._world.feed.tell(Claimed(ObjectKey(*key), claimed))
+        self._world.feed.tell(DeviceClaimsCounted(ObjectKey(*key), claimed))
 
 
 def _state(workload: Workload) -> State:

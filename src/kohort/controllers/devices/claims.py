@@ -17,7 +17,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.api.resource import Resource
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.states import REQUEUED, condition
+from kohort.engine.lifecycle.conditions import REQUEUED, condition
 
 TEMPLATES: Final = Resource("resource.k8s.io", "v1", "ResourceClaimTemplate", "resourceclaimtemplates", namespaced=True)
 INTEGRATION_IS_OFF: Final = "Workload uses DRA resources but the KueueDRAIntegration feature gate is not enabled"

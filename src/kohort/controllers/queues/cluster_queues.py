@@ -27,8 +27,8 @@ from kohort.controllers.queues.surveys import Surveys
 from kohort.controllers.queues.tallies import Tallies
 from kohort.controllers.queues.writing import write_finalizers, write_status
 from kohort.controllers.world import World
-from kohort.engine.lifecycle.activity import Surroundings, with_cluster_queue_activity
-from kohort.engine.records import Queue
+from kohort.engine.lifecycle.activity import QueueReferences, with_cluster_queue_activity
+from kohort.engine.records import ClusterQueueInfo
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.informer import Informer
 
@@ -138,21 +138,21 @@ class ClusterQueues(Keeper[ClusterQueue]):
         )
         return with_finalizers(reported, in_use=bool(holders))
 
-    def _record(self, found: ClusterQueue) -> Queue:
+    def _record(self, found: ClusterQueue) -> ClusterQueueInfo:
         return self.world.engine.queues[found.metadata.name]
 
     def _figures(self, found: ClusterQueue) -> ClusterQueueStatus:
         self.world.engine.forest.refresh()
         return listable(self.world.engine.queue_status(found.metadata.name))
 
-    def _surroundings(self, found: ClusterQueue) -> Surroundings:
+    def _surroundings(self, found: ClusterQueue) -> QueueReferences:
         """As much of the world as the queue names."""
         world = self.world
         flavors = _present(world.flavors, naming.flavors_of(found))
         checks = _present(world.checks, naming.checks_of(found))
         topologies = {name for flavor in flavors.values() for name in naming.topologies_of(flavor)}
         there = _present(world.topologies, topologies)
-        return Surroundings(flavors, checks, there.keys(), circle_of(world.engine, found.metadata.name))
+        return QueueReferences(flavors, checks, there.keys(), circle_of(world.engine, found.metadata.name))
 
     def forget(self, gone: ObjectKey) -> None:
         """API-144."""

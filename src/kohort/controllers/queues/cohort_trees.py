@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kohort.engine.engine import Engine
-from kohort.engine.forest import CohortNode, Node
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
 
 
 def circle_of(engine: Engine, queue: str) -> str:
@@ -31,7 +31,7 @@ def cohorts_above(engine: Engine, name: str | None) -> Iterator[str]:
 
 def queues_in_tree(engine: Engine, cohort: str | None) -> Iterator[str]:
     """All ClusterQueues of the tree that a Cohort belongs to."""
-    node: Node | None = engine.forest.cohorts.get(cohort or "")
+    node: HierarchyNode | None = engine.forest.cohorts.get(cohort or "")
     if node is None or node.is_cyclic:
         return
     top = node.top()

@@ -21,10 +21,10 @@ from kohort.controllers.queues.pending import ACTIVE as PENDING
 from kohort.controllers.queues.pending import PARKED, STATUSES, Waiting, waiting_among
 from kohort.controllers.queues.tallies import Standing, Tallies
 from kohort.controllers.world import World
-from kohort.engine.forest import CohortNode, Node
-from kohort.engine.lifecycle.states import ACTIVE
+from kohort.engine.drs import share_of
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
+from kohort.engine.lifecycle.conditions import ACTIVE
 from kohort.engine.quota import FlavorResource
-from kohort.engine.shares import share_of
 from kohort.metrics.families import Gauge
 from kohort.metrics.series import WorkloadSeries
 
@@ -268,13 +268,13 @@ def _limit(fr: FlavorResource, amount: int | None) -> float:
     return inf if amount is None else in_units(fr.resource, amount)
 
 
-def _share(node: Node) -> float:
+def _share(node: HierarchyNode) -> float:
     """The share by weight as a float, where the status has it rounded up (SCH-706)."""
     share = share_of(node)
     return nan if share.is_infinite else share.value
 
 
-def _tree_labels(node: Node) -> Labels:
+def _tree_labels(node: HierarchyNode) -> Labels:
     """Parent and root: a root Cohort is its own, a queue without a Cohort has none, and neither has a circle."""
     parent = node.parent.name if node.parent is not None else ""
     has_root = not node.is_cyclic and (node.parent is not None or isinstance(node, CohortNode))

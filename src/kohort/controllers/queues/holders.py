@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from kohort.api.kueue.v1beta2.queues import ClusterQueueStatus, LocalQueueStatus
-from kohort.engine.records import Workload
+from kohort.engine.records import WorkloadInfo
 
 S = TypeVar("S", ClusterQueueStatus, LocalQueueStatus)
 
@@ -25,6 +25,6 @@ def listable(status: S) -> S:
     )
 
 
-def has_unseen(workloads: Iterable[Workload]) -> bool:
+def has_unseen(workloads: Iterable[WorkloadInfo]) -> bool:
     """Whether an admission was counted that no watch has shown: its write may fail, and nothing would tell of that."""
     return any(each.has_quota and (each.object is None or each.object.status.admission is None) for each in workloads)

@@ -11,7 +11,7 @@ from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.pending import status_of
 from kohort.controllers.world import World
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Workload
+from kohort.engine.records import WorkloadInfo
 from kohort.metrics.families import Gauge
 from kohort.metrics.series import WorkloadSeries
 
@@ -33,19 +33,21 @@ def show_by_labels(world: World, name: str, places: Iterable[ObjectKey]) -> None
     _show_admitted(world, world.metrics, engine.queues[name].holders.values(), {"cluster_queue": name})
 
 
-def _waiting(world: World, workloads: Iterable[Workload], queue: PendingQueue) -> Iterator[Labels]:
+def _waiting(world: World, workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Iterator[Labels]:
     for each in workloads:
         place = queue.place_of(each)
         if place is not None:
             yield (("status", status_of(place)), *_custom(world, each))
 
 
-def _show_admitted(world: World, series: WorkloadSeries, holders: Iterable[Workload], owner: dict[str, str]) -> None:
+def _show_admitted(
+    world: World, series: WorkloadSeries, holders: Iterable[WorkloadInfo], owner: dict[str, str]
+) -> None:
     admitted = Counter(_custom(world, each) for each in holders if each.is_admitted)
     _set(series.admitted_active_workloads, admitted, owner)
 
 
-def _custom(world: World, workload: Workload) -> Labels:
+def _custom(world: World, workload: WorkloadInfo) -> Labels:
     return tuple(world.metrics.labels_of(workload.object).items()) if workload.object is not None else ()
 
 

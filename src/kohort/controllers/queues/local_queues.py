@@ -17,10 +17,10 @@ from kohort.controllers.queues.pacing import INTERVAL
 from kohort.controllers.queues.tallies import Tallies
 from kohort.controllers.queues.writing import write_status
 from kohort.controllers.world import World
-from kohort.engine.intake import conditions_of, is_admissible
 from kohort.engine.lifecycle.activity import with_local_queue_activity
-from kohort.engine.lifecycle.states import ACTIVE
-from kohort.engine.state.facts import LocalQueue as Record
+from kohort.engine.lifecycle.conditions import ACTIVE
+from kohort.engine.record_builders import conditions_of, is_admissible
+from kohort.engine.state.base import LocalQueueInfo as Record
 from kohort.kube.controller import RequeueAfter
 
 

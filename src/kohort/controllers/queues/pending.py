@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from kohort.engine.pending import PendingQueue, Place
-from kohort.engine.records import Workload
+from kohort.engine.pending import PendingQueue, PendingState
+from kohort.engine.records import WorkloadInfo
 
 ACTIVE: Final = "active"
 PARKED: Final = "inadmissible"
@@ -17,9 +17,9 @@ STATUSES: Final = (ACTIVE, PARKED)
 """How gauges call it: may be looked at in the next turn, or was found wanting (API-143)."""
 
 
-def status_of(place: Place) -> str:
+def status_of(place: PendingState) -> str:
     """One of the two words for where a workload waits."""
-    return PARKED if place is Place.POOL else ACTIVE
+    return PARKED if place is PendingState.POOL else ACTIVE
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Waiting:
     kinds: dict[str, set[str]] = field(default_factory=lambda: {status: set() for status in STATUSES})
     amounts: Counter[str] = field(default_factory=Counter)
 
-    def add(self, workload: Workload, place: Place) -> None:
+    def add(self, workload: WorkloadInfo, place: PendingState) -> None:
         """One more."""
         status = status_of(place)
         self.counts[status] += 1
@@ -47,7 +47,7 @@ class Waiting:
             self.kinds[status] |= other.kinds[status]
 
 
-def waiting_among(workloads: Iterable[Workload], queue: PendingQueue) -> Waiting:
+def waiting_among(workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Waiting:
     """Those who wait in a ClusterQueue, out of these."""
     waiting = Waiting()
     for workload in workloads:

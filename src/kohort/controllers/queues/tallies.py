@@ -10,7 +10,7 @@ from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers.queues.keeping import key
-from kohort.engine.lifecycle.states import ADMITTED, FINISHED, QUOTA_RESERVED
+from kohort.engine.lifecycle.conditions import ADMITTED, FINISHED, QUOTA_RESERVED
 from kohort.kube.informer import Informer
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Displace, Evict, Migrate, Reserve, Wait
+from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, Migrate, Reserve
 from kohort.kube.errors import StatusError
 
 
@@ -17,7 +17,7 @@ class EndSlice(msgspec.Struct, frozen=True):
     successor: ObjectKey
 
 
-ToWrite = Reserve | Evict | Migrate | Displace | Wait | EndSlice
+ToWrite = Reserve | Evict | Migrate | EvictForFailedNodes | KeepPending | EndSlice
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Intents:
     def add(self, intent: Intent) -> None:
         """Behind whatever is to be written of the Workload before; why it waited is no longer worth a word."""
         queue = self._queues.setdefault(intent.decision.workload, [])
-        queue[:] = [each for each in queue if not isinstance(each.decision, Wait)]
+        queue[:] = [each for each in queue if not isinstance(each.decision, KeepPending)]
         queue.append(intent)
 
     def first(self, key: ObjectKey) -> Intent | None:

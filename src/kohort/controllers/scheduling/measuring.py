@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kohort.controllers.world import World
-from kohort.engine.assignment import Mode
+from kohort.engine.assignment import FitMode
 from kohort.engine.cycle.processing import WAITING_FOR_QUOTA
-from kohort.engine.decisions import Decision, Requeue, Reserve, Wait
+from kohort.engine.decisions import Decision, KeepPending, RequeueReason, Reserve
 
 
 class Measures:
@@ -44,13 +44,13 @@ class Measures:
     def _note_second_searches(self, decisions: list[Decision]) -> None:
         """What came of looking for other victims (SCH-331): some, the room that others make, or nothing."""
         for each in decisions:
-            if isinstance(each, Wait) and each.assignment is not None and each.assignment.recomputed:
+            if isinstance(each, KeepPending) and each.assignment is not None and each.assignment.recomputed:
                 for name in self._queues_of((each,)):
                     self._metrics.preemption_target_recomputations_total.inc(cluster_queue=name, result=_result(each))
 
     def _queues_of(self, decisions: Iterable[Decision]) -> Iterator[str]:
         for each in decisions:
-            record = self._engine.workloads.get(each.workload) if isinstance(each, Reserve | Wait) else None
+            record = self._engine.workloads.get(each.workload) if isinstance(each, Reserve | KeepPending) else None
             if record is not None and record.queue is not None:
                 yield record.queue.name
 
@@ -58,15 +58,15 @@ class Measures:
 def _is_put_off(decision: Decision) -> bool:
     """Whether a workload had its victims, and somebody else was first to take them or their room (SCH-337, SCH-338)."""
     return (
-        isinstance(decision, Wait)
-        and decision.requeue is Requeue.FAILED_AFTER_NOMINATION
+        isinstance(decision, KeepPending)
+        and decision.requeue is RequeueReason.FAILED_AFTER_NOMINATION
         and decision.reason == WAITING_FOR_QUOTA
         and decision.assignment is not None
         and decision.assignment.mode.needs_preemption
     )
 
 
-def _result(searched: Wait) -> str:
-    if searched.assignment is not None and searched.assignment.mode is Mode.DEFERRED_FIT:
+def _result(searched: KeepPending) -> str:
+    if searched.assignment is not None and searched.assignment.mode is FitMode.DEFERRED_FIT:
         return "deferred_fit"
-    return "new_targets" if searched.requeue is Requeue.PENDING_PREEMPTION else "skipped"
+    return "new_targets" if searched.requeue is RequeueReason.PENDING_PREEMPTION else "skipped"

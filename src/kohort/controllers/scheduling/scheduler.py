@@ -15,7 +15,7 @@ from kohort.controllers.scheduling.measuring import Measures
 from kohort.controllers.scheduling.writer import MANAGER, USUAL_PACE, Pace, Writer
 from kohort.controllers.telling import tell
 from kohort.controllers.world import World
-from kohort.engine.decisions import Decision, Linger, Wait
+from kohort.engine.decisions import Decision, KeepPending, KeepUnplaced
 from kohort.engine.engine import MOST_SCANS
 from kohort.engine.lifecycle.events import warning
 from kohort.kube.clock import within
@@ -106,7 +106,7 @@ class Scheduler:
         return True
 
     def _take(self, decision: Decision) -> None:
-        if not isinstance(decision, Linger):
+        if not isinstance(decision, KeepUnplaced):
             self._writer.take(decision)
             return
         workload = self._world.known.get(decision.workload)
@@ -116,7 +116,7 @@ class Scheduler:
 
 def _goes_round(decisions: list[Decision], looks: Counter[ObjectKey]) -> bool:
     """Whether the same workloads are looked at again and again and nobody moves: a search that starts over."""
-    if any(not isinstance(each, Wait) for each in decisions):
+    if any(not isinstance(each, KeepPending) for each in decisions):
         looks.clear()
         return False
     looks.update(each.workload for each in decisions)

@@ -12,16 +12,16 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload import priority_boost
 from kohort.controllers.scheduling.intents import EndSlice, ToWrite
 from kohort.controllers.world import World
-from kohort.engine.decisions import Displace, Evict, Migrate, Requeue, Reserve, Wait
-from kohort.engine.lifecycle.admission import Refusal, Reservation, admit, refuse, reserve
+from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, Migrate, RequeueReason, Reserve
+from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, admit, refuse, reserve
 from kohort.engine.lifecycle.checks import required_checks, sync_checks
-from kohort.engine.lifecycle.events import Change
+from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, condition
+from kohort.engine.lifecycle.events import WorkloadChange
 from kohort.engine.lifecycle.eviction import evict, for_better_flavor, without_replacement
-from kohort.engine.lifecycle.facts import cluster_queue_facts
-from kohort.engine.lifecycle.preemption import Preemption, PreemptionReason, Side, preempt
+from kohort.engine.lifecycle.preemption import PreemptionParty, PreemptionReason, PreemptionRecord, preempt
 from kohort.engine.lifecycle.preemption_gates import block_on_gates
+from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts
 from kohort.engine.lifecycle.slices import end_replaced, take_over
-from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition
 from kohort.engine.requests import resource_requests
 
 
@@ -32,7 +32,7 @@ class Scribe:
         self._world = world
         self._gates = world.settings.gates
 
-    def change(self, decision: ToWrite, workload: Workload) -> Change:
+    def change(self, decision: ToWrite, workload: Workload) -> WorkloadChange:
         """What is to be written, and the events that tell of it."""
         now = self._world.now()
         match decision:
@@ -43,36 +43,38 @@ class Scribe:
             case Migrate():
                 successor = self._world.known.get(decision.successor)
                 return evict(workload, for_better_flavor(successor.metadata.uid if successor else ""), now)
-            case Displace():
+            case EvictForFailedNodes():
                 return evict(workload, without_replacement(decision.nodes), now)
-            case Wait():
+            case KeepPending():
                 return self._refuse(decision, workload)
             case EndSlice():
                 successor = self._world.known.get(decision.successor)
-                return end_replaced(workload, successor, now) if successor else Change(workload)
+                return end_replaced(workload, successor, now) if successor else WorkloadChange(workload)
 
-    def is_told(self, decision: Wait, workload: Workload) -> bool:
+    def is_told(self, decision: KeepPending, workload: Workload) -> bool:
         """Whether a Workload says already why it waits; asked at every look at it, so the usual answers come first."""
         written = condition(workload, QUOTA_RESERVED)
         if written is None or written.message != truncate_message(decision.message):
             return False
         return self._refuse(decision, workload).workload is workload
 
-    def preemption(self, decision: Evict, victim: Workload) -> Preemption:
+    def preemption(self, decision: Evict, victim: Workload) -> PreemptionRecord:
         """Who gives way to whom."""
         preemptor = self._world.known.get(decision.preemptor)
-        return Preemption(
+        return PreemptionRecord(
             cast("PreemptionReason", decision.reason),
-            self._side(preemptor, decision.preemptor_path) if preemptor else Side(path=decision.preemptor_path),
+            self._side(preemptor, decision.preemptor_path)
+            if preemptor
+            else PreemptionParty(path=decision.preemptor_path),
             self._side(victim, decision.victim_path),
         )
 
-    def _side(self, workload: Workload, path: str) -> Side:
+    def _side(self, workload: Workload, path: str) -> PreemptionParty:
         boost = priority_boost(workload.metadata.annotations) if self._gates.enabled(Gate.PriorityBoost) else None
         job_uid = workload.metadata.labels.get(JOB_UID_LABEL, "")
-        return Side(workload.metadata.uid, job_uid, path, workload.spec.priority or 0, boost or 0)
+        return PreemptionParty(workload.metadata.uid, job_uid, path, workload.spec.priority or 0, boost or 0)
 
-    def _reserve(self, decision: Reserve, workload: Workload) -> Change:
+    def _reserve(self, decision: Reserve, workload: Workload) -> WorkloadChange:
         now, admission = self._world.now(), decision.admission
         queue = self._world.cluster_queues.cache.get(("", admission.cluster_queue))
         facts = cluster_queue_facts(queue) if queue else None
@@ -81,15 +83,15 @@ class Scribe:
         replaced = self._world.known.get(decision.replaces) if decision.replaces else None
         reserved = take_over(change.workload, replaced) if replaced else change.workload
         if facts is None:
-            return Change(reserved, change.events)
+            return WorkloadChange(reserved, change.events)
         admitted = admit(sync_checks(reserved, required, now), self._gates, now)
-        return Change(admitted.workload, (*change.events, *admitted.events))
+        return WorkloadChange(admitted.workload, (*change.events, *admitted.events))
 
-    def _refuse(self, decision: Wait, workload: Workload) -> Change:
+    def _refuse(self, decision: KeepPending, workload: Workload) -> WorkloadChange:
         record = self._world.engine.workloads.get(decision.workload)
         requests = resource_requests(record.pod_sets) if record else ()
-        refusal = Refusal(decision.reason, decision.message, requests)
+        refusal = NotAdmitted(decision.reason, decision.message, requests)
         change = refuse(workload, refusal, self._gates, self._world.now())
-        if decision.requeue is not Requeue.PREEMPTION_GATED:
+        if decision.requeue is not RequeueReason.PREEMPTION_GATED:
             return change
-        return Change(block_on_gates(change.workload, self._world.now()), change.events)
+        return WorkloadChange(block_on_gates(change.workload, self._world.now()), change.events)

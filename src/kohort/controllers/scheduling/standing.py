@@ -3,9 +3,9 @@
 from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.controllers.scheduling.intents import EndSlice, Intent
-from kohort.engine import intake
-from kohort.engine.decisions import Reserve, Wait
-from kohort.engine.lifecycle.states import EVICTED, condition, is_evicted, is_finished, is_reserved
+from kohort.engine import record_builders
+from kohort.engine.decisions import KeepPending, Reserve
+from kohort.engine.lifecycle.conditions import EVICTED, condition, is_evicted, is_finished, is_reserved
 
 
 def stands(intent: Intent, workload: Workload | None, gates: FeatureGates) -> bool:
@@ -15,7 +15,7 @@ def stands(intent: Intent, workload: Workload | None, gates: FeatureGates) -> bo
     match intent.decision:
         case Reserve():
             return workload is intent.seen or _is_as_decided(intent.seen, workload, gates)
-        case Wait():
+        case KeepPending():
             return workload.spec.active and not is_reserved(workload)
         case EndSlice():
             return True
@@ -25,12 +25,12 @@ def stands(intent: Intent, workload: Workload | None, gates: FeatureGates) -> bo
 
 def _is_as_decided(seen: Workload, workload: Workload, gates: FeatureGates) -> bool:
     """Whether nothing differs that an admission is decided by; a second pass is for one that has its quota."""
-    conditions = intake.conditions_of(workload)
-    if intake.is_rewritten(seen, workload) or intake.status_matters(seen, workload, conditions):
+    conditions = record_builders.conditions_of(workload)
+    if record_builders.is_rewritten(seen, workload) or record_builders.status_matters(seen, workload, conditions):
         return False
     if is_reserved(seen):
         return is_reserved(workload) and workload.status.admission == seen.status.admission
-    return intake.is_admissible(workload, conditions, gates)
+    return record_builders.is_admissible(workload, conditions, gates)
 
 
 def has_arrived(intent: Intent, workload: Workload | None, wanted: Workload) -> bool:

@@ -15,12 +15,12 @@ from kohort.controllers.scheduling.scribe import Scribe
 from kohort.controllers.scheduling.standing import has_arrived, stands
 from kohort.controllers.telling import tell
 from kohort.controllers.world import RETRIES, World
-from kohort.engine.decisions import Evict, Reserve, Wait
-from kohort.engine.events import EvictionFailed, Gone, Put, ReservationFailed
-from kohort.engine.lifecycle.events import Change
+from kohort.engine.decisions import Evict, KeepPending, Reserve
+from kohort.engine.events import EvictionFailed, ObjectDeleted, ObjectUpserted, ReservationFailed
+from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, condition, is_reserved
+from kohort.engine.lifecycle.events import WorkloadChange
 from kohort.engine.lifecycle.preemption import preemptor_event
-from kohort.engine.lifecycle.reasons import of_scheduler
-from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_reserved
+from kohort.engine.lifecycle.reasons import scheduler_reason
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
 from kohort.kube.workqueue import WorkQueue
@@ -84,7 +84,7 @@ class Writer:
             return
         intent = Intent(decision, record.object, self._preemptor_version(decision))
         self._intents.add(intent)
-        if not isinstance(decision, Wait):
+        if not isinstance(decision, KeepPending):
             self._queue.add(decision.workload, priority=1)
         elif self._scribe.is_told(decision, record.object):
             self._intents.drop(intent)
@@ -95,10 +95,12 @@ class Writer:
         preemptor = self._world.known.get(decision.preemptor) if isinstance(decision, Evict) else None
         return preemptor.metadata.resource_version if preemptor is not None else ""
 
-    def _patience(self, decision: Wait, workload: Workload) -> float:
+    def _patience(self, decision: KeepPending, workload: Workload) -> float:
         """Words are for people, who do not read ten a second; admissions go first."""
         written = condition(workload, QUOTA_RESERVED)
-        is_told = written is not None and written.reason == of_scheduler(decision.reason, self._world.settings.gates)
+        is_told = written is not None and written.reason == scheduler_reason(
+            decision.reason, self._world.settings.gates
+        )
         return (self._pace.next_word if is_told else self._pace.first_word) * self._world.strain.factor
 
     def _look_again(self, old: Workload | None, new: Workload | None) -> None:
@@ -136,10 +138,10 @@ class Writer:
             if error.code not in REFUSALS:
                 raise
             return self._refused(intent, error)
-        self._succeeded(intent, workload, Change(written, change.events))
+        self._succeeded(intent, workload, WorkloadChange(written, change.events))
         return None
 
-    def _succeeded(self, intent: Intent, before: Workload, change: Change) -> None:
+    def _succeeded(self, intent: Intent, before: Workload, change: WorkloadChange) -> None:
         self._intents.drop(intent)
         tell(self._recorder, change.workload, change.events)
         decision = intent.decision
@@ -165,7 +167,7 @@ class Writer:
         """The decision is no longer to be written, be it that it was, or that the Workload is another by now."""
         change = self._scribe.change(intent.decision, intent.seen)
         if workload is not None and has_arrived(intent, workload, change.workload):
-            self._succeeded(intent, intent.seen, Change(workload, change.events))
+            self._succeeded(intent, intent.seen, WorkloadChange(workload, change.events))
             return
         self._withdraw(intent)
 
@@ -179,19 +181,19 @@ class Writer:
         if isinstance(intent.decision, Reserve):
             if workload is None or is_reserved(workload) == is_reserved(intent.seen):
                 self._world.feed.tell(ReservationFailed(key))
-        elif not isinstance(intent.decision, Wait | EndSlice):
+        elif not isinstance(intent.decision, KeepPending | EndSlice):
             self._world.feed.tell(EvictionFailed(key))
 
     def _refused(self, intent: Intent, error: StatusError) -> RequeueAfter | None:
         """The server will not have it: an admission gives its quota back and stays away for a while."""
         log.warning("scheduler %s: %s", intent.decision.workload, error)
-        if isinstance(intent.decision, Wait):
+        if isinstance(intent.decision, KeepPending):
             self._intents.drop(intent)
             return None
         if isinstance(intent.decision, Reserve):
             key = intent.decision.workload
             self._withdraw(intent)
-            self._world.feed.tell(Gone("Workload", key))
+            self._world.feed.tell(ObjectDeleted("Workload", key))
             self._aside.add(key)
         return RequeueAfter(self._pace.after_refusal)
 
@@ -200,4 +202,4 @@ class Writer:
             self._aside.discard(key)
             workload = self._world.known.get(key)
             if workload is not None:
-                self._world.feed.tell(Put(workload))
+                self._world.feed.tell(ObjectUpserted(workload))

@@ -21,10 +21,10 @@ from kohort.controllers.workloads.known import key_of
 from kohort.controllers.workloads.relatives import Relatives
 from kohort.controllers.workloads.variants import as_parent, flavor_of
 from kohort.controllers.world import RETRIES, World
-from kohort.engine.lifecycle.events import Event, normal
-from kohort.engine.lifecycle.facts import cluster_queue_facts, local_queue_facts
+from kohort.engine.lifecycle.events import WorkloadEvent, normal
+from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts, local_queue_facts
 from kohort.engine.lifecycle.reconciliation import reconcile
-from kohort.engine.lifecycle.writes import Part, Write
+from kohort.engine.lifecycle.writes import WorkloadWrite, WriteTarget
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
 from kohort.kube.workqueue import WorkQueue
@@ -134,14 +134,14 @@ class WorkloadController:
         moments = [each for each in (outcome.wake_at, family_wakes) if each is not None]
         return _requeue(min(moments), now) if moments else None
 
-    async def _write(self, before: Workload, write: Write) -> Workload:
+    async def _write(self, before: Workload, write: WorkloadWrite) -> Workload:
         """One write; the Workload as it is then."""
         match write.part:
-            case Part.STATUS:
+            case WriteTarget.STATUS:
                 written = await self._world.known.write_status(before, write.workload, MANAGER)
-            case Part.OBJECT:
+            case WriteTarget.OBJECT:
                 written = await self._world.known.write_object(before, write.workload, MANAGER)
-            case Part.DELETION:
+            case WriteTarget.DELETION:
                 await self._world.known.delete(before)
                 written = before
         tell(self._recorder, written, write.events)
@@ -174,7 +174,7 @@ class WorkloadController:
         why = f'flavor "{flavor_of(variant)}" no longer in ClusterQueue'
         self._tell(parent, normal("DeletedVariant", f'Variant Workload "{key_of(variant)}" deleted; {why}'))
 
-    def _tell(self, key: ObjectKey, event: Event) -> None:
+    def _tell(self, key: ObjectKey, event: WorkloadEvent) -> None:
         workload = self._world.known.get(key)
         if workload is not None:
             tell(self._recorder, workload, [event])

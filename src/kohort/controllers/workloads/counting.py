@@ -11,8 +11,7 @@ from kohort.api.kueue.v1beta2.workload import EvictionCount
 from kohort.api.meta import ObjectKey
 from kohort.controllers.world import World
 from kohort.engine.lifecycle.admission import queued_since
-from kohort.engine.lifecycle.reasons import WORKLOAD_SLICE_REPLACED
-from kohort.engine.lifecycle.states import (
+from kohort.engine.lifecycle.conditions import (
     ADMITTED,
     EVICTED,
     FINISHED,
@@ -23,6 +22,7 @@ from kohort.engine.lifecycle.states import (
     is_evicted,
     is_reserved,
 )
+from kohort.engine.lifecycle.reasons import WORKLOAD_SLICE_REPLACED
 from kohort.metrics.series import WorkloadSeries
 
 Labels = dict[str, str]

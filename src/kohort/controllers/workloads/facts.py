@@ -6,8 +6,14 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import claims_problem
 from kohort.controllers.world import World
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, cluster_queue_facts, local_queue_facts, policies_of
 from kohort.engine.lifecycle.reasons import MISCONFIGURED
+from kohort.engine.lifecycle.reconcile_context import (
+    ClusterQueueContext,
+    ReconcileContext,
+    cluster_queue_facts,
+    local_queue_facts,
+    policies_of,
+)
 
 MOST_READ: Final = 10_000
 """ClusterQueues whose facts are kept at hand."""
@@ -20,14 +26,14 @@ class Surroundings:
         self._world = world
         self._gates = world.settings.gates
         self._policies = policies_of(world.settings.configuration, self._gates)
-        self._read: dict[str, tuple[ClusterQueue, ClusterQueueFacts]] = {}
+        self._read: dict[str, tuple[ClusterQueue, ClusterQueueContext]] = {}
 
-    def facts(self, workload: Workload) -> Facts:
+    def facts(self, workload: Workload) -> ReconcileContext:
         """Everything about it as it is now."""
         local_queue = self.local_queue_of(workload)
         queue = self.cluster_queue_of(workload)
         problem, bypass = self._words_of_the_queue(workload)
-        return Facts(
+        return ReconcileContext(
             local_queue=local_queue_facts(local_queue) if local_queue else None,
             cluster_queue=self._facts_of(queue) if queue else None,
             namespace_problem=problem,
@@ -50,7 +56,7 @@ class Surroundings:
         name = local_queue.spec.cluster_queue if local_queue else None
         return self._world.cluster_queues.cache.get(("", name)) if name else None
 
-    def _facts_of(self, queue: ClusterQueue) -> ClusterQueueFacts:
+    def _facts_of(self, queue: ClusterQueue) -> ClusterQueueContext:
         """Read once for all Workloads of a queue."""
         known = self._read.get(queue.metadata.name)
         if known is None or known[0] is not queue:

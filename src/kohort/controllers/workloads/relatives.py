@@ -14,18 +14,18 @@ from kohort.controllers.workloads.facts import Surroundings
 from kohort.controllers.workloads.known import key_of
 from kohort.controllers.workloads.variants import becomes_parent, missing_variants, stale_variants
 from kohort.controllers.world import World
-from kohort.engine import intake
+from kohort.engine import record_builders
+from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.slices import end_replaced
-from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.variants import migration_rules, settle_family
-from kohort.engine.lifecycle.writes import Part, Write
+from kohort.engine.lifecycle.writes import WorkloadWrite, WriteTarget
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
     """What relatives need, in the order in which it must be written, and when to look again."""
 
-    writes: tuple[Write, ...] = ()
+    writes: tuple[WorkloadWrite, ...] = ()
     wake_at: datetime | None = None
     missing: tuple[Workload, ...] = ()
     """Variants to be made."""
@@ -60,12 +60,12 @@ class Relatives:
         workload = self._world.known.get(key)
         if workload is None:
             return NOTHING
-        if self._has_variants and intake.is_parent(workload):
+        if self._has_variants and record_builders.is_parent(workload):
             return self._settle_family(workload)
         return self._end_replaced(workload) if self._has_slices else NOTHING
 
     def _parent_of(self, workload: Workload) -> Workload | None:
-        if not self._has_variants or not intake.parent_of(workload, self._gates):
+        if not self._has_variants or not record_builders.parent_of(workload, self._gates):
             return None
         namespace = workload.metadata.namespace
         owners = (each for each in workload.metadata.owner_references if each.kind == "Workload")
@@ -86,12 +86,12 @@ class Relatives:
 
     def _end_replaced(self, successor: Workload) -> Settlement:
         """SCH-1104: a slice ends once the admission of its successor is written, whoever was there to see it."""
-        key = intake.replaced_slice(successor, self._gates)
+        key = record_builders.replaced_slice(successor, self._gates)
         replaced = self._world.known.get(key) if key is not None else None
         if replaced is None or is_finished(replaced) or not _holds(successor) or not is_reserved(replaced):
             return NOTHING
         change = end_replaced(replaced, successor, self._world.now())
-        return Settlement((Write(Part.STATUS, change.workload, change.events),))
+        return Settlement((WorkloadWrite(WriteTarget.STATUS, change.workload, change.events),))
 
 
 def _holds(workload: Workload) -> bool:

@@ -14,9 +14,9 @@ from kohort.api.kueue.keys import ALLOWED_FLAVORS_ANNOTATION, CONCURRENT_ADMISSI
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.api.kueue.v1beta2.workload import PreemptionGate, WorkloadStatus
 from kohort.api.meta import ObjectMeta, OwnerReference
-from kohort.engine.intake import is_parent
+from kohort.engine.lifecycle.conditions import is_finished, is_reserved
 from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE
-from kohort.engine.lifecycle.states import is_finished, is_reserved
+from kohort.engine.record_builders import is_parent
 
 LONGEST_NAME: Final = 63
 HASH: Final = 5

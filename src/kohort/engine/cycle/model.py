@@ -9,14 +9,14 @@ import msgspec
 
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.assignment import Assignment
-from kohort.engine.decisions import Decision, Requeue, Wait
-from kohort.engine.eligibility import Eligibility
-from kohort.engine.flavors import Rules
-from kohort.engine.laps import Laps
+from kohort.engine.decisions import Decision, KeepPending, RequeueReason
+from kohort.engine.eligibility import FlavorEligibility
+from kohort.engine.flavor_assigner import FlavorRules
+from kohort.engine.phase_timing import PhaseTimes
 from kohort.engine.placement import Placement
-from kohort.engine.preemption import Needs, Requests, Target
+from kohort.engine.preemption import Needs, PreemptionTarget, Requests
 from kohort.engine.quota import Usage
-from kohort.engine.records import Flavor, Need, Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, Flavor, SecondPassReason, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 from kohort.engine.tournament import TournamentRules
 from kohort.engine.variants import Variants
@@ -26,7 +26,7 @@ from kohort.engine.variants import Variants
 class CycleRules:
     """What the configuration and the gates say about a cycle."""
 
-    assigning: Rules = field(default_factory=Rules)
+    assigning: FlavorRules = field(default_factory=FlavorRules)
     tournament: TournamentRules | None = None
     """Given when fair sharing is on."""
     by_priority: bool = True
@@ -48,33 +48,33 @@ class CycleRules:
 class Head(msgspec.Struct):
     """A workload popped for this cycle."""
 
-    workload: Workload
-    queue: Queue
+    workload: WorkloadInfo
+    queue: ClusterQueueInfo
     is_preemptor: bool = False
-    obstacle: tuple[str, str, Requeue] | None = None
+    obstacle: tuple[str, str, RequeueReason] | None = None
     """Reason, message and requeue of a workload that can't be nominated (SCH-311)."""
     cycle: int = 0
     """How often its queue was asked for a head: the number of the cycle, whatever other trees do (SCH-551)."""
-    second_pass: Need | None = None
+    second_pass: SecondPassReason | None = None
     """Why a workload that has its quota comes again (SCH-270)."""
 
 
-class Entry(msgspec.Struct):
+class CycleEntry(msgspec.Struct):
     """A head on its way through the cycle."""
 
     head: Head
     assignment: Assignment
-    decision: Wait | None = None
+    decision: KeepPending | None = None
     is_resumed: bool = False
     """Whether its search for flavors went on from where an earlier one stopped (SCH-550)."""
 
     @property
-    def workload(self) -> Workload:
+    def workload(self) -> WorkloadInfo:
         """The workload that waits."""
         return self.head.workload
 
     @property
-    def queue(self) -> Queue:
+    def queue(self) -> ClusterQueueInfo:
         """The queue where it waits."""
         return self.head.queue
 
@@ -85,7 +85,7 @@ class Entry(msgspec.Struct):
         return progress is not None and progress.has_more and progress.cycle == self.head.cycle
 
 
-class World(Protocol):
+class CycleContext(Protocol):
     """What a cycle asks of the engine."""
 
     @property
@@ -93,7 +93,7 @@ class World(Protocol):
         """All ResourceFlavors by name."""
 
     @property
-    def eligibility(self) -> Eligibility:
+    def eligibility(self) -> FlavorEligibility:
         """Which flavors a pod can use."""
 
     @property
@@ -109,36 +109,38 @@ class World(Protocol):
         """Finds places for pods."""
 
     @property
-    def laps(self) -> Laps:
+    def laps(self) -> PhaseTimes:
         """Where the time of each step is noted."""
 
-    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests, /) -> list[Target]:
+    def find_targets(
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests, /
+    ) -> list[PreemptionTarget]:
         """The preemption search in force."""
 
-    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count an admission at once, before it is written (SCH-350)."""
 
-    def holdings(self, workload: Workload) -> Iterable[PodSetUsage]:
+    def holdings(self, workload: WorkloadInfo) -> Iterable[PodSetUsage]:
         """What each pod set of a workload holds."""
 
-    def place(self, workload: Workload, admission: Admission) -> None:
+    def place(self, workload: WorkloadInfo, admission: Admission) -> None:
         """A workload that has its quota got places for its pods (SCH-341)."""
 
-    def try_again(self, workload: Workload, now: datetime) -> None:
+    def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
         """A workload that has its quota got no places (SCH-272)."""
 
     def waits_for_pods(self) -> bool:
         """Whether admissions must wait until the pods of all others are ready (SCH-1035)."""
 
-    def issue(self, target: Target) -> bool:
+    def issue(self, target: PreemptionTarget) -> bool:
         """Whether the eviction is new; False where one is under way already (SCH-650)."""
 
 
-class Outcome(msgspec.Struct):
+class CycleResult(msgspec.Struct):
     """What a cycle came to."""
 
     decisions: list[Decision] = []
-    waits: list[Entry] = []
+    waits: list[CycleEntry] = []
     """Entries to requeue, each with its decision."""
     progressed: bool = False
     """Whether anything was admitted or newly evicted."""

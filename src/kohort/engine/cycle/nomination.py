@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from kohort.api.errors import ApiError
-from kohort.engine import partial
-from kohort.engine.assignment import Assignment, Choice, Mode, PodSetResult
-from kohort.engine.cycle.model import Entry, Head, World
-from kohort.engine.decisions import Requeue, Wait
-from kohort.engine.flavors import Only, Search, assign
-from kohort.engine.records import Progress, Workload
+from kohort.engine import partial_admission
+from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, PodSetResult
+from kohort.engine.cycle.model import CycleContext, CycleEntry, Head
+from kohort.engine.decisions import KeepPending, RequeueReason
+from kohort.engine.flavor_assigner import FlavorSearch, Only, assign
+from kohort.engine.records import FlavorScanState, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 
 NOTHING_REPLACED: Mapping[str, PodSetUsage] = {}
@@ -17,46 +17,48 @@ NOTHING_REPLACED: Mapping[str, PodSetUsage] = {}
 class Nominator:
     """Looks for flavors, places and victims."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: CycleContext) -> None:
         self.world = world
 
-    def nominate(self, head: Head) -> Entry:
+    def nominate(self, head: Head) -> CycleEntry:
         """What the head would get if it were alone (SCH-313)."""
         if head.obstacle is not None:
             reason, message, requeue = head.obstacle
-            return Entry(head, Assignment([]), Wait(head.workload.key, reason, message, requeue))
+            return CycleEntry(head, Assignment([]), KeepPending(head.workload.key, reason, message, requeue))
         if head.second_pass is not None:
-            return Entry(head, self._placed_again(head))
+            return CycleEntry(head, self._placed_again(head))
         workload = head.workload
         workload.progress = self._current_progress(head)
         try:
             assignment = self.largest(head, workload.progress)
         except ApiError as error:
             message = f"failed to assign flavors to pod set {workload.pod_sets[0].name}: {error}"
-            return Entry(head, Assignment([]), Wait(workload.key, "NoMatchingFlavor", message, Requeue.NO_FIT))
-        return Entry(head, assignment, is_resumed=workload.progress is not None and workload.progress.has_more)
+            return CycleEntry(
+                head, Assignment([]), KeepPending(workload.key, "NoMatchingFlavor", message, RequeueReason.NO_FIT)
+            )
+        return CycleEntry(head, assignment, is_resumed=workload.progress is not None and workload.progress.has_more)
 
-    def largest(self, head: Head, start: Progress | None, only: Only | None = None) -> Assignment:
+    def largest(self, head: Head, start: FlavorScanState | None, only: Only | None = None) -> Assignment:
         """At full size, or, where that is not possible, as large as it can be (SCH-313)."""
         assignment, is_possible = self._placed(head, self._search(head, None, start, only))
         pod_sets = head.workload.pod_sets
-        if is_possible or not (self.world.rules.allows_partial and partial.can_shrink(pod_sets)):
+        if is_possible or not (self.world.rules.allows_partial and partial_admission.can_shrink(pod_sets)):
             return assignment
 
         def possible(counts: list[int]) -> Assignment | None:
             smaller, is_possible = self._placed(head, self._search(head, counts, start, only))
             return smaller if is_possible else None
 
-        return partial.search(pod_sets, possible) or assignment
+        return partial_admission.search(pod_sets, possible) or assignment
 
-    def _placed(self, head: Head, search: Search) -> tuple[Assignment, bool]:
+    def _placed(self, head: Head, search: FlavorSearch) -> tuple[Assignment, bool]:
         """Flavors, then places, then victims where there is no room; and whether that is possible."""
         assignment = assign(search, head.cycle)
         assignment = self.world.placement.place(head.workload, head.queue, assignment)
         mode = assignment.mode
         if mode.needs_preemption:
             assignment.targets = search.targets(assignment.needs, assignment.usage)
-        return assignment, mode is Mode.FIT or bool(assignment.targets)
+        return assignment, mode is FitMode.FIT or bool(assignment.targets)
 
     def _placed_again(self, head: Head) -> Assignment:
         """The flavors that it has, which cost nothing more, and new places (SCH-341, SCH-503)."""
@@ -65,7 +67,7 @@ class Nominator:
                 each.name,
                 each.count,
                 each.amounts,
-                {resource: Choice(flavor, Mode.FIT, 0, -1) for resource, flavor in each.flavors.items()},
+                {resource: FlavorAssignment(flavor, FitMode.FIT, 0, -1) for resource, flavor in each.flavors.items()},
             )
             for each in self.world.holdings(head.workload)
         ]
@@ -75,11 +77,11 @@ class Nominator:
         self,
         head: Head,
         counts: list[int] | None,
-        start: Progress | None,
+        start: FlavorScanState | None,
         only: Only | None = None,
-    ) -> Search:
+    ) -> FlavorSearch:
         world = self.world
-        return Search(
+        return FlavorSearch(
             head.workload,
             head.queue,
             world.flavors,
@@ -92,14 +94,14 @@ class Nominator:
             NOTHING_REPLACED if head.workload.replaces is None else self._replaced_usage(head.workload),
         )
 
-    def _replaced_usage(self, workload: Workload) -> Mapping[str, PodSetUsage]:
+    def _replaced_usage(self, workload: WorkloadInfo) -> Mapping[str, PodSetUsage]:
         """What the slice holds that a workload replaces, as long as it holds it in the same queue (SCH-1103)."""
         replaced = workload.takes_over_from
         if replaced is None:
             return NOTHING_REPLACED
         return {usage.name: usage for usage in self.world.holdings(replaced)}
 
-    def _current_progress(self, head: Head) -> Progress | None:
+    def _current_progress(self, head: Head) -> FlavorScanState | None:
         """The recorded scan, unless it is outdated (SCH-553)."""
         progress = head.workload.progress
         if progress is None:

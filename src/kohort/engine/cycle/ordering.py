@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from functools import partial
 
-from kohort.engine.cycle.model import CycleRules, Entry
+from kohort.engine.cycle.model import CycleEntry, CycleRules
 from kohort.engine.tournament import Contender, Tournament, TournamentRules
 
 
-def in_order(entries: list[Entry], rules: CycleRules) -> Iterator[Entry]:
+def in_order(entries: list[CycleEntry], rules: CycleRules) -> Iterator[CycleEntry]:
     """Whoever has quota already, then by rank, or one winner after the other (SCH-320, SCH-321, SCH-732)."""
     if rules.tournament is None:
         yield from sorted(entries, key=partial(_classical_rank, rules))
@@ -17,7 +17,7 @@ def in_order(entries: list[Entry], rules: CycleRules) -> Iterator[Entry]:
         yield from _by_share(tree, rules.tournament)
 
 
-def _classical_rank(rules: CycleRules, entry: Entry) -> tuple[object, ...]:
+def _classical_rank(rules: CycleRules, entry: CycleEntry) -> tuple[object, ...]:
     """SCH-320, ended by a stable key."""
     head = entry.head
     workload = head.workload
@@ -31,16 +31,16 @@ def _classical_rank(rules: CycleRules, entry: Entry) -> tuple[object, ...]:
     )
 
 
-def _by_tree(entries: list[Entry]) -> list[list[Entry]]:
+def _by_tree(entries: list[CycleEntry]) -> list[list[CycleEntry]]:
     """Entries per root; trees do not touch each other."""
-    trees: dict[str, list[Entry]] = {}
+    trees: dict[str, list[CycleEntry]] = {}
     for entry in entries:
         parent = entry.queue.node.parent
         trees.setdefault(f"cohort/{parent.root().name}" if parent else f"queue/{entry.queue.name}", []).append(entry)
     return list(trees.values())
 
 
-def _by_share(entries: list[Entry], rules: TournamentRules) -> Iterator[Entry]:
+def _by_share(entries: list[CycleEntry], rules: TournamentRules) -> Iterator[CycleEntry]:
     """One winner after the other, each chosen with what came before already counted (SCH-321)."""
     contenders = [_contender(entry) for entry in entries]
     entry_of = dict(zip(map(id, contenders), entries, strict=True))
@@ -50,7 +50,7 @@ def _by_share(entries: list[Entry], rules: TournamentRules) -> Iterator[Entry]:
         tournament.settle(winner)
 
 
-def _contender(entry: Entry) -> Contender:
+def _contender(entry: CycleEntry) -> Contender:
     workload = entry.workload
     if workload.queued_at is None:
         raise LookupError(f"{workload.key} has no queue timestamp")

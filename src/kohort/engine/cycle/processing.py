@@ -14,14 +14,22 @@ from kohort.api.amounts import format_amount
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment
 from kohort.api.markers import ResourceList
 from kohort.api.meta import ObjectKey
-from kohort.engine.assignment import Assignment, Mode, PodSetResult
-from kohort.engine.cycle.model import Entry, Head, Outcome, World
+from kohort.engine.assignment import Assignment, FitMode, PodSetResult
+from kohort.engine.cycle.model import CycleContext, CycleEntry, CycleResult, Head
 from kohort.engine.cycle.nomination import Nominator
 from kohort.engine.cycle.ordering import in_order
-from kohort.engine.decisions import Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
-from kohort.engine.preemption import Target, fits
+from kohort.engine.decisions import (
+    Evict,
+    EvictForFailedNodes,
+    KeepPending,
+    KeepUnplaced,
+    Migrate,
+    RequeueReason,
+    Reserve,
+)
+from kohort.engine.preemption import PreemptionTarget, fits
 from kohort.engine.quota import Cell, FlavorResource
-from kohort.engine.records import Need, Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, SecondPassReason, WorkloadInfo
 from kohort.engine.variants import BETTER_IS_ADMITTED, WORSE_THAN_ACCEPTABLE, held_rank, rank
 
 WAITING_FOR_QUOTA = "WaitingForQuota"
@@ -33,25 +41,25 @@ WAITING_FOR_PODS = "waiting for all admitted workloads to be in PodsReady condit
 WILL_FIT = f"{OVERLAPPING}, but will fit after these preemptions complete"
 
 
-def run(heads: Iterable[Head], world: World, now: datetime) -> Outcome:
+def run(heads: Iterable[Head], world: CycleContext, now: datetime) -> CycleResult:
     """Take the heads through the cycle."""
     return _Cycle(world, now).run(list(heads))
 
 
 class _Cycle:
-    def __init__(self, world: World, now: datetime) -> None:
+    def __init__(self, world: CycleContext, now: datetime) -> None:
         self.world = world
         self.nominator = Nominator(world)
         self.now = now
-        self.outcome = Outcome()
-        self.victims: dict[ObjectKey, Target] = {}
+        self.outcome = CycleResult()
+        self.victims: dict[ObjectKey, PreemptionTarget] = {}
         """Targets of entries accepted so far (P of SCH-331)."""
-        self.admitted: list[Workload] = []
+        self.admitted: list[WorkloadInfo] = []
         """Who got quota so far."""
         self.held: list[tuple[Cell, int]] = []
         """What is counted for the length of this cycle only."""
 
-    def run(self, heads: list[Head]) -> Outcome:
+    def run(self, heads: list[Head]) -> CycleResult:
         """The steps of a cycle, after the heads were popped and before they are put back."""
         lap = self.world.laps.lap
         with lap("2 nominate"):
@@ -71,44 +79,44 @@ class _Cycle:
                 self.outcome.decisions.append(entry.decision)
         return self.outcome
 
-    def _process(self, entry: Entry) -> None:
+    def _process(self, entry: CycleEntry) -> None:
         """SCH-330 to SCH-339, such as SCH-333 and SCH-334; the first step that applies ends it."""
         sibling = self.world.variants.admitted_sibling(entry.workload)
         if sibling is not None and held_rank(entry.queue, sibling) < self._rank(entry):
-            self._wait(entry, "PendingEvaluation", BETTER_IS_ADMITTED, Requeue.FAILED_AFTER_NOMINATION)
+            self._wait(entry, "PendingEvaluation", BETTER_IS_ADMITTED, RequeueReason.FAILED_AFTER_NOMINATION)
             return
         if self.victims and self.world.rules.recomputes_on_overlap and self._overlaps(entry.assignment.targets):
             self._recompute(entry)
         mode = entry.assignment.mode
-        if mode is Mode.NO_FIT:
-            self._wait(entry, entry.assignment.severity.name, entry.assignment.message, Requeue.NO_FIT)
+        if mode is FitMode.NO_FIT:
+            self._wait(entry, entry.assignment.severity.name, entry.assignment.message, RequeueReason.NO_FIT)
         elif mode.needs_preemption and not entry.assignment.targets:
-            self._wait(entry, WAITING_FOR_QUOTA, entry.assignment.message, Requeue.PREEMPTION_NO_CANDIDATES)
+            self._wait(entry, WAITING_FOR_QUOTA, entry.assignment.message, RequeueReason.PREEMPTION_NO_CANDIDATES)
             self._reserve_capacity(entry)
         elif mode.needs_preemption and self.world.rules.honours_gates and entry.workload.has_closed_gate:
-            self._wait(entry, "AdmissionGated", GATED, Requeue.PREEMPTION_GATED)
+            self._wait(entry, "AdmissionGated", GATED, RequeueReason.PREEMPTION_GATED)
             entry.workload.progress = None
-        elif mode is Mode.DEFERRED_FIT:
-            self._wait(entry, WAITING_FOR_PREEMPTED, WILL_FIT, Requeue.PENDING_PREEMPTION)
+        elif mode is FitMode.DEFERRED_FIT:
+            self._wait(entry, WAITING_FOR_PREEMPTED, WILL_FIT, RequeueReason.PENDING_PREEMPTION)
             entry.workload.progress = None
             self._hold(entry.queue, entry.assignment.usage)
         elif self.victims and self._overlaps(entry.assignment.targets):
             self._skip(entry, OVERLAPPING)
         elif not self._fits(entry):
             self._skip(entry, NO_LONGER_FITS)
-        elif mode is Mode.FIT and self.world.waits_for_pods():
-            self._wait(entry, "WaitingForPodsReady", WAITING_FOR_PODS, Requeue.FAILED_AFTER_NOMINATION)
-        elif mode is Mode.FIT and sibling is not None:
+        elif mode is FitMode.FIT and self.world.waits_for_pods():
+            self._wait(entry, "WaitingForPodsReady", WAITING_FOR_PODS, RequeueReason.FAILED_AFTER_NOMINATION)
+        elif mode is FitMode.FIT and sibling is not None:
             self._migrate(entry, sibling)
-        elif mode is Mode.FIT:
+        elif mode is FitMode.FIT:
             self._admit(entry)
         else:
             self._preempt(entry)
 
-    def _overlaps(self, targets: list[Target]) -> bool:
+    def _overlaps(self, targets: list[PreemptionTarget]) -> bool:
         return any(target.workload.key in self.victims for target in targets)
 
-    def _recompute(self, entry: Entry) -> None:
+    def _recompute(self, entry: CycleEntry) -> None:
         """Another look with the victims of others gone, bound to the flavors chosen before (SCH-331)."""
         only = {
             (pod_set.name, resource): choice.flavor
@@ -117,7 +125,7 @@ class _Cycle:
         }
         with self._victims_away():
             assignment = self.nominator.largest(entry.head, None, only)
-        assignment.deferred = assignment.mode is Mode.FIT
+        assignment.deferred = assignment.mode is FitMode.FIT
         assignment.recomputed = True
         entry.assignment = assignment
 
@@ -139,7 +147,7 @@ class _Cycle:
         for queue, workload in hidden:
             queue.holders[workload.key] = workload
 
-    def _fits(self, entry: Entry) -> bool:
+    def _fits(self, entry: CycleEntry) -> bool:
         """Whether its use fits once all victims so far and its own are gone; who fits at once does so all the more."""
         if fits(entry.queue, entry.assignment.usage):
             return True
@@ -151,23 +159,23 @@ class _Cycle:
             target.workload.hold()
         return fitting
 
-    def _wait(self, entry: Entry, reason: str, message: str, requeue: Requeue) -> None:
+    def _wait(self, entry: CycleEntry, reason: str, message: str, requeue: RequeueReason) -> None:
         entry.workload.progress = entry.assignment.progress
-        entry.decision = Wait(entry.workload.key, reason, message, requeue, entry.assignment)
+        entry.decision = KeepPending(entry.workload.key, reason, message, requeue, entry.assignment)
 
-    def _skip(self, entry: Entry, message: str) -> None:
+    def _skip(self, entry: CycleEntry, message: str) -> None:
         """SCH-337, SCH-338; the scan goes on from where it was only with the gate for it (SCH-555)."""
-        self._wait(entry, WAITING_FOR_QUOTA, message, Requeue.FAILED_AFTER_NOMINATION)
+        self._wait(entry, WAITING_FOR_QUOTA, message, RequeueReason.FAILED_AFTER_NOMINATION)
         if not self.world.rules.keeps_progress:
             entry.workload.progress = None
 
-    def _hold(self, queue: Queue, usage: Mapping[FlavorResource, int]) -> None:
+    def _hold(self, queue: ClusterQueueInfo, usage: Mapping[FlavorResource, int]) -> None:
         for fr, amount in usage.items():
             cell = queue.node.cells[fr]
             cell.use(amount)
             self.held.append((cell, amount))
 
-    def _reserve_capacity(self, entry: Entry) -> None:
+    def _reserve_capacity(self, entry: CycleEntry) -> None:
         """Keep later entries from taking what this one waits for, for this cycle (SCH-340)."""
         queue, assignment = entry.queue, entry.assignment
         keeps = self.world.rules.preemptors_first and entry.head.is_preemptor
@@ -177,33 +185,33 @@ class _Cycle:
         usage = {fr: _reservable(cells[fr], amount, assignment.borrow) for fr, amount in assignment.usage.items()}
         self._hold(queue, usage)
 
-    def _rank(self, entry: Entry) -> int:
+    def _rank(self, entry: CycleEntry) -> int:
         """Place of the flavor that a variant is bound to."""
         return rank(entry.queue, entry.workload.allowed_flavors or {fr.flavor for fr in entry.assignment.usage})
 
-    def _migrate(self, entry: Entry, sibling: Workload) -> None:
+    def _migrate(self, entry: CycleEntry, sibling: WorkloadInfo) -> None:
         """A better flavor has room: the variant that runs in a worse one makes way (SCH-1113)."""
         worst = entry.queue.last_acceptable_flavor
         if worst and self._rank(entry) > rank(entry.queue, (worst,)):
-            self._wait(entry, WAITING_FOR_QUOTA, WORSE_THAN_ACCEPTABLE, Requeue.GENERIC)
+            self._wait(entry, WAITING_FOR_QUOTA, WORSE_THAN_ACCEPTABLE, RequeueReason.GENERIC)
             entry.workload.progress = None
             return
         self._hold(entry.queue, entry.assignment.usage)
-        if self.world.issue(Target(sibling, "FlavorMigration")):
+        if self.world.issue(PreemptionTarget(sibling, "FlavorMigration")):
             self.outcome.decisions.append(Migrate(sibling.key, entry.workload.key))
             self.outcome.progressed = True
         message = f"{entry.assignment.message}. Pending the migration of 1 workload(s)"
-        self._wait(entry, WAITING_FOR_PREEMPTED, message, Requeue.PENDING_MIGRATION)
+        self._wait(entry, WAITING_FOR_PREEMPTED, message, RequeueReason.PENDING_MIGRATION)
         entry.workload.progress = None
 
-    def _preempt(self, entry: Entry) -> None:
+    def _preempt(self, entry: CycleEntry) -> None:
         self._hold(entry.queue, entry.assignment.usage)
         self._issue(entry)
         message = f"{entry.assignment.message}. Pending the preemption of {len(entry.assignment.targets)} workload(s)"
-        self._wait(entry, WAITING_FOR_PREEMPTED, message, Requeue.PENDING_PREEMPTION)
+        self._wait(entry, WAITING_FOR_PREEMPTED, message, RequeueReason.PENDING_PREEMPTION)
         entry.workload.progress = None
 
-    def _issue(self, entry: Entry) -> None:
+    def _issue(self, entry: CycleEntry) -> None:
         """Let its victims go (SCH-650)."""
         targets = entry.assignment.targets
         self.victims.update({target.workload.key: target for target in targets})
@@ -212,35 +220,35 @@ class _Cycle:
                 self.outcome.decisions.append(self._eviction(entry, target))
                 self.outcome.progressed = True
 
-    def _eviction(self, entry: Entry, target: Target) -> Evict:
+    def _eviction(self, entry: CycleEntry, target: PreemptionTarget) -> Evict:
         victim_queue = target.workload.queue
         victim_path = victim_queue.node.path if victim_queue else "UNKNOWN"
         return Evict(target.workload.key, target.reason, entry.workload.key, entry.queue.node.path, victim_path)
 
-    def _process_second_pass(self, entry: Entry, need: Need) -> None:
+    def _process_second_pass(self, entry: CycleEntry, need: SecondPassReason) -> None:
         """Quota is not the question, only places are; nothing is written but an answer (SCH-272, SCH-332, SCH-361)."""
         workload, assignment = entry.workload, entry.assignment
-        if assignment.mode is Mode.FIT:
+        if assignment.mode is FitMode.FIT:
             self._place(workload, assignment)
-        elif need is Need.REPLACEMENT and self.world.rules.fails_fast:
+        elif need is SecondPassReason.REPLACEMENT and self.world.rules.fails_fast:
             nodes = tuple(node.name for node in workload.object.status.unhealthy_nodes) if workload.object else ()
-            self.outcome.decisions.append(Displace(workload.key, nodes))
+            self.outcome.decisions.append(EvictForFailedNodes(workload.key, nodes))
             self.outcome.progressed = True
         else:
-            if need is Need.DELAYED:
+            if need is SecondPassReason.DELAYED:
                 self._issue(entry)
             self.world.try_again(workload, self.now)
-            self.outcome.decisions.append(Linger(workload.key, assignment.message))
+            self.outcome.decisions.append(KeepUnplaced(workload.key, assignment.message))
 
-    def _place(self, workload: Workload, assignment: Assignment) -> None:
+    def _place(self, workload: WorkloadInfo, assignment: Assignment) -> None:
         if workload.object is None or workload.object.status.admission is None:
             raise LookupError(f"{workload.key} has a second pass without an admission")
-        admission = with_places(workload.object.status.admission, assignment)
+        admission = with_topology_assignment(workload.object.status.admission, assignment)
         self.world.place(workload, admission)
         self.outcome.progressed = True
         self.outcome.decisions.append(Reserve(workload.key, admission, "", 0))
 
-    def _admit(self, entry: Entry) -> None:
+    def _admit(self, entry: CycleEntry) -> None:
         workload, assignment = entry.workload, entry.assignment
         admission = admission_of(entry.queue, assignment)
         replaced = workload.takes_over_from
@@ -259,7 +267,7 @@ def _reservable(cell: Cell, amount: int, borrow: int) -> int:
     return max(0, min(amount, most - cell.usage))
 
 
-def admission_of(queue: Queue, assignment: Assignment) -> Admission:
+def admission_of(queue: ClusterQueueInfo, assignment: Assignment) -> Admission:
     """The admission as it is written (SCH-351): only resources that got a flavor."""
     return Admission(
         cluster_queue=queue.name,
@@ -283,7 +291,7 @@ def _assigned(pod_set: PodSetResult) -> PodSetAssignment:
     )
 
 
-def with_places(admission: Admission, assignment: Assignment) -> Admission:
+def with_topology_assignment(admission: Admission, assignment: Assignment) -> Admission:
     """The admission with the places that a second pass found; all else stays (SCH-503)."""
     found = {pod_set.name: pod_set for pod_set in assignment.pod_sets}
     return replace(

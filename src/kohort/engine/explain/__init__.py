@@ -3,38 +3,38 @@
 Everything is found by the functions that decide, tried on the live state and undone, so that it can't differ from them.
 """
 
-from kohort.engine.explain.asking import explain, would_fit
+from kohort.engine.explain.explain import explain, would_fit
 from kohort.engine.explain.model import (
     Evaluation,
     Explanation,
     FlavorTrial,
-    Held,
-    Help,
-    Holders,
+    HeldQuota,
     PodSetTrial,
-    Preemption,
-    Standing,
-    State,
+    PositionInQueue,
+    PreemptionExplanation,
+    PreemptionOutlook,
+    QuotaHolders,
     Victim,
+    WorkloadPhase,
 )
 from kohort.engine.explain.remedies import Remedy, remedies
-from kohort.engine.explain.words import lines
+from kohort.engine.explain.text import explanation_lines
 
 __all__ = [
     "Evaluation",
     "Explanation",
     "FlavorTrial",
-    "Held",
-    "Help",
-    "Holders",
+    "HeldQuota",
     "PodSetTrial",
-    "Preemption",
+    "PositionInQueue",
+    "PreemptionExplanation",
+    "PreemptionOutlook",
+    "QuotaHolders",
     "Remedy",
-    "Standing",
-    "State",
     "Victim",
+    "WorkloadPhase",
     "explain",
-    "lines",
+    "explanation_lines",
     "remedies",
     "would_fit",
 ]

@@ -9,14 +9,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from kohort.engine.assignment import Assignment, FlavorAttempt, Mode, PodSetResult
-from kohort.engine.decisions import Wait
+from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt, PodSetResult
+from kohort.engine.decisions import KeepPending
+from kohort.engine.explain.dry_run import competing_heads, run_alone, run_in_empty_tree, run_with_heads, run_without
 from kohort.engine.explain.model import Evaluation, FlavorTrial, PodSetTrial
 from kohort.engine.explain.preemption import explain_preemption
-from kohort.engine.explain.rehearsal import alone, beside, in_an_empty_tree, rivals_of, without
 from kohort.engine.lifecycle import reasons
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import PodSet, Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, PodSetResources, WorkloadInfo
 from kohort.engine.shortage import shortages
 
 if TYPE_CHECKING:
@@ -26,51 +26,53 @@ MOST_RIVALS: Final = 20
 """How many heads are asked one by one whether it is they who go first."""
 
 
-def evaluate(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> Evaluation:
+def evaluate(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Evaluation:
     """What the next cycle would find if it were the workload's turn; the engine stays as it is (SCH-313)."""
-    entry = alone(engine, workload, queue, now)
+    entry = run_alone(engine, workload, queue, now)
     if entry.decision is None:
         raise LookupError(f"a cycle came to no answer for {workload.key}")
     found = _evaluation(engine, entry.workload, queue, entry.assignment, entry.decision)
     if found.is_admitted:
         return _among_rivals(engine, workload, queue, found, now)
-    if found.pod_sets and found.mode is not Mode.FIT:
+    if found.pod_sets and found.mode is not FitMode.FIT:
         in_vain = _in_vain(engine, workload, queue, entry.assignment, now)
         return replace(found, never=_never(engine, workload, queue, now), in_vain=in_vain)
     return found
 
 
-def _among_rivals(engine: "Engine", workload: Workload, queue: Queue, found: Evaluation, now: datetime) -> Evaluation:
+def _among_rivals(
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, found: Evaluation, now: datetime
+) -> Evaluation:
     """The same, if the heads of other queues let it in; else what it is told, and for whom (SCH-337, SCH-340)."""
-    rivals = rivals_of(engine, queue)
-    told = beside(engine, workload, queue, rivals, now) if rivals else None
+    rivals = competing_heads(engine, queue)
+    told = run_with_heads(engine, workload, queue, rivals, now) if rivals else None
     if told is None:
         return found
-    alike = [each for each in rivals[:MOST_RIVALS] if beside(engine, workload, queue, [each], now) is not None]
+    alike = [each for each in rivals[:MOST_RIVALS] if run_with_heads(engine, workload, queue, [each], now) is not None]
     keys = tuple(each.workload.key for each in alike or rivals)
     return replace(found, reason=told.reason, message=told.message, requeue=told.requeue, rivals=keys)
 
 
-def _never(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> tuple[str, ...]:
+def _never(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> tuple[str, ...]:
     """Why the workload would not fit even if nobody else used anything; nothing where it would."""
-    return _reasons(in_an_empty_tree(engine, workload, queue, now))
+    return _reasons(run_in_empty_tree(engine, workload, queue, now))
 
 
 def _in_vain(
-    engine: "Engine", workload: Workload, queue: Queue, assignment: Assignment, now: datetime
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment, now: datetime
 ) -> tuple[str, ...]:
     """Why the workload would not fit without those whom it preempts; nothing where it would, or preempts nobody."""
     victims = [target.workload for target in assignment.targets]
-    return _reasons(without(victims, engine, workload, queue, now)) if victims else ()
+    return _reasons(run_without(victims, engine, workload, queue, now)) if victims else ()
 
 
 def _reasons(assignment: Assignment) -> tuple[str, ...]:
-    short = [pod_set for pod_set in assignment.pod_sets if pod_set.mode is not Mode.FIT]
+    short = [pod_set for pod_set in assignment.pod_sets if pod_set.mode is not FitMode.FIT]
     return tuple(dict.fromkeys(reason for pod_set in short for reason in sorted(pod_set.reasons)))
 
 
 def _evaluation(
-    engine: "Engine", workload: Workload, queue: Queue, assignment: Assignment, decision: Wait
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment, decision: KeepPending
 ) -> Evaluation:
     fits = decision.reason == reasons.WAITING_FOR_PODS_READY and not engine.waits_for_pods()
     asked = {pod_set.name: pod_set for pod_set in workload.pod_sets}
@@ -85,7 +87,7 @@ def _evaluation(
     )
 
 
-def _pod_set(queue: Queue, result: PodSetResult, asked: PodSet) -> PodSetTrial:
+def _pod_set(queue: ClusterQueueInfo, result: PodSetResult, asked: PodSetResources) -> PodSetTrial:
     return PodSetTrial(
         name=result.name,
         count=result.count,
@@ -99,15 +101,15 @@ def _pod_set(queue: Queue, result: PodSetResult, asked: PodSet) -> PodSetTrial:
     )
 
 
-def _trials(queue: Queue, groups: Iterable[Iterable[FlavorAttempt]]) -> tuple[FlavorTrial, ...]:
+def _trials(queue: ClusterQueueInfo, groups: Iterable[Iterable[FlavorAttempt]]) -> tuple[FlavorTrial, ...]:
     return tuple(_trial(queue, attempt) for group in groups for attempt in group)
 
 
-def _trial(queue: Queue, attempt: FlavorAttempt) -> FlavorTrial:
+def _trial(queue: ClusterQueueInfo, attempt: FlavorAttempt) -> FlavorTrial:
     found = (
         shortage
         for verdict in attempt.verdicts
-        if verdict.mode is not Mode.FIT
+        if verdict.mode is not FitMode.FIT
         for shortage in shortages(
             queue.node, FlavorResource(attempt.flavor, verdict.resource), verdict.assumed + verdict.request
         )

@@ -9,13 +9,13 @@ from datetime import datetime
 from enum import Enum
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.assignment import FlavorAttempt, Mode
-from kohort.engine.decisions import Requeue
+from kohort.engine.assignment import FitMode, FlavorAttempt
+from kohort.engine.decisions import RequeueReason
 from kohort.engine.quota import FlavorResource
 from kohort.engine.shortage import Shortage
 
 
-class State(Enum):
+class WorkloadPhase(Enum):
     """Where a workload stands in its life."""
 
     UNKNOWN = "Unknown"
@@ -45,11 +45,11 @@ class State(Enum):
     @property
     def holds_quota(self) -> bool:
         """Whether quota is set aside for it."""
-        return self in (State.ADMITTED, State.RESERVED, State.LEAVING)
+        return self in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED, WorkloadPhase.LEAVING)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldQuota:
     """Quota that a workload holds, in internal units."""
 
     fr: FlavorResource
@@ -57,7 +57,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PositionInQueue:
     """Who comes first (SCH-212)."""
 
     ahead: int
@@ -89,7 +89,7 @@ class PodSetTrial:
     count: int
     asked: int
     """Pods of the whole set; more than `count` where fewer would do, or where some are done."""
-    mode: Mode
+    mode: FitMode
     flavors: Mapping[str, str]
     """The flavor that each resource would get."""
     trials: tuple[FlavorTrial, ...]
@@ -102,7 +102,7 @@ class PodSetTrial:
     """Pods with which it would start, if need be (SCH-560)."""
 
 
-class Help(Enum):
+class PreemptionOutlook(Enum):
     """What preemption can do for a workload."""
 
     NOT_NEEDED = "NotNeeded"
@@ -145,7 +145,7 @@ class Victim:
 
 
 @dataclass(frozen=True, slots=True)
-class Holders:
+class QuotaHolders:
     """Workloads that use what is needed, and what the policy says of them."""
 
     policy: str
@@ -160,29 +160,29 @@ class Holders:
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionExplanation:
     """What preemption can do, and for whom or why not."""
 
-    help: Help
+    help: PreemptionOutlook
     victims: tuple[Victim, ...] = ()
-    own: Holders | None = None
+    own: QuotaHolders | None = None
     """Holders of its own queue; given where they were looked at."""
-    cohort: Holders | None = None
+    cohort: QuotaHolders | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """What a cycle would find if it were the workload's turn now."""
 
-    mode: Mode
+    mode: FitMode
     borrow: int
     """The highest borrowing level (SCH-441)."""
     pod_sets: tuple[PodSetTrial, ...]
-    preemption: Preemption
+    preemption: PreemptionExplanation
     reason: str
     """Reason of QuotaReserved=False; empty where it would be admitted."""
     message: str
-    requeue: Requeue
+    requeue: RequeueReason
     rivals: tuple[ObjectKey, ...] = ()
     """Heads of other queues that go first and take or keep what it needs, though it would fit without them."""
     never: tuple[str, ...] = ()
@@ -201,7 +201,7 @@ class Explanation:
     """Everything that can be said of a workload at one moment."""
 
     workload: ObjectKey
-    state: State
+    state: WorkloadPhase
     local_queue: ObjectKey
     cluster_queue: str = ""
     """Where it waits or holds quota; empty where it gets to no queue."""
@@ -211,6 +211,6 @@ class Explanation:
     message: str = ""
     until: datetime | None = None
     """End of its backoff; None also where only an event ends it."""
-    holds: tuple[Held, ...] = ()
-    standing: Standing | None = None
+    holds: tuple[HeldQuota, ...] = ()
+    standing: PositionInQueue | None = None
     evaluation: Evaluation | None = None

@@ -7,11 +7,11 @@ go are taken out together to see whether their room, or the right to it, is what
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from kohort.engine.assignment import Assignment, FlavorAttempt, Mode
-from kohort.engine.explain.model import Help, Holders, Preemption, Victim
-from kohort.engine.forest import CohortNode, QueueNode
-from kohort.engine.preemption import Needs, fits, fits_within_nominal, is_within_nominal, passes, uses
-from kohort.engine.records import Queue, Workload
+from kohort.engine.assignment import Assignment, FitMode, FlavorAttempt
+from kohort.engine.explain.model import PreemptionExplanation, PreemptionOutlook, QuotaHolders, Victim
+from kohort.engine.hierarchy import ClusterQueueNode, CohortNode
+from kohort.engine.preemption import Needs, fits, fits_within_nominal, is_preemptible_by_policy, is_within_nominal, uses
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 NEVER: Final = "Never"
 
 
-def explain_preemption(engine: "Engine", workload: Workload, queue: Queue, assignment: Assignment) -> Preemption:
+def explain_preemption(
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment
+) -> PreemptionExplanation:
     """What preemption can do for what was found (§6, §7)."""
-    if assignment.mode is Mode.FIT:
-        return Preemption(Help.NOT_NEEDED)
+    if assignment.mode is FitMode.FIT:
+        return PreemptionExplanation(PreemptionOutlook.NOT_NEEDED)
     if assignment.targets:
         return _with_victims(engine, workload, assignment)
     if any(not any(map(_is_open, group)) for group in _short_groups(assignment)):
-        return Preemption(Help.POINTLESS)
+        return PreemptionExplanation(PreemptionOutlook.POINTLESS)
     if queue.policies.within_queue == NEVER and (queue.node.parent is None or queue.policies.reclaim == NEVER):
-        return Preemption(Help.OFF)
-    if assignment.mode is Mode.NO_FIT:
-        return Preemption(Help.BORROWING)
+        return PreemptionExplanation(PreemptionOutlook.OFF)
+    if assignment.mode is FitMode.NO_FIT:
+        return PreemptionExplanation(PreemptionOutlook.BORROWING)
     return _Census(engine, workload, queue, assignment).result()
 
 
-def _with_victims(engine: "Engine", workload: Workload, assignment: Assignment) -> Preemption:
+def _with_victims(engine: "Engine", workload: WorkloadInfo, assignment: Assignment) -> PreemptionExplanation:
     victims = tuple(
         Victim(
             target.workload.key,
@@ -46,14 +48,16 @@ def _with_victims(engine: "Engine", workload: Workload, assignment: Assignment) 
         for target in assignment.targets
     )
     if engine.rules.honours_gates and workload.has_closed_gate:
-        return Preemption(Help.GATED, victims)
-    return Preemption(Help.UNDER_WAY if all(each.is_leaving for each in victims) else Help.POSSIBLE, victims)
+        return PreemptionExplanation(PreemptionOutlook.GATED, victims)
+    return PreemptionExplanation(
+        PreemptionOutlook.UNDER_WAY if all(each.is_leaving for each in victims) else PreemptionOutlook.POSSIBLE, victims
+    )
 
 
 def _short_groups(assignment: Assignment) -> Iterator[list[FlavorAttempt]]:
     """The flavors tried for each group of resources that finds no place."""
     for pod_set in assignment.pod_sets:
-        if pod_set.mode is not Mode.FIT:
+        if pod_set.mode is not FitMode.FIT:
             yield from pod_set.short
 
 
@@ -65,23 +69,25 @@ def _is_open(attempt: FlavorAttempt) -> bool:
 class _Census:
     """The holders of what is needed: how many may go, and why the others stay (SCH-602 to SCH-613, SCH-720)."""
 
-    def __init__(self, engine: "Engine", workload: Workload, queue: Queue, assignment: Assignment) -> None:
+    def __init__(
+        self, engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, assignment: Assignment
+    ) -> None:
         self.engine = engine
         self.workload = workload
         self.queue = queue
         self.needs: Needs = assignment.needs
         self.requests = assignment.usage
-        self.allowed: list[Workload] = []
+        self.allowed: list[WorkloadInfo] = []
 
-    def result(self) -> Preemption:
+    def result(self) -> PreemptionExplanation:
         own = self._count(self.queue.policies.within_queue, [self.queue], ())
         cohort = self._of_cohort()
-        return Preemption(self._help(own, cohort), own=own, cohort=cohort)
+        return PreemptionExplanation(self._help(own, cohort), own=own, cohort=cohort)
 
-    def _of_cohort(self) -> Holders | None:
+    def _of_cohort(self) -> QuotaHolders | None:
         if self.queue.node.parent is None:
             return None
-        lenders: list[Queue] = []
+        lenders: list[ClusterQueueInfo] = []
         sheltered: list[str] = []
         for leaf in self.queue.node.parent.root().all_queues():
             other = self.engine.queue_at(leaf)
@@ -93,10 +99,10 @@ class _Census:
                 lenders.append(other)
         return self._count(self.queue.policies.reclaim, lenders, sheltered)
 
-    def _is_used(self, leaf: QueueNode) -> bool:
+    def _is_used(self, leaf: ClusterQueueNode) -> bool:
         return any(fr in leaf.cells and leaf.cells[fr].usage > 0 for fr in self.needs)
 
-    def _is_sheltered(self, leaf: QueueNode) -> bool:
+    def _is_sheltered(self, leaf: ClusterQueueNode) -> bool:
         """Whether the queue, or by the classical rules a cohort round it, borrows nothing of what is needed."""
         if is_within_nominal(leaf, self.needs):
             return True
@@ -104,35 +110,37 @@ class _Census:
             is_within_nominal(cohort, self.needs) for cohort in self._cohorts_apart(leaf)
         )
 
-    def _cohorts_apart(self, leaf: QueueNode) -> Iterator[CohortNode]:
+    def _cohorts_apart(self, leaf: ClusterQueueNode) -> Iterator[CohortNode]:
         """Cohorts above the other queue and not above this one."""
         shared = {cohort.name for cohort in self.queue.node.ancestors()}
         return (cohort for cohort in leaf.ancestors() if cohort.name not in shared)
 
-    def _count(self, policy: str, queues: Iterable[Queue], sheltered: Iterable[str]) -> Holders:
+    def _count(self, policy: str, queues: Iterable[ClusterQueueInfo], sheltered: Iterable[str]) -> QuotaHolders:
         allowed, spared = 0, []
         for queue in queues:
             for holder in queue.holders.values():
                 if not uses(holder, self.needs):
                     continue
-                if policy != NEVER and passes(policy, self.workload, holder):
+                if policy != NEVER and is_preemptible_by_policy(policy, self.workload, holder):
                     self.allowed.append(holder)
                     allowed += 1
                 else:
                     spared.append(holder.priority)
-        return Holders(policy, allowed, len(spared), min(spared, default=None), tuple(sorted(sheltered)))
+        return QuotaHolders(policy, allowed, len(spared), min(spared, default=None), tuple(sorted(sheltered)))
 
-    def _help(self, own: Holders, cohort: Holders | None) -> Help:
+    def _help(self, own: QuotaHolders, cohort: QuotaHolders | None) -> PreemptionOutlook:
         kinds = [own] if cohort is None else [own, cohort]
         if any(kind.allowed for kind in kinds):
             return self._help_of_all()
         if any(kind.spared and kind.policy != NEVER for kind in kinds):
-            return Help.PRIORITY
+            return PreemptionOutlook.PRIORITY
         if cohort is not None and cohort.sheltered and cohort.policy != NEVER:
-            return Help.WITHIN_NOMINAL
-        return Help.OFF if any(kind.spared or kind.sheltered for kind in kinds) else Help.NOBODY
+            return PreemptionOutlook.WITHIN_NOMINAL
+        return (
+            PreemptionOutlook.OFF if any(kind.spared or kind.sheltered for kind in kinds) else PreemptionOutlook.NOBODY
+        )
 
-    def _help_of_all(self) -> Help:
+    def _help_of_all(self) -> PreemptionOutlook:
         """Why those who may go do not help: their room is too little, or the rules do not give it away."""
         for holder in self.allowed:
             holder.release()
@@ -141,9 +149,13 @@ class _Census:
         for holder in self.allowed:
             holder.hold()
         if not enough:
-            return Help.TOO_LITTLE
+            return PreemptionOutlook.TOO_LITTLE
         if self.engine.settings.fair is not None:
-            return Help.SHARE
+            return PreemptionOutlook.SHARE
         if within_nominal:
-            return Help.WITHIN_NOMINAL
-        return Help.BORROWING if self.queue.policies.borrow_policy == NEVER else Help.RANK_WHILE_BORROWING
+            return PreemptionOutlook.WITHIN_NOMINAL
+        return (
+            PreemptionOutlook.BORROWING
+            if self.queue.policies.borrow_policy == NEVER
+            else PreemptionOutlook.RANK_WHILE_BORROWING
+        )

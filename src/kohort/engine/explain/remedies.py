@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.assignment import Mode
-from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, Help, State, Victim
-from kohort.engine.shortage import Limit, Place, Shortage
+from kohort.engine.assignment import FitMode
+from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, PreemptionOutlook, Victim, WorkloadPhase
+from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,95 +31,95 @@ class MoreQuota:
 
 
 @dataclass(frozen=True, slots=True)
-class Preempting:
+class AwaitPreemption:
     """Its turn, at which it takes the place of others."""
 
     victims: tuple[Victim, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class AwaitVictims:
     """The jobs of its victims stop."""
 
     victims: tuple[Victim, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AwaitTurn:
     """Its turn: it fits, or is not even looked at before."""
 
     ahead: int
 
 
 @dataclass(frozen=True, slots=True)
-class Yielding:
+class AwaitOtherHeads:
     """Heads of other queues get what they wait for, or wait no longer: until then they go first."""
 
     rivals: tuple[ObjectKey, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Time:
+class AwaitBackoff:
     """Its backoff ends; None where an event ends it."""
 
     until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AwaitChange:
     """Something about its objects changes, as the message of its condition says."""
 
     reason: str
     message: str
 
 
-Remedy = MoreQuota | Preempting | Departure | Turn | Yielding | Time | Change
+Remedy = MoreQuota | AwaitPreemption | AwaitVictims | AwaitTurn | AwaitOtherHeads | AwaitBackoff | AwaitChange
 
 
 def remedies(explanation: Explanation) -> tuple[Remedy, ...]:
     """What would let the workload in; nothing where it is in already, or where no room helps."""
-    if explanation.state.holds_quota or explanation.state in (State.UNKNOWN, State.FINISHED):
+    if explanation.state.holds_quota or explanation.state in (WorkloadPhase.UNKNOWN, WorkloadPhase.FINISHED):
         return ()
     evaluation = explanation.evaluation
     if evaluation is None or not evaluation.pod_sets:
-        return (Change(explanation.reason, explanation.message),)
-    if explanation.state is State.BACKING_OFF:
-        return (Time(explanation.until),)
-    if evaluation.mode is Mode.FIT:
+        return (AwaitChange(explanation.reason, explanation.message),)
+    if explanation.state is WorkloadPhase.BACKING_OFF:
+        return (AwaitBackoff(explanation.until),)
+    if evaluation.mode is FitMode.FIT:
         return (*_by_turn(explanation), *_for_who_fits(explanation, evaluation))
     return (*_by_turn(explanation), *_by_preemption(evaluation), *_by_quota(evaluation))
 
 
-def _by_turn(explanation: Explanation) -> Iterator[Turn]:
+def _by_turn(explanation: Explanation) -> Iterator[AwaitTurn]:
     """Behind others in a strict queue nothing else counts before that (SCH-238)."""
     standing = explanation.standing
     if standing is not None and standing.is_strict and standing.ahead:
-        yield Turn(standing.ahead)
+        yield AwaitTurn(standing.ahead)
 
 
 def _for_who_fits(explanation: Explanation, evaluation: Evaluation) -> Iterator[Remedy]:
     standing = explanation.standing
     if evaluation.rivals:
-        yield Yielding(evaluation.rivals)
+        yield AwaitOtherHeads(evaluation.rivals)
     elif not evaluation.is_admitted:
-        yield Change(evaluation.reason, evaluation.message)
+        yield AwaitChange(evaluation.reason, evaluation.message)
     elif standing is None or not (standing.is_strict and standing.ahead):
-        yield Turn(standing.ahead if standing is not None else 0)
+        yield AwaitTurn(standing.ahead if standing is not None else 0)
 
 
 def _by_preemption(evaluation: Evaluation) -> Iterator[Remedy]:
     victims = evaluation.preemption.victims
     match evaluation.preemption.help:
-        case Help.POSSIBLE:
-            yield Preempting(victims)
-        case Help.UNDER_WAY:
-            yield Departure(victims)
-        case Help.GATED:
-            yield Change(evaluation.reason, evaluation.message)
+        case PreemptionOutlook.POSSIBLE:
+            yield AwaitPreemption(victims)
+        case PreemptionOutlook.UNDER_WAY:
+            yield AwaitVictims(victims)
+        case PreemptionOutlook.GATED:
+            yield AwaitChange(evaluation.reason, evaluation.message)
 
 
 def _by_quota(evaluation: Evaluation) -> Iterator[MoreQuota]:
-    for pod_set in evaluation.pod_sets if evaluation.mode is not Mode.FIT else ():
+    for pod_set in evaluation.pod_sets if evaluation.mode is not FitMode.FIT else ():
         for group in pod_set.short:
             for trial in group:
                 if trial.shortages:
@@ -134,15 +134,15 @@ def _more_quota(pod_set: str, trial: FlavorTrial) -> MoreQuota:
 
 def is_hopeless(trial: FlavorTrial) -> bool:
     """Whether the flavor could not take the pod set, beside those before it, even if nobody used it."""
-    return bool(trial.attempt.obstacle) or any(each.limit is Limit.MAXIMUM for each in trial.shortages)
+    return bool(trial.attempt.obstacle) or any(each.limit is BindingLimit.MAXIMUM for each in trial.shortages)
 
 
-def lenders(shortage: Shortage) -> tuple[tuple[Place, int], ...]:
+def lenders(shortage: Shortage) -> tuple[tuple[QuotaNodeRef, int], ...]:
     """Who would have to lend how much more; one where one will do, none where those known keep too little."""
     enough = [each for each in shortage.keepers if each.keeps >= shortage.missing]
     if enough:
         return ((enough[0].place, shortage.missing),)
-    found: list[tuple[Place, int]] = []
+    found: list[tuple[QuotaNodeRef, int]] = []
     left = shortage.missing
     for each in shortage.keepers:
         found.append((each.place, min(left, each.keeps)))

@@ -8,81 +8,83 @@ from kohort.api.gates import Gate
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
-from kohort.engine.explain.model import State
-from kohort.engine.lifecycle.facts import ClusterQueueFacts, Facts, LocalQueueFacts
-from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE, Cause, waiting_cause
+from kohort.engine.decisions import RequeueReason
+from kohort.engine.explain.model import WorkloadPhase
+from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, is_on_hold
+from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE, PendingReason, waiting_cause
 from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
-from kohort.engine.lifecycle.states import QUOTA_RESERVED, is_on_hold
-from kohort.engine.pending import Place
-from kohort.engine.records import Queue, Workload
+from kohort.engine.lifecycle.reconcile_context import ClusterQueueContext, LocalQueueContext, ReconcileContext
+from kohort.engine.pending import PendingState
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.problems import workload_problem
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
 
-NOT_LOOKED_AT = Cause(PENDING_EVALUATION, PENDING_MESSAGE)
+NOT_LOOKED_AT = PendingReason(PENDING_EVALUATION, PENDING_MESSAGE)
 
 
-def way_of(engine: "Engine", local_queue: ObjectKey) -> LocalQueueFacts | None:
+def resolve_queues(engine: "Engine", local_queue: ObjectKey) -> LocalQueueContext | None:
     """What a LocalQueue leads to; None where it does not exist."""
     local = engine.local_queues.get(local_queue)
     if local is None or not local.cluster_queue:
         return None
-    return LocalQueueFacts(local.cluster_queue, "Hold" if local.is_stopped else "None")
+    return LocalQueueContext(local.cluster_queue, "Hold" if local.is_stopped else "None")
 
 
-def queue_on(engine: "Engine", way: LocalQueueFacts | None) -> Queue | None:
+def queue_on(engine: "Engine", way: LocalQueueContext | None) -> ClusterQueueInfo | None:
     """The ClusterQueue at the end of the way, if it exists."""
     return engine.queues.get(way.cluster_queue) if way is not None else None
 
 
-def settled_state(engine: "Engine", workload: Workload, thing: v1beta2.Workload) -> State | None:
+def settled_state(engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload) -> WorkloadPhase | None:
     """The state of a workload that has ended or holds quota; None for one that waits."""
     if is_true(thing.status.conditions, "Finished"):
-        return State.FINISHED
+        return WorkloadPhase.FINISHED
     if not workload.has_quota:
         return None
     if engine.is_leaving(workload):
-        return State.LEAVING
-    return State.ADMITTED if workload.is_admitted else State.RESERVED
+        return WorkloadPhase.LEAVING
+    return WorkloadPhase.ADMITTED if workload.is_admitted else WorkloadPhase.RESERVED
 
 
 def waiting_state(
-    engine: "Engine", workload: Workload, thing: v1beta2.Workload, way: LocalQueueFacts | None, now: datetime
-) -> State:
+    engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload, way: LocalQueueContext | None, now: datetime
+) -> WorkloadPhase:
     """The first state that applies to a workload that waits, or would wait."""
     queue = queue_on(engine, way)
     outside = _state_outside(thing, way, queue)
     if outside is not None or queue is None:
-        return outside or State.NO_QUEUE
+        return outside or WorkloadPhase.NO_QUEUE
     return _state_in_queue(engine, workload, thing, queue, now)
 
 
-def _state_outside(thing: v1beta2.Workload, way: LocalQueueFacts | None, queue: Queue | None) -> State | None:
+def _state_outside(
+    thing: v1beta2.Workload, way: LocalQueueContext | None, queue: ClusterQueueInfo | None
+) -> WorkloadPhase | None:
     """What keeps a workload out whatever its queue holds."""
     if not thing.spec.active:
-        return State.DEACTIVATED
+        return WorkloadPhase.DEACTIVATED
     if is_on_hold(thing):
-        return State.ON_HOLD
+        return WorkloadPhase.ON_HOLD
     if way is None or (queue is None and not way.is_stopped):
-        return State.NO_QUEUE
-    return State.STOPPED if way.is_stopped or queue is None or not queue.is_active else None
+        return WorkloadPhase.NO_QUEUE
+    return WorkloadPhase.STOPPED if way.is_stopped or queue is None or not queue.is_active else None
 
 
 def _state_in_queue(
-    engine: "Engine", workload: Workload, thing: v1beta2.Workload, queue: Queue, now: datetime
-) -> State:
+    engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload, queue: ClusterQueueInfo, now: datetime
+) -> WorkloadPhase:
     if admission_gate(engine, thing):
-        return State.GATED
+        return WorkloadPhase.GATED
     if is_true(thing.status.conditions, "WaitingForReplacementPods"):
-        return State.REPLACING_PODS
+        return WorkloadPhase.REPLACING_PODS
     if _misconfiguration(engine, workload, queue):
-        return State.MISCONFIGURED
+        return WorkloadPhase.MISCONFIGURED
     if workload.backoff_until is not None and workload.backoff_until > now:
-        return State.BACKING_OFF
-    parked = engine.pending[queue.name].place_of(workload) is Place.POOL
-    return State.INADMISSIBLE if parked else State.QUEUED
+        return WorkloadPhase.BACKING_OFF
+    parked = engine.pending[queue.name].place_of(workload) is PendingState.POOL
+    return WorkloadPhase.INADMISSIBLE if parked else WorkloadPhase.QUEUED
 
 
 def admission_gate(engine: "Engine", thing: v1beta2.Workload) -> str:
@@ -92,20 +94,24 @@ def admission_gate(engine: "Engine", thing: v1beta2.Workload) -> str:
     return thing.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
 
 
-def obstacle_of(engine: "Engine", workload: Workload, queue: Queue) -> tuple[str, str, Requeue] | None:
+def obstacle_of(
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo
+) -> tuple[str, str, RequeueReason] | None:
     """What keeps the workload from being nominated (SCH-311); without a namespace, only what its pods say counts."""
     if workload.key.namespace or workload.object is None or workload.environment is None:
         return engine.obstacle(workload, queue)
     problem = workload_problem(workload.object, workload.environment, engine.settings.gates)
-    return (MISCONFIGURED, problem, Requeue.GENERIC) if problem else None
+    return (MISCONFIGURED, problem, RequeueReason.GENERIC) if problem else None
 
 
-def _misconfiguration(engine: "Engine", workload: Workload, queue: Queue) -> str:
+def _misconfiguration(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> str:
     obstacle = obstacle_of(engine, workload, queue)
     return obstacle[1] if obstacle is not None and obstacle[0] == MISCONFIGURED else ""
 
 
-def cause_of(engine: "Engine", workload: Workload, thing: v1beta2.Workload, way: LocalQueueFacts | None) -> Cause:
+def cause_of(
+    engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload, way: LocalQueueContext | None
+) -> PendingReason:
     """Why a workload waits at which no cycle looks, in the words of its condition, be they written or not yet."""
     cause = waiting_cause(thing, _facts(engine, workload, way))
     if cause is not None:
@@ -113,16 +119,16 @@ def cause_of(engine: "Engine", workload: Workload, thing: v1beta2.Workload, way:
     written = find(thing.status.conditions, QUOTA_RESERVED)
     if written is None or written.status == "True":
         return NOT_LOOKED_AT
-    return Cause(written.reason, written.message)
+    return PendingReason(written.reason, written.message)
 
 
-def _facts(engine: "Engine", workload: Workload, way: LocalQueueFacts | None) -> Facts:
+def _facts(engine: "Engine", workload: WorkloadInfo, way: LocalQueueContext | None) -> ReconcileContext:
     queue = queue_on(engine, way)
     if queue is None:
-        return Facts(local_queue=way, gates=engine.settings.gates)
-    return Facts(
+        return ReconcileContext(local_queue=way, gates=engine.settings.gates)
+    return ReconcileContext(
         local_queue=way,
-        cluster_queue=ClusterQueueFacts(is_active=queue.is_active),
+        cluster_queue=ClusterQueueContext(is_active=queue.is_active),
         namespace_problem=_misconfiguration(engine, workload, queue),
         bypass_reason=engine.pending[queue.name].bypass_reason(workload),
         gates=engine.settings.gates,

@@ -7,19 +7,19 @@ from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.decisions import Decision, Reserve
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event
-from kohort.engine.invariants.places import wrong_places
+from kohort.engine.invariants.queue_membership import misplaced_workloads
 from kohort.engine.invariants.sums import broken_limits, wrong_cells
-from kohort.engine.invariants.victims import Hunt, wrong_victims
-from kohort.engine.pending import Place
-from kohort.engine.pending.shelf import rank_of
-from kohort.engine.preemption import Needs, Requests, Target
+from kohort.engine.invariants.victims import VictimSearch, wrong_victims
+from kohort.engine.pending import PendingState
+from kohort.engine.pending.heap import rank_of
+from kohort.engine.preemption import Needs, PreemptionTarget, Requests
 from kohort.engine.quota import Usage
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 
 def check(engine: Engine) -> list[str]:
     """Everything that does not hold between two steps, in words; empty when all is well."""
-    return [*wrong_cells(engine), *wrong_places(engine)]
+    return [*wrong_cells(engine), *misplaced_workloads(engine)]
 
 
 class CheckedEngine(Engine):
@@ -38,7 +38,7 @@ class CheckedEngine(Engine):
         """Run a cycle, and look."""
         return self._checked(super().run_cycle(now))
 
-    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count an admission, and look whether it was due and there was room for it."""
         replaced = workload.takes_over_from.usage if workload.takes_over_from else {}
         gained = {fr: amount - replaced.get(fr, 0) for fr, amount in usage.items()}
@@ -47,12 +47,14 @@ class CheckedEngine(Engine):
         problems = [*broken_limits(self, queue, gained), *overtaken(self, workload, queue)]
         self._insist(f"the admission of {workload.key}", problems)
 
-    def find_targets(self, preemptor: Workload, queue: Queue, needs: Needs, requests: Requests) -> list[Target]:
+    def find_targets(
+        self, preemptor: WorkloadInfo, queue: ClusterQueueInfo, needs: Needs, requests: Requests
+    ) -> list[PreemptionTarget]:
         """Search for victims, and look at them."""
         before = _usages(self)
         targets = super().find_targets(preemptor, queue, needs, requests)
         moved = [] if _usages(self) == before else ["the search left the tree other than it was"]
-        hunt = Hunt(preemptor, queue, needs, requests, targets, by_share=self.settings.fair is not None)
+        hunt = VictimSearch(preemptor, queue, needs, requests, targets, by_share=self.settings.fair is not None)
         self._insist(f"the search of {preemptor.key}", [*moved, *wrong_victims(hunt)])
         return targets
 
@@ -77,16 +79,16 @@ def _usages(engine: Engine) -> list[int]:
     return [cell.usage for node in nodes for cell in node.cells.values()]
 
 
-def overtaken(engine: Engine, workload: Workload, queue: Queue) -> Iterator[str]:
+def overtaken(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo) -> Iterator[str]:
     """Workloads of a StrictFIFO queue that stood before one that was admitted (SCH-238)."""
     if not queue.policies.is_strict:
         return
     for other in engine.workloads.values():
-        if engine.pending[queue.name].place_of(other) is Place.ACTIVE and rank_of(other) < rank_of(workload):
+        if engine.pending[queue.name].place_of(other) is PendingState.ACTIVE and rank_of(other) < rank_of(workload):
             yield f"{workload.key} overtook {other.key} in {queue.name}"
 
 
-def half_admitted(workload: Workload, decision: Reserve) -> Iterator[str]:
+def half_admitted(workload: WorkloadInfo, decision: Reserve) -> Iterator[str]:
     """Pod sets that got less than they asked for or accept (SCH-351, SCH-562)."""
     assigned = {each.name: each for each in decision.admission.pod_set_assignments}
     if assigned.keys() != {pod_set.name for pod_set in workload.pod_sets}:

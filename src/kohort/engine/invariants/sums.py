@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from kohort.api.amounts import add, subtract
 from kohort.engine.engine import Engine
-from kohort.engine.forest import CohortNode, Node
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
-Holders = Mapping[str, Collection[Workload]]
+Holders = Mapping[str, Collection[WorkloadInfo]]
 """Workloads that count, by the name of their queue."""
 
 
@@ -34,7 +34,7 @@ class Sums(NamedTuple):
     usage: int
 
 
-def sums_of(node: Node, fr: FlavorResource, holders: Holders) -> Sums:
+def sums_of(node: HierarchyNode, fr: FlavorResource, holders: Holders) -> Sums:
     """The sums of a node (SCH-410, SCH-411, SCH-420, SCH-421)."""
     quota = node.quotas.get(fr, NO_QUOTA)
     subtree, usage = quota.nominal, 0
@@ -48,7 +48,7 @@ def sums_of(node: Node, fr: FlavorResource, holders: Holders) -> Sums:
     return Sums(subtree, local, usage)
 
 
-def potential_of(node: Node, fr: FlavorResource) -> int:
+def potential_of(node: HierarchyNode, fr: FlavorResource) -> int:
     """The most that a node could ever hold (SCH-412)."""
     subtree, local, _ = sums_of(node, fr, {})
     if node.parent is None:
@@ -71,27 +71,27 @@ def wrong_cells(engine: Engine) -> Iterator[str]:
                 yield from _wrong_usage(node, fr, cell, holders)
 
 
-def _wrong_usage(node: Node, fr: FlavorResource, cell: Cell, holders: Holders) -> Iterator[str]:
+def _wrong_usage(node: HierarchyNode, fr: FlavorResource, cell: Cell, holders: Holders) -> Iterator[str]:
     usage = sums_of(node, fr, holders).usage
     if cell.usage != usage:
-        yield f"{node.name} says that {cell.usage} of {named(fr)} is in use, and it is {usage}"
+        yield f"{node.name} says that {cell.usage} of {flavor_resource_text(fr)} is in use, and it is {usage}"
 
 
-def _wrong_sums(node: Node, fr: FlavorResource, cell: Cell, holders: Holders) -> Iterator[str]:
+def _wrong_sums(node: HierarchyNode, fr: FlavorResource, cell: Cell, holders: Holders) -> Iterator[str]:
     yield from _wrong_usage(node, fr, cell, holders)
     said = (cell.subtree, cell.local, cell.potential)
     true = (*sums_of(node, fr, holders)[:2], potential_of(node, fr))
     if said != true:
-        yield f"{node.name} has {said} of {named(fr)}, and should have {true} (all, for itself, at most)"
+        yield f"{node.name} has {said} of {flavor_resource_text(fr)}, and should have {true} (all, for itself, at most)"
     children = list(node.members()) if isinstance(node, CohortNode) else []
     borrowing = {child.cells[fr] for child in children if fr in child.cells and child.cells[fr].borrows_with(0)}
     if cell.borrowers.keys() != borrowing:
-        yield f"{node.name} takes {len(cell.borrowers)} children to borrow {named(fr)}, and {len(borrowing)} do"
+        yield f"{node.name} takes {len(cell.borrowers)} children to borrow {flavor_resource_text(fr)}, and {len(borrowing)} do"
     if cell.parent is not (node.parent.cells.get(fr) if node.parent else None):
-        yield f"{node.name} passes {named(fr)} on to a cell that is not its parent's"
+        yield f"{node.name} passes {flavor_resource_text(fr)} on to a cell that is not its parent's"
 
 
-def named(fr: FlavorResource) -> str:
+def flavor_resource_text(fr: FlavorResource) -> str:
     """A flavor-resource in words."""
     return f"{fr.flavor}/{fr.resource}"
 
@@ -99,7 +99,7 @@ def named(fr: FlavorResource) -> str:
 # Limits
 
 
-def broken_limits(engine: Engine, queue: Queue, gained: Mapping[FlavorResource, int]) -> Iterator[str]:
+def broken_limits(engine: Engine, queue: ClusterQueueInfo, gained: Mapping[FlavorResource, int]) -> Iterator[str]:
     """Limits that a use, now counted, has broken on its way to the root (SCH-404, SCH-431, SCH-432).
 
     A node that the use did not reach may be in debt since its quota was lowered (SCH-434).
@@ -107,18 +107,18 @@ def broken_limits(engine: Engine, queue: Queue, gained: Mapping[FlavorResource, 
     holders = staying(engine)
     for fr, amount in gained.items():
         if fr not in queue.node.quotas:
-            yield f"{queue.name} does not offer {named(fr)}"
-        node: Node | None = queue.node
+            yield f"{queue.name} does not offer {flavor_resource_text(fr)}"
+        node: HierarchyNode | None = queue.node
         while node is not None and amount > 0:
             sums = sums_of(node, fr, holders)
             most = _most(node, fr, sums.subtree)
             if most is not None and sums.usage > most:
-                yield f"{node.name} uses {sums.usage} of {named(fr)}, and may use {most}"
+                yield f"{node.name} uses {sums.usage} of {flavor_resource_text(fr)}, and may use {most}"
             amount -= max(0, sums.local - (sums.usage - amount))
             node = node.parent
 
 
-def _most(node: Node, fr: FlavorResource, subtree: int) -> int | None:
+def _most(node: HierarchyNode, fr: FlavorResource, subtree: int) -> int | None:
     """What a node has and may borrow; None where nothing limits it but its parent."""
     if node.parent is None:
         return subtree

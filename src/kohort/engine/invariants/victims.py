@@ -4,33 +4,33 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from kohort.engine.forest import Node
+from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.preemption import (
     IN_CLUSTER_QUEUE,
     IN_COHORT_FAIR_SHARING,
     IN_COHORT_RECLAIM_WHILE_BORROWING,
     IN_COHORT_RECLAMATION,
     Needs,
+    PreemptionTarget,
     Requests,
-    Target,
     fits,
 )
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 
-class Hunt(NamedTuple):
+class VictimSearch(NamedTuple):
     """A search for victims and what it found."""
 
-    preemptor: Workload
-    queue: Queue
+    preemptor: WorkloadInfo
+    queue: ClusterQueueInfo
     needs: Needs
     requests: Requests
-    targets: list[Target]
+    targets: list[PreemptionTarget]
     by_share: bool
     """Whether fair sharing is on."""
 
 
-def wrong_victims(hunt: Hunt) -> list[str]:
+def wrong_victims(hunt: VictimSearch) -> list[str]:
     """Everything that is wrong with the victims of a search."""
     return [*_forbidden(hunt), *_needless(hunt)]
 
@@ -38,7 +38,7 @@ def wrong_victims(hunt: Hunt) -> list[str]:
 # Policies
 
 
-def _forbidden(hunt: Hunt) -> Iterator[str]:
+def _forbidden(hunt: VictimSearch) -> Iterator[str]:
     for target in hunt.targets:
         victim = target.workload
         if victim.queue is None or not victim.queue.is_active or victim.key not in victim.queue.holders:
@@ -49,7 +49,7 @@ def _forbidden(hunt: Hunt) -> Iterator[str]:
             yield f"{hunt.preemptor.key} may not preempt {victim.key} by {target.reason}"
 
 
-def _allows(hunt: Hunt, target: Target, donor: Queue) -> bool:
+def _allows(hunt: VictimSearch, target: PreemptionTarget, donor: ClusterQueueInfo) -> bool:
     policies = hunt.queue.policies
     if target.reason == IN_CLUSTER_QUEUE:
         return donor is hunt.queue and _passes(policies.within_queue, hunt.preemptor, target.workload)
@@ -62,7 +62,7 @@ def _allows(hunt: Hunt, target: Target, donor: Queue) -> bool:
     return hunt.by_share and target.reason == IN_COHORT_FAIR_SHARING
 
 
-def _passes(policy: str, preemptor: Workload, victim: Workload) -> bool:
+def _passes(policy: str, preemptor: WorkloadInfo, victim: WorkloadInfo) -> bool:
     """SCH-603."""
     if policy == "LowerOrNewerEqualPriority" and preemptor.priority == victim.priority:
         mine, theirs = preemptor.queued_at, victim.queued_at
@@ -70,7 +70,7 @@ def _passes(policy: str, preemptor: Workload, victim: Workload) -> bool:
     return policy == "Any" or (policy != "Never" and victim.priority < preemptor.priority)
 
 
-def _is_below_threshold(hunt: Hunt, victim: Workload) -> bool:
+def _is_below_threshold(hunt: VictimSearch, victim: WorkloadInfo) -> bool:
     """SCH-613."""
     policies = hunt.queue.policies
     if policies.borrow_policy == "Never" or victim.priority >= hunt.preemptor.priority:
@@ -78,7 +78,7 @@ def _is_below_threshold(hunt: Hunt, victim: Workload) -> bool:
     return policies.borrow_threshold is None or victim.priority <= policies.borrow_threshold
 
 
-def _borrows_in_the_tree(hunt: Hunt, donor: Queue) -> bool:
+def _borrows_in_the_tree(hunt: VictimSearch, donor: ClusterQueueInfo) -> bool:
     """Whether the donor is another queue of the tree that has borrowed something that is needed (SCH-611, SCH-720)."""
     mine, theirs = hunt.queue.node.parent, donor.node.parent
     if donor is hunt.queue or mine is None or theirs is None or mine.root() is not theirs.root():
@@ -86,10 +86,10 @@ def _borrows_in_the_tree(hunt: Hunt, donor: Queue) -> bool:
     return any(fr in donor.node.cells and donor.node.cells[fr].borrows_with(0) for fr in hunt.needs)
 
 
-def _has_advantage(hunt: Hunt, donor: Queue) -> bool:
+def _has_advantage(hunt: VictimSearch, donor: ClusterQueueInfo) -> bool:
     """Whether some node below the cohort that both share can hold the request by itself (SCH-611, SCH-612)."""
     shared = {id(cohort) for cohort in donor.node.ancestors()}
-    node: Node | None = hunt.queue.node
+    node: HierarchyNode | None = hunt.queue.node
     rest = dict(hunt.requests)
     while node is not None and id(node) not in shared:
         if all(node.cells[fr].usage + amount <= node.cells[fr].subtree for fr, amount in rest.items()):
@@ -102,7 +102,7 @@ def _has_advantage(hunt: Hunt, donor: Queue) -> bool:
 # Need
 
 
-def _needless(hunt: Hunt) -> Iterator[str]:
+def _needless(hunt: VictimSearch) -> Iterator[str]:
     """Victims without whom the preemptor would fit as well; all of them if they do not suffice (SCH-632, SCH-633)."""
     victims = [target.workload for target in hunt.targets]
     if not victims:
@@ -118,19 +118,19 @@ def _needless(hunt: Hunt) -> Iterator[str]:
             victim.release()
 
 
-def _ends_within_nominal(hunt: Hunt) -> bool:
+def _ends_within_nominal(hunt: VictimSearch) -> bool:
     """Whether the preemptor borrows nothing once its victims are gone."""
     with _away([target.workload for target in hunt.targets]):
         return _is_within_nominal(hunt)
 
 
-def _is_within_nominal(hunt: Hunt) -> bool:
+def _is_within_nominal(hunt: VictimSearch) -> bool:
     cells = hunt.queue.node.cells
     return all(cells[fr].usage + amount <= cells[fr].nominal for fr, amount in hunt.requests.items())
 
 
 @contextmanager
-def _away(workloads: list[Workload]) -> Iterator[None]:
+def _away(workloads: list[WorkloadInfo]) -> Iterator[None]:
     for workload in workloads:
         workload.release()
     yield

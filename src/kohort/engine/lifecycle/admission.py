@@ -13,25 +13,25 @@ from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment, PodSetRequest
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.events import Change, Event, normal, warning
-from kohort.engine.lifecycle.states import (
+from kohort.engine.lifecycle.conditions import (
     ADMITTED,
     BLOCKED_ON_PREEMPTION_GATES,
     EVICTED,
     PREEMPTED,
     QUOTA_RESERVED,
     REQUEUED,
-    State,
+    ConditionState,
     condition,
-    false,
+    condition_false,
+    condition_true,
     is_admitted,
     is_finished,
     is_reserved,
-    mark,
-    put,
-    true,
+    with_condition_set,
+    with_status,
     withdraw,
 )
+from kohort.engine.lifecycle.events import WorkloadChange, WorkloadEvent, normal, warning
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class NotAdmitted:
     """What the scheduler decided for a Workload that must wait."""
 
     reason: str
@@ -55,16 +55,16 @@ class Refusal:
     """What was asked for, per pod set."""
 
 
-def reserve(workload: Workload, reservation: Reservation, gates: FeatureGates, now: datetime) -> Change:
+def reserve(workload: Workload, reservation: Reservation, gates: FeatureGates, now: datetime) -> WorkloadChange:
     """Give the Workload its quota, and admit it at once where nothing is left to wait for (SCH-351, API-85, API-86)."""
     if is_finished(workload):
-        return Change(workload)
+        return WorkloadChange(workload)
     reserved = _with_reservation(workload, reservation.admission, now)
     listed = {check.name for check in workload.status.admission_checks}
     if reservation.required_checks <= listed and not is_admitted(workload):
         reserved = sync_admitted(reserved, gates, now)
     events = (*_reservation_events(workload, reservation, now), *_admission_events(workload, reserved, now))
-    return Change(reserved, events)
+    return WorkloadChange(reserved, events)
 
 
 def _with_reservation(workload: Workload, admission: Admission, now: datetime) -> Workload:
@@ -72,11 +72,13 @@ def _with_reservation(workload: Workload, admission: Admission, now: datetime) -
     message = f"Quota reserved in ClusterQueue {admission.cluster_queue}"
     for type_ in (EVICTED, PREEMPTED, BLOCKED_ON_PREEMPTION_GATES):
         workload = withdraw(workload, type_, reasons.QUOTA_RESERVED, now)
-    workload = mark(workload, QUOTA_RESERVED, true(reasons.QUOTA_RESERVED, message), now)
-    return put(workload, replace(workload.status, admission=admission, resource_requests=(), unhealthy_nodes=()))
+    workload = with_condition_set(workload, QUOTA_RESERVED, condition_true(reasons.QUOTA_RESERVED, message), now)
+    return with_status(
+        workload, replace(workload.status, admission=admission, resource_requests=(), unhealthy_nodes=())
+    )
 
 
-def _reservation_events(before: Workload, reservation: Reservation, now: datetime) -> tuple[Event, ...]:
+def _reservation_events(before: Workload, reservation: Reservation, now: datetime) -> tuple[WorkloadEvent, ...]:
     if is_reserved(before):
         return ()
     waited = _seconds(now - queued_since(before, now))
@@ -87,7 +89,7 @@ def _reservation_events(before: Workload, reservation: Reservation, now: datetim
     )
 
 
-def _admission_events(before: Workload, after: Workload, now: datetime) -> tuple[Event, ...]:
+def _admission_events(before: Workload, after: Workload, now: datetime) -> tuple[WorkloadEvent, ...]:
     reserved = condition(after, QUOTA_RESERVED)
     if is_admitted(before) or not is_admitted(after) or reserved is None:
         return ()
@@ -111,12 +113,12 @@ def _seconds(span: timedelta) -> str:
     return f"{max(span.total_seconds(), 0):.0f}s"
 
 
-def admit(workload: Workload, gates: FeatureGates, now: datetime) -> Change:
+def admit(workload: Workload, gates: FeatureGates, now: datetime) -> WorkloadChange:
     """Bring Admitted in line with a Workload that does not run yet, and tell when it may (SCH-902, SCH-906)."""
     if is_admitted(workload):
-        return Change(workload)
+        return WorkloadChange(workload)
     synced = sync_admitted(workload, gates, now)
-    return Change(synced, _admission_events(workload, synced, now))
+    return WorkloadChange(synced, _admission_events(workload, synced, now))
 
 
 def sync_admitted(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
@@ -125,24 +127,24 @@ def sync_admitted(workload: Workload, gates: FeatureGates, now: datetime) -> Wor
     if missing is None:
         if is_admitted(workload):
             return workload
-        return mark(workload, ADMITTED, true(reasons.ADMITTED, "The workload is admitted"), now)
+        return with_condition_set(workload, ADMITTED, condition_true(reasons.ADMITTED, "The workload is admitted"), now)
     if not _says_why_it_waits(workload, gates):
         return workload
-    return mark(_with_execution_time(workload, now), ADMITTED, missing, now)
+    return with_condition_set(_with_execution_time(workload, now), ADMITTED, missing, now)
 
 
-def _what_is_missing(workload: Workload, gates: FeatureGates) -> State | None:
+def _what_is_missing(workload: Workload, gates: FeatureGates) -> ConditionState | None:
     checks_are_ready = all(check.state == "Ready" for check in workload.status.admission_checks)
-    fine = reasons.are_fine(gates)
+    fine = reasons.has_detailed_reasons(gates)
     if not is_reserved(workload):
         all_is_missing = not fine and not checks_are_ready
         reason = reasons.LEGACY_NO_RESERVATION_UNSATISFIED_CHECKS if all_is_missing else reasons.NO_RESERVATION
-        return false(reason, "The workload has no reservation")
+        return condition_false(reason, "The workload has no reservation")
     if not checks_are_ready:
         reason = reasons.UNSATISFIED_ADMISSION_CHECKS if fine else reasons.LEGACY_UNSATISFIED_CHECKS
-        return false(reason, "The workload has not all checks ready")
+        return condition_false(reason, "The workload has not all checks ready")
     if workload.status.admission and any(map(_waits_for_topology, workload.status.admission.pod_set_assignments)):
-        return false(reasons.PENDING_DELAYED_TOPOLOGY_REQUESTS, "There are pending delayed topology requests")
+        return condition_false(reasons.PENDING_DELAYED_TOPOLOGY_REQUESTS, "There are pending delayed topology requests")
     return None
 
 
@@ -152,7 +154,7 @@ def _waits_for_topology(assignment: PodSetAssignment) -> bool:
 
 def _says_why_it_waits(workload: Workload, gates: FeatureGates) -> bool:
     """A fresh Workload has no conditions unless told to have them (API-88)."""
-    if not reasons.are_fine(gates):
+    if not reasons.has_detailed_reasons(gates):
         return is_admitted(workload)
     known = condition(workload, QUOTA_RESERVED) or condition(workload, ADMITTED)
     return known is not None or gates.enabled(Gate.UnadmittedWorkloadsExplicitStatus)
@@ -165,23 +167,23 @@ def _with_execution_time(workload: Workload, now: datetime) -> Workload:
         return workload
     ran = max(int((now - admitted.last_transition_time).total_seconds()), 0)
     total = (workload.status.accumulated_past_execution_time_seconds or 0) + ran
-    return put(workload, replace(workload.status, accumulated_past_execution_time_seconds=total))
+    return with_status(workload, replace(workload.status, accumulated_past_execution_time_seconds=total))
 
 
 def drop_reservation(workload: Workload, reason: str, message: str, gates: FeatureGates, now: datetime) -> Workload:
     """Take the reservation away, or say why there is none, and bring Admitted in line (API-87)."""
-    workload = mark(workload, QUOTA_RESERVED, false(reason, message), now)
-    workload = put(workload, replace(workload.status, admission=None))
+    workload = with_condition_set(workload, QUOTA_RESERVED, condition_false(reason, message), now)
+    workload = with_status(workload, replace(workload.status, admission=None))
     return sync_admitted(workload, gates, now)
 
 
-def refuse(workload: Workload, refusal: Refusal, gates: FeatureGates, now: datetime) -> Change:
+def refuse(workload: Workload, refusal: NotAdmitted, gates: FeatureGates, now: datetime) -> WorkloadChange:
     """Write down why the scheduler did not admit the Workload; an unchanged answer is not repeated (SCH-360)."""
     if is_finished(workload):
-        return Change(workload)
-    reason = reasons.of_scheduler(refusal.reason, gates)
+        return WorkloadChange(workload)
+    reason = reasons.scheduler_reason(refusal.reason, gates)
     refused = drop_reservation(workload, reason, refusal.message, gates, now)
-    refused = put(refused, replace(refused.status, resource_requests=refusal.requests))
+    refused = with_status(refused, replace(refused.status, resource_requests=refusal.requests))
     if refused is workload:
-        return Change(workload)
-    return Change(refused, (warning(reason, refusal.message),))
+        return WorkloadChange(workload)
+    return WorkloadChange(refused, (warning(reason, refusal.message),))

@@ -17,11 +17,11 @@ from kohort.api.kueue.v1beta2.queues import AdmissionCheckRule
 from kohort.api.kueue.v1beta2.workload import Admission, AdmissionCheckState, PodSetUpdate
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.backoff import pause_seconds
+from kohort.engine.lifecycle.conditions import is_leaving, is_reserved, whole_second, with_status
 from kohort.engine.lifecycle.deactivation import target_deactivation
-from kohort.engine.lifecycle.events import Change, warning
-from kohort.engine.lifecycle.eviction import Eviction, evict
+from kohort.engine.lifecycle.events import WorkloadChange, warning
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.requeueing import delay_return
-from kohort.engine.lifecycle.states import is_leaving, is_reserved, put, whole_second
 
 CheckStates = tuple[AdmissionCheckState, ...]
 Answer = Literal["Pending", "Ready", "Retry", "Rejected"]
@@ -62,7 +62,7 @@ def sync_checks(workload: Workload, required: frozenset[str], now: datetime) -> 
     """List exactly the required checks, new ones as Pending, by name (SCH-905, API-129)."""
     known = {check.name: check for check in workload.status.admission_checks}
     checks = tuple(known.get(name) or _pending(name, now) for name in sorted(required))
-    return put(workload, replace(workload.status, admission_checks=checks))
+    return with_status(workload, replace(workload.status, admission_checks=checks))
 
 
 def _pending(name: str, now: datetime) -> AdmissionCheckState:
@@ -82,7 +82,7 @@ def report_check(workload: Workload, report: CheckReport, now: datetime) -> Work
         last_transition_time=former.last_transition_time if former.state == report.state else whole_second(now),
     )
     checks = tuple(known[name] for name in sorted(known))
-    return put(workload, replace(workload.status, admission_checks=checks))
+    return with_status(workload, replace(workload.status, admission_checks=checks))
 
 
 def answer_failure(
@@ -107,21 +107,21 @@ def postpone_by_checks(workload: Workload, now: datetime) -> Workload:
     return delay_return(workload, latest) if latest > now else workload
 
 
-def act_on_checks(workload: Workload, now: datetime) -> Change:
+def act_on_checks(workload: Workload, now: datetime) -> WorkloadChange:
     """Give up a Workload that a check rejected, evict one that a check wants again later (SCH-910, SCH-911)."""
     if not is_reserved(workload) or is_leaving(workload):
-        return Change(workload)
+        return WorkloadChange(workload)
     if rejected := _in_state(workload, "Rejected"):
         return _give_up(workload, _summary(rejected), now)
     if retried := _in_state(workload, "Retry"):
         message = f"Evicted due to {_summary(retried)}"
-        return evict(workload, Eviction(reasons.ADMISSION_CHECK, message), now)
-    return Change(workload)
+        return evict(workload, EvictionCause(reasons.ADMISSION_CHECK, message), now)
+    return WorkloadChange(workload)
 
 
-def _give_up(workload: Workload, summary: str, now: datetime) -> Change:
+def _give_up(workload: Workload, summary: str, now: datetime) -> WorkloadChange:
     targeted = target_deactivation(workload, reasons.ADMISSION_CHECK, summary, now)
-    return Change(targeted, (warning("AdmissionCheckRejected", f"Deactivated due to {summary}"),))
+    return WorkloadChange(targeted, (warning("AdmissionCheckRejected", f"Deactivated due to {summary}"),))
 
 
 def _in_state(workload: Workload, state: Answer) -> list[AdmissionCheckState]:

@@ -10,35 +10,35 @@ from msgspec.structs import replace
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.events import Change, warning
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.states import (
+from kohort.engine.lifecycle.conditions import (
     ADMITTED,
     DEACTIVATION_TARGET,
     condition,
+    condition_true,
     holds,
     is_finished,
     is_leaving,
-    mark,
-    put,
-    true,
+    with_condition_set,
+    with_status,
     without_condition,
 )
+from kohort.engine.lifecycle.events import WorkloadChange, warning
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 
 
 def target_deactivation(workload: Workload, reason: str, message: str, now: datetime) -> Workload:
     """Ask for the Workload's deactivation; an earlier request stands (SCH-1040)."""
     if not workload.spec.active or holds(workload, DEACTIVATION_TARGET) or is_finished(workload):
         return workload
-    return mark(workload, DEACTIVATION_TARGET, true(reason, message), now)
+    return with_condition_set(workload, DEACTIVATION_TARGET, condition_true(reason, message), now)
 
 
 def deactivate(workload: Workload) -> Workload:
     """Turn the Workload off that is to be deactivated (SCH-1040, API-125)."""
-    return turned(workload, active=False) if holds(workload, DEACTIVATION_TARGET) else workload
+    return with_active(workload, active=False) if holds(workload, DEACTIVATION_TARGET) else workload
 
 
-def turned(workload: Workload, *, active: bool) -> Workload:
+def with_active(workload: Workload, *, active: bool) -> Workload:
     """The Workload on or off; the same object where it is so already."""
     if workload.spec.active is active:
         return workload
@@ -47,20 +47,20 @@ def turned(workload: Workload, *, active: bool) -> Workload:
     return replace(workload, metadata=metadata, spec=replace(workload.spec, active=active))
 
 
-def evict_inactive(workload: Workload, now: datetime) -> Change:
+def evict_inactive(workload: Workload, now: datetime) -> WorkloadChange:
     """Evict a Workload that was turned off, and drop what asked for it and what it returned by (API-126)."""
     if workload.spec.active:
-        return Change(workload)
+        return WorkloadChange(workload)
     change = evict(workload, _deactivation(workload), now)
     cleared = without_condition(change.workload, DEACTIVATION_TARGET)
-    return Change(put(cleared, replace(cleared.status, requeue_state=None)), change.events)
+    return WorkloadChange(with_status(cleared, replace(cleared.status, requeue_state=None)), change.events)
 
 
-def _deactivation(workload: Workload) -> Eviction:
+def _deactivation(workload: Workload) -> EvictionCause:
     target = condition(workload, DEACTIVATION_TARGET)
     if target is None:
-        return Eviction(reasons.DEACTIVATED, "The workload is deactivated")
-    return Eviction(reasons.DEACTIVATED, f"The workload is deactivated due to {target.message}", target.reason)
+        return EvictionCause(reasons.DEACTIVATED, "The workload is deactivated")
+    return EvictionCause(reasons.DEACTIVATED, f"The workload is deactivated due to {target.message}", target.reason)
 
 
 def execution_deadline(workload: Workload) -> datetime | None:
@@ -76,13 +76,13 @@ def execution_deadline(workload: Workload) -> datetime | None:
     return admitted.last_transition_time + timedelta(seconds=limit - used)
 
 
-def limit_execution(workload: Workload, now: datetime) -> Change:
+def limit_execution(workload: Workload, now: datetime) -> WorkloadChange:
     """Give a Workload up that has used its execution time up (SCH-1041)."""
     deadline = execution_deadline(workload)
     if deadline is None or now < deadline:
-        return Change(workload)
+        return WorkloadChange(workload)
     reason = reasons.MAXIMUM_EXECUTION_TIME_EXCEEDED
     targeted = target_deactivation(workload, reason, "exceeding the maximum execution time", now)
-    targeted = put(targeted, replace(targeted.status, accumulated_past_execution_time_seconds=None))
+    targeted = with_status(targeted, replace(targeted.status, accumulated_past_execution_time_seconds=None))
     note = f"The maximum execution time ({workload.spec.maximum_execution_time_seconds}s) exceeded"
-    return Change(targeted, (warning(reason, note),))
+    return WorkloadChange(targeted, (warning(reason, note),))

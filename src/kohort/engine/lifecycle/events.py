@@ -13,7 +13,7 @@ EventType = Literal["Normal", "Warning"]
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class WorkloadEvent:
     """One event about a Workload."""
 
     type: EventType
@@ -26,19 +26,19 @@ class Event:
         return self.reason
 
 
-def normal(reason: str, note: str) -> Event:
+def normal(reason: str, note: str) -> WorkloadEvent:
     """An event of the ordinary course, its note cut to the length that the API allows (API-8)."""
-    return Event("Normal", reason, truncate_note(note))
+    return WorkloadEvent("Normal", reason, truncate_note(note))
 
 
-def warning(reason: str, note: str) -> Event:
+def warning(reason: str, note: str) -> WorkloadEvent:
     """An event of something that keeps a Workload from running, its note cut likewise (API-8)."""
-    return Event("Warning", reason, truncate_note(note))
+    return WorkloadEvent("Warning", reason, truncate_note(note))
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WorkloadChange:
     """What a step made of a Workload; the same object and no events mean that there was nothing to do."""
 
     workload: Workload
-    events: tuple[Event, ...] = ()
+    events: tuple[WorkloadEvent, ...] = ()

@@ -14,30 +14,30 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import AdmissionCheckState, EvictionCount, SchedulingStats, WorkloadStatus
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
-from kohort.engine.lifecycle.events import Change, normal
-from kohort.engine.lifecycle.preemption_gates import closed
-from kohort.engine.lifecycle.states import (
+from kohort.engine.lifecycle.conditions import (
     BLOCKED_ON_PREEMPTION_GATES,
     EVICTED,
     REQUEUED,
-    State,
+    ConditionState,
     condition,
+    condition_true,
     is_evicted,
     is_finished,
     is_reserved,
-    mark,
-    put,
-    true,
     whole_second,
+    with_condition_set,
+    with_status,
     withdraw,
 )
+from kohort.engine.lifecycle.events import WorkloadChange, normal
+from kohort.engine.lifecycle.preemption_gates import closed
 
 RETURNS_AT_ONCE = frozenset({reasons.PREEMPTED, reasons.NODE_FAILURES, reasons.FLAVOR_MIGRATION})
 """Evictions that are nobody's fault: the Workload may be admitted again right away (SCH-1003)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Eviction:
+class EvictionCause:
     """Why a Workload is evicted."""
 
     reason: str
@@ -53,33 +53,33 @@ class Eviction:
         return self.reason
 
 
-def without_replacement(nodes: Iterable[str]) -> Eviction:
+def without_replacement(nodes: Iterable[str]) -> EvictionCause:
     """Why a Workload goes whose failed nodes nothing can replace (SCH-332)."""
     listed = ", ".join(nodes)
     message = f"Workload was evicted as there was no replacement for unhealthy node(s): {listed}"
-    return Eviction(reasons.NODE_FAILURES, message)
+    return EvictionCause(reasons.NODE_FAILURES, message)
 
 
-def for_better_flavor(successor: str) -> Eviction:
+def for_better_flavor(successor: str) -> EvictionCause:
     """Why a variant goes that runs in a worse flavor than the one of this UID could (SCH-1113)."""
     why = "due to migration to more favorable resource flavor"
-    return Eviction(reasons.FLAVOR_MIGRATION, f"Evicted to accommodate a workload (UID: {successor}) {why}")
+    return EvictionCause(reasons.FLAVOR_MIGRATION, f"Evicted to accommodate a workload (UID: {successor}) {why}")
 
 
-def evict(workload: Workload, eviction: Eviction, now: datetime) -> Change:
+def evict(workload: Workload, eviction: EvictionCause, now: datetime) -> WorkloadChange:
     """Begin an eviction; one that has begun is left as it is (SCH-1001, API-94, API-105)."""
     if is_finished(workload) or is_evicted(workload):
-        return Change(workload)
+        return WorkloadChange(workload)
     reason = eviction.spoken_reason
-    evicted = mark(workload, EVICTED, true(reason, eviction.message), now)
+    evicted = with_condition_set(workload, EVICTED, condition_true(reason, eviction.message), now)
     evicted = withdraw(evicted, BLOCKED_ON_PREEMPTION_GATES, reason, now)
-    evicted = put(evicted, _cleared(evicted, eviction, now))
+    evicted = with_status(evicted, _cleared(evicted, eviction, now))
     if workload.status.admission is None:
-        return Change(evicted)
-    return Change(evicted, (normal(f"EvictedDueTo{reason}", eviction.message),))
+        return WorkloadChange(evicted)
+    return WorkloadChange(evicted, (normal(f"EvictedDueTo{reason}", eviction.message),))
 
 
-def _cleared(workload: Workload, eviction: Eviction, now: datetime) -> WorkloadStatus:
+def _cleared(workload: Workload, eviction: EvictionCause, now: datetime) -> WorkloadStatus:
     status = workload.status
     return replace(
         status,
@@ -106,7 +106,7 @@ def _reset(check: AdmissionCheckState, now: datetime) -> AdmissionCheckState:
     )
 
 
-def _counted(stats: SchedulingStats | None, eviction: Eviction) -> SchedulingStats:
+def _counted(stats: SchedulingStats | None, eviction: EvictionCause) -> SchedulingStats:
     counts = {(each.reason, each.underlying_cause): each.count for each in stats.evictions} if stats else {}
     key = (eviction.reason, eviction.cause)
     counts[key] = counts.get(key, 0) + 1
@@ -124,9 +124,9 @@ def release(workload: Workload, gates: FeatureGates, now: datetime) -> Workload:
     if evicted is None or not is_evicted(workload) or not is_reserved(workload) or is_finished(workload):
         return workload
     returns = evicted.reason in RETURNS_AT_ONCE and not _is_replaced_by_its_owner(workload, gates)
-    requeued = State("True" if returns else "False", evicted.reason, evicted.message)
-    workload = mark(workload, REQUEUED, requeued, now)
-    reason = reasons.of_controller(reasons.PENDING_EVALUATION, gates)
+    requeued = ConditionState("True" if returns else "False", evicted.reason, evicted.message)
+    workload = with_condition_set(workload, REQUEUED, requeued, now)
+    reason = reasons.controller_reason(reasons.PENDING_EVALUATION, gates)
     return drop_reservation(workload, reason, evicted.message, gates, now)
 
 

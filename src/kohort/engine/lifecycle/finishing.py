@@ -9,7 +9,14 @@ from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
 from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.states import EVICTED, FINISHED, condition, is_finished, mark, true
+from kohort.engine.lifecycle.conditions import (
+    EVICTED,
+    FINISHED,
+    condition,
+    condition_true,
+    is_finished,
+    with_condition_set,
+)
 
 DEACTIVATED_BY_KOHORT = f"{reasons.DEACTIVATED}DueTo"
 
@@ -18,7 +25,7 @@ def finish(workload: Workload, reason: str, message: str, now: datetime) -> Work
     """End the Workload; a first end stands (API-89, SCH-1063)."""
     if is_finished(workload):
         return workload
-    return mark(workload, FINISHED, true(reason, message), now)
+    return with_condition_set(workload, FINISHED, condition_true(reason, message), now)
 
 
 def is_orphan(workload: Workload, gates: FeatureGates) -> bool:

@@ -11,9 +11,9 @@ from kohort.api.kueue.keys import ADMISSION_GATED_BY_ANNOTATION
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
-from kohort.engine.lifecycle.events import Change, Event, normal
-from kohort.engine.lifecycle.facts import Facts
-from kohort.engine.lifecycle.states import QUOTA_RESERVED, condition, is_on_hold, is_reserved
+from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, condition, is_on_hold, is_reserved
+from kohort.engine.lifecycle.events import WorkloadChange, WorkloadEvent, normal
+from kohort.engine.lifecycle.reconcile_context import ReconcileContext
 from kohort.engine.lifecycle.stopping import cluster_queue_name
 
 GATED = "Admission is gated by: "
@@ -24,83 +24,83 @@ BYPASSED_FROM = frozenset({reasons.PENDING_EVALUATION, reasons.SUSPENDED, reason
 """Reasons that an equivalent Workload's failure may replace (SCH-253)."""
 
 
-class Cause(NamedTuple):
+class PendingReason(NamedTuple):
     """Why a Workload waits."""
 
     reason: str
     message: str
 
 
-def explain_waiting(workload: Workload, facts: Facts, now: datetime) -> Change:
+def explain_waiting(workload: Workload, facts: ReconcileContext, now: datetime) -> WorkloadChange:
     """Say why a Workload without a reservation waits (SCH-363), and tell of an admission gate (API-128)."""
     cause = None if is_reserved(workload) else waiting_cause(workload, facts)
     if cause is None:
-        return Change(workload)
+        return WorkloadChange(workload)
     explained = drop_reservation(workload, cause.reason, cause.message, facts.gates, now)
-    return Change(explained, _gate_events(workload, cause))
+    return WorkloadChange(explained, _gate_events(workload, cause))
 
 
-def waiting_cause(workload: Workload, facts: Facts) -> Cause | None:
+def waiting_cause(workload: Workload, facts: ReconcileContext) -> PendingReason | None:
     """The first cause of waiting that applies; None where what is written already stands."""
-    fine = reasons.are_fine(facts.gates)
+    fine = reasons.has_detailed_reasons(facts.gates)
     if not workload.spec.active:
-        return Cause(reasons.DEACTIVATED, "The workload is deactivated") if fine else None
+        return PendingReason(reasons.DEACTIVATED, "The workload is deactivated") if fine else None
     if is_on_hold(workload):
         return None
     cause = _queue_cause(workload, facts) or _claims_cause(facts) or (_namespace_cause(facts) if fine else None)
     if cause is not None:
-        return Cause(reasons.of_controller(cause.reason, facts.gates), cause.message)
+        return PendingReason(reasons.controller_reason(cause.reason, facts.gates), cause.message)
     if gate := _admission_gate(workload, facts):
-        return Cause(reasons.ADMISSION_GATED, GATED + gate)
+        return PendingReason(reasons.ADMISSION_GATED, GATED + gate)
     return _evaluation_cause(workload, facts) if fine else _gate_was_cleared(workload)
 
 
-def _queue_cause(workload: Workload, facts: Facts) -> Cause | None:
+def _queue_cause(workload: Workload, facts: ReconcileContext) -> PendingReason | None:
     local, cluster = facts.local_queue, facts.cluster_queue
     local_name, cluster_name = workload.spec.queue_name or "", cluster_queue_name(workload, facts)
     if local is None or local.is_terminating:
-        return Cause(reasons.MISCONFIGURED, f"LocalQueue {local_name} doesn't exist")
+        return PendingReason(reasons.MISCONFIGURED, f"LocalQueue {local_name} doesn't exist")
     if local.is_stopped:
-        return Cause(reasons.SUSPENDED, f"LocalQueue {local_name} is inactive")
+        return PendingReason(reasons.SUSPENDED, f"LocalQueue {local_name} is inactive")
     if cluster is None:
-        return Cause(reasons.MISCONFIGURED, f"ClusterQueue {cluster_name} doesn't exist")
+        return PendingReason(reasons.MISCONFIGURED, f"ClusterQueue {cluster_name} doesn't exist")
     if not cluster.admits:
-        return Cause(reasons.SUSPENDED, f"ClusterQueue {cluster_name} is inactive")
+        return PendingReason(reasons.SUSPENDED, f"ClusterQueue {cluster_name} is inactive")
     return None
 
 
-def _claims_cause(facts: Facts) -> Cause | None:
-    return Cause(reasons.MISCONFIGURED, facts.claims_problem) if facts.claims_problem else None
+def _claims_cause(facts: ReconcileContext) -> PendingReason | None:
+    return PendingReason(reasons.MISCONFIGURED, facts.claims_problem) if facts.claims_problem else None
 
 
-def _namespace_cause(facts: Facts) -> Cause | None:
-    return Cause(reasons.MISCONFIGURED, facts.namespace_problem) if facts.namespace_problem else None
+def _namespace_cause(facts: ReconcileContext) -> PendingReason | None:
+    return PendingReason(reasons.MISCONFIGURED, facts.namespace_problem) if facts.namespace_problem else None
 
 
-def _admission_gate(workload: Workload, facts: Facts) -> str:
+def _admission_gate(workload: Workload, facts: ReconcileContext) -> str:
     if not facts.gates.enabled(Gate.AdmissionGatedBy):
         return ""
     return workload.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
 
 
-def _evaluation_cause(workload: Workload, facts: Facts) -> Cause | None:
+def _evaluation_cause(workload: Workload, facts: ReconcileContext) -> PendingReason | None:
     """What is left when nothing outside the scheduler keeps the Workload waiting."""
     written = condition(workload, QUOTA_RESERVED)
     if written is None and not facts.gates.enabled(Gate.UnadmittedWorkloadsExplicitStatus):
         return None
     if _is_bypassed(facts) and (written is None or written.reason in BYPASSED_FROM):
-        return Cause(facts.bypass_reason, BYPASSED_MESSAGE)
+        return PendingReason(facts.bypass_reason, BYPASSED_MESSAGE)
     if written is not None and written.reason in reasons.SET_BY_SCHEDULER:
         return None
-    return Cause(reasons.PENDING_EVALUATION, PENDING_MESSAGE)
+    return PendingReason(reasons.PENDING_EVALUATION, PENDING_MESSAGE)
 
 
-def _is_bypassed(facts: Facts) -> bool:
+def _is_bypassed(facts: ReconcileContext) -> bool:
     return bool(facts.bypass_reason) and facts.gates.enabled(Gate.SchedulingEquivalenceHashing)
 
 
-def _gate_was_cleared(workload: Workload) -> Cause | None:
-    return Cause(reasons.PENDING, PENDING_MESSAGE) if _is_gated(workload) else None
+def _gate_was_cleared(workload: Workload) -> PendingReason | None:
+    return PendingReason(reasons.PENDING, PENDING_MESSAGE) if _is_gated(workload) else None
 
 
 def _is_gated(workload: Workload) -> bool:
@@ -109,7 +109,7 @@ def _is_gated(workload: Workload) -> bool:
     return written is not None and written.reason == reasons.ADMISSION_GATED and written.message.startswith(GATED)
 
 
-def _gate_events(before: Workload, cause: Cause) -> tuple[Event, ...]:
+def _gate_events(before: Workload, cause: PendingReason) -> tuple[WorkloadEvent, ...]:
     """An event when a gate is first told of, and one when the Workload may go on (API-128)."""
     gated = cause.reason == reasons.ADMISSION_GATED
     if gated and not _is_gated(before):

@@ -10,28 +10,28 @@ from kohort.api.kueue.v1beta2.workload import RequeueState
 from kohort.api.meta import Condition
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.backoff import pause_seconds
-from kohort.engine.lifecycle.deactivation import target_deactivation
-from kohort.engine.lifecycle.events import Change
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.facts import ReadinessPolicy
-from kohort.engine.lifecycle.requeueing import delay_return
-from kohort.engine.lifecycle.states import (
+from kohort.engine.lifecycle.conditions import (
     ADMITTED,
     PODS_READY,
-    State,
+    ConditionState,
     condition,
-    false,
+    condition_false,
+    condition_true,
     holds,
     is_admitted,
     is_finished,
     is_leaving,
-    mark,
-    put,
-    true,
+    with_condition_set,
+    with_status,
 )
+from kohort.engine.lifecycle.deactivation import target_deactivation
+from kohort.engine.lifecycle.events import WorkloadChange
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
+from kohort.engine.lifecycle.reconcile_context import ReadinessPolicy
+from kohort.engine.lifecycle.requeueing import delay_return
 
-_NOT_STARTED = false(reasons.WAIT_FOR_START, "Not all pods are ready or succeeded")
-_LOST_PODS = false(reasons.WAIT_FOR_RECOVERY, "At least one pod has failed, waiting for recovery")
+_NOT_STARTED = condition_false(reasons.WAIT_FOR_START, "Not all pods are ready or succeeded")
+_LOST_PODS = condition_false(reasons.WAIT_FOR_RECOVERY, "At least one pod has failed, waiting for recovery")
 _READY_MESSAGE = "All pods reached readiness and the workload is running"
 
 
@@ -50,14 +50,14 @@ def report_readiness(workload: Workload, *, ready: bool, now: datetime) -> Workl
     state = _readiness(former, ready=ready) if is_admitted(workload) else _NOT_STARTED
     if former is not None and (former.status, former.reason) == (state.status, state.reason):
         return workload
-    return mark(workload, PODS_READY, state, now)
+    return with_condition_set(workload, PODS_READY, state, now)
 
 
-def _readiness(former: Condition | None, *, ready: bool) -> State:
+def _readiness(former: Condition | None, *, ready: bool) -> ConditionState:
     reason = former.reason if former else ""
     if ready:
         recovered = reason in (reasons.WAIT_FOR_RECOVERY, reasons.RECOVERED)
-        return true(reasons.RECOVERED if recovered else reasons.STARTED, _READY_MESSAGE)
+        return condition_true(reasons.RECOVERED if recovered else reasons.STARTED, _READY_MESSAGE)
     was_ready = former is not None and former.status == "True"
     return _LOST_PODS if was_ready or reason == reasons.WAIT_FOR_RECOVERY else _NOT_STARTED
 
@@ -90,20 +90,22 @@ def _is_variant(workload: Workload) -> bool:
     )
 
 
-def time_out(workload: Workload, policy: ReadinessPolicy | None, jitter: float, now: datetime) -> Change:
+def evict_on_timeout(
+    workload: Workload, policy: ReadinessPolicy | None, jitter: float, now: datetime
+) -> WorkloadChange:
     """Evict a Workload whose pods are late, or give it up after too many returns (SCH-1033)."""
     deadline = readiness_deadline(workload, policy)
     if policy is None or deadline is None or now < deadline.moment:
-        return Change(workload)
+        return WorkloadChange(workload)
     state = workload.status.requeue_state or RequeueState()
     count = (state.count or 0) + 1
     if policy.backoff_limit_count is not None and count > policy.backoff_limit_count:
         message = "exceeding the maximum number of re-queuing retries"
-        return Change(target_deactivation(workload, reasons.REQUEUING_LIMIT_EXCEEDED, message, now))
-    counted = put(workload, replace(workload.status, requeue_state=replace(state, count=count)))
+        return WorkloadChange(target_deactivation(workload, reasons.REQUEUING_LIMIT_EXCEEDED, message, now))
+    counted = with_status(workload, replace(workload.status, requeue_state=replace(state, count=count)))
     delayed = delay_return(counted, now + backoff(count, policy, jitter))
     message = f"Exceeded the PodsReady timeout {workload.metadata.namespace}/{workload.metadata.name}"
-    return evict(delayed, Eviction(reasons.PODS_READY_TIMEOUT, message, deadline.cause), now)
+    return evict(delayed, EvictionCause(reasons.PODS_READY_TIMEOUT, message, deadline.cause), now)
 
 
 def backoff(count: int, policy: ReadinessPolicy, jitter: float) -> timedelta:

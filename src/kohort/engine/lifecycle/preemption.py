@@ -6,9 +6,9 @@ from typing import Literal
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.events import Change, Event, normal
-from kohort.engine.lifecycle.eviction import Eviction, evict
-from kohort.engine.lifecycle.states import PREEMPTED, stated, true, with_condition
+from kohort.engine.lifecycle.conditions import PREEMPTED, condition_true, new_condition, with_condition
+from kohort.engine.lifecycle.events import WorkloadChange, WorkloadEvent, normal
+from kohort.engine.lifecycle.eviction import EvictionCause, evict
 
 PreemptionReason = Literal[
     "InClusterQueue", "InCohortReclamation", "InCohortFairSharing", "InCohortReclaimWhileBorrowing"
@@ -24,7 +24,7 @@ UNKNOWN = "UNKNOWN"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PreemptionParty:
     """One of the two Workloads of a preemption."""
 
     uid: str = ""
@@ -41,12 +41,12 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionRecord:
     """Who gives way to whom, and why."""
 
     reason: PreemptionReason
-    preemptor: Side
-    victim: Side
+    preemptor: PreemptionParty
+    victim: PreemptionParty
 
     @property
     def message(self) -> str:
@@ -67,19 +67,19 @@ class Preemption:
         )
 
 
-def preempt(victim: Workload, preemption: Preemption, now: datetime) -> Change:
+def preempt(victim: Workload, preemption: PreemptionRecord, now: datetime) -> WorkloadChange:
     """Make the victim give way; one that is on its way out is left as it is (SCH-650, SCH-651)."""
-    change = evict(victim, Eviction(reasons.PREEMPTED, preemption.message), now)
+    change = evict(victim, EvictionCause(reasons.PREEMPTED, preemption.message), now)
     if change.workload is victim:
         return change
     # The one condition that does not say which generation it speaks of (API-7).
-    condition = stated(PREEMPTED, true(preemption.reason, preemption.message), None, now)
+    condition = new_condition(PREEMPTED, condition_true(preemption.reason, preemption.message), None, now)
     preempted = with_condition(change.workload, condition)
     event = normal("Preempted", preemption.message + preemption.priorities)
-    return Change(preempted, (*change.events, event))
+    return WorkloadChange(preempted, (*change.events, event))
 
 
-def preemptor_event(victim: Workload, preemption: Preemption, cluster_queue: str) -> Event:
+def preemptor_event(victim: Workload, preemption: PreemptionRecord, cluster_queue: str) -> WorkloadEvent:
     """What the preemptor is told of each victim, which was admitted in that ClusterQueue (SCH-652)."""
     name = f"{victim.metadata.namespace}/{victim.metadata.name}"
     what = f"Preempted workload {name} (UID: {victim.metadata.uid}) in ClusterQueue {cluster_queue}"

@@ -7,7 +7,13 @@ from msgspec.structs import replace
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PreemptionGateState
-from kohort.engine.lifecycle.states import BLOCKED_ON_PREEMPTION_GATES, mark, put, true, whole_second
+from kohort.engine.lifecycle.conditions import (
+    BLOCKED_ON_PREEMPTION_GATES,
+    condition_true,
+    whole_second,
+    with_condition_set,
+    with_status,
+)
 
 GateStates = tuple[PreemptionGateState, ...]
 
@@ -24,7 +30,7 @@ def mirror_gates(workload: Workload, gates: FeatureGates, now: datetime) -> Work
     known = {state.name: state for state in workload.status.preemption_gates}
     names = (gate.name for gate in workload.spec.preemption_gates)
     states = tuple(known.get(name) or _closed_gate(name, now) for name in names)
-    return put(workload, replace(workload.status, preemption_gates=states))
+    return with_status(workload, replace(workload.status, preemption_gates=states))
 
 
 def _closed_gate(name: str, now: datetime) -> PreemptionGateState:
@@ -48,7 +54,7 @@ def open_gate(workload: Workload, name: str, now: datetime) -> Workload:
         return workload
     opened = PreemptionGateState(name=name, position="Open", last_transition_time=whole_second(now))
     others = (state for state in workload.status.preemption_gates if state.name != name)
-    return put(workload, replace(workload.status, preemption_gates=(*others, opened)))
+    return with_status(workload, replace(workload.status, preemption_gates=(*others, opened)))
 
 
 def may_preempt(workload: Workload, gates: FeatureGates) -> bool:
@@ -60,4 +66,6 @@ def may_preempt(workload: Workload, gates: FeatureGates) -> bool:
 
 def block_on_gates(workload: Workload, now: datetime) -> Workload:
     """Say that the Workload would preempt if its gates were open (SCH-335)."""
-    return mark(workload, BLOCKED_ON_PREEMPTION_GATES, true("PreemptionGated", BLOCKED_MESSAGE), now)
+    return with_condition_set(
+        workload, BLOCKED_ON_PREEMPTION_GATES, condition_true("PreemptionGated", BLOCKED_MESSAGE), now
+    )

@@ -84,18 +84,18 @@ SET_BY_SCHEDULER: Final = frozenset(
 _CONTROLLERS_OLD_WORDS = {PENDING_EVALUATION: PENDING, MISCONFIGURED: INADMISSIBLE, SUSPENDED: INADMISSIBLE}
 
 
-def are_fine(gates: FeatureGates) -> bool:
+def has_detailed_reasons(gates: FeatureGates) -> bool:
     """Whether conditions say finely why a Workload is not admitted."""
     return gates.enabled(Gate.UnadmittedWorkloadsObservability)
 
 
-def of_scheduler(reason: str, gates: FeatureGates) -> str:
+def scheduler_reason(reason: str, gates: FeatureGates) -> str:
     """The word that the scheduler writes for a reason (SCH-360, SCH-1035)."""
-    if are_fine(gates):
+    if has_detailed_reasons(gates):
         return reason
     return WAITING if reason == WAITING_FOR_PODS_READY else PENDING
 
 
-def of_controller(reason: str, gates: FeatureGates) -> str:
+def controller_reason(reason: str, gates: FeatureGates) -> str:
     """The word that the controller and the job side write for a reason (API-83)."""
-    return reason if are_fine(gates) else _CONTROLLERS_OLD_WORDS.get(reason, reason)
+    return reason if has_detailed_reasons(gates) else _CONTROLLERS_OLD_WORDS.get(reason, reason)

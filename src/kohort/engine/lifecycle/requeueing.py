@@ -11,18 +11,18 @@ from msgspec.structs import replace
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.facts import Facts
-from kohort.engine.lifecycle.states import (
+from kohort.engine.lifecycle.conditions import (
     REQUEUED,
-    State,
+    ConditionState,
     condition,
-    false,
+    condition_false,
+    condition_true,
     is_reserved,
-    mark,
-    put,
-    true,
     whole_second,
+    with_condition_set,
+    with_status,
 )
+from kohort.engine.lifecycle.reconcile_context import ReconcileContext
 
 BACKOFF_REASONS = frozenset({reasons.PODS_READY_TIMEOUT, reasons.ADMISSION_CHECK})
 
@@ -39,7 +39,7 @@ def delay_return(workload: Workload, until: datetime) -> Workload:
     until = whole_second(until)
     if state.requeue_at is not None and state.requeue_at >= until:
         return workload
-    return put(workload, replace(workload.status, requeue_state=replace(state, requeue_at=until)))
+    return with_status(workload, replace(workload.status, requeue_state=replace(state, requeue_at=until)))
 
 
 def end_backoff(workload: Workload, now: datetime) -> Workload:
@@ -50,7 +50,7 @@ def end_backoff(workload: Workload, now: datetime) -> Workload:
     if is_reserved(workload) and not _is_kept_out_by_backoff(workload):
         return workload
     rest = RequeueState(count=state.count) if state.count is not None else None
-    return put(workload, replace(workload.status, requeue_state=rest))
+    return with_status(workload, replace(workload.status, requeue_state=rest))
 
 
 def _is_kept_out_by_backoff(workload: Workload) -> bool:
@@ -58,31 +58,31 @@ def _is_kept_out_by_backoff(workload: Workload) -> bool:
     return requeued is not None and requeued.status == "False" and requeued.reason in BACKOFF_REASONS
 
 
-def let_return(workload: Workload, facts: Facts, now: datetime) -> Workload:
+def requeue_when_allowed(workload: Workload, facts: ReconcileContext, now: datetime) -> Workload:
     """Let a Workload back into the queue when what kept it out is over (SCH-1005)."""
     kept_out = condition(workload, REQUEUED)
     if kept_out is None or kept_out.status != "False" or not workload.spec.active:
         return workload
     state = _ending(workload, kept_out.reason, facts)
-    return mark(workload, REQUEUED, state, now) if state else workload
+    return with_condition_set(workload, REQUEUED, state, now) if state else workload
 
 
-def _ending(workload: Workload, reason: str, facts: Facts) -> State | None:
+def _ending(workload: Workload, reason: str, facts: ReconcileContext) -> ConditionState | None:
     if reason.startswith(reasons.DEACTIVATED):
-        return true(reasons.REACTIVATED, "The workload was reactivated")
+        return condition_true(reasons.REACTIVATED, "The workload was reactivated")
     if reason in BACKOFF_REASONS and return_moment(workload) is None:
-        return true(reasons.BACKOFF_FINISHED, "The workload backoff was finished")
+        return condition_true(reasons.BACKOFF_FINISHED, "The workload backoff was finished")
     if reason == reasons.INADMISSIBLE and not facts.claims_problem:
-        return true(reasons.BACKOFF_FINISHED, "The workload's resource claims were resolved")
+        return condition_true(reasons.BACKOFF_FINISHED, "The workload's resource claims were resolved")
     if reason == reasons.LOCAL_QUEUE_STOPPED and facts.local_queue and not facts.local_queue.is_stopped:
-        return true(reasons.LOCAL_QUEUE_RESTARTED, "The LocalQueue was restarted after being stopped")
+        return condition_true(reasons.LOCAL_QUEUE_RESTARTED, "The LocalQueue was restarted after being stopped")
     if reason == reasons.CLUSTER_QUEUE_STOPPED and facts.cluster_queue and not facts.cluster_queue.is_stopped:
-        return true(reasons.CLUSTER_QUEUE_RESTARTED, "The ClusterQueue was restarted after being stopped")
+        return condition_true(reasons.CLUSTER_QUEUE_RESTARTED, "The ClusterQueue was restarted after being stopped")
     return None
 
 
-def keep_out(workload: Workload, facts: Facts, now: datetime) -> Workload:
+def hold_uncountable(workload: Workload, facts: ReconcileContext, now: datetime) -> Workload:
     """Keep a waiting Workload out of the queue whose resource claims can't be counted (API-124)."""
     if not facts.claims_problem or is_reserved(workload) or not workload.spec.active:
         return workload
-    return mark(workload, REQUEUED, false(reasons.INADMISSIBLE, facts.claims_problem), now)
+    return with_condition_set(workload, REQUEUED, condition_false(reasons.INADMISSIBLE, facts.claims_problem), now)

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from kohort.api.kueue.keys import JOB_UID_LABEL, SLICE_REPLACEMENT_ANNOTATION
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.events import Change, normal
+from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved, with_status
+from kohort.engine.lifecycle.events import WorkloadChange, normal
 from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.states import is_evicted, is_finished, is_reserved, put
 
 REPLACED = "Replaced to accommodate a new workload slice"
 OUT_OF_SYNC = "The workload slice is out of sync with its parent job"
@@ -85,14 +85,14 @@ def take_over(successor: Workload, replaced: Workload) -> Workload:
     """The successor on the cluster of the slice that it replaces, as its admission is written (SCH-1104)."""
     if replaced.status.cluster_name is None:
         return successor
-    return put(successor, replace(successor.status, cluster_name=replaced.status.cluster_name))
+    return with_status(successor, replace(successor.status, cluster_name=replaced.status.cluster_name))
 
 
-def end_replaced(replaced: Workload, successor: Workload, now: datetime) -> Change:
+def end_replaced(replaced: Workload, successor: Workload, now: datetime) -> WorkloadChange:
     """End the slice whose quota went over, once the admission of its successor is written (SCH-1104)."""
     uid, job_uid = successor.metadata.uid, successor.metadata.labels.get(JOB_UID_LABEL, "")
     message = f"Replaced to accommodate a workload (UID: {uid}, JobUID: {job_uid}) due to workload slice aggregation"
     ended = finish(replaced, reasons.WORKLOAD_SLICE_REPLACED, message, now)
     if ended is replaced:
-        return Change(replaced)
-    return Change(ended, (normal(reasons.WORKLOAD_SLICE_REPLACED, message),))
+        return WorkloadChange(replaced)
+    return WorkloadChange(ended, (normal(reasons.WORKLOAD_SLICE_REPLACED, message),))

@@ -17,14 +17,7 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import Reservation, reserve
-from kohort.engine.lifecycle.deactivation import turned
-from kohort.engine.lifecycle.events import Change, normal
-from kohort.engine.lifecycle.eviction import Eviction, evict, release
-from kohort.engine.lifecycle.finishing import finish
-from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
-from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE, gate_opened_at, open_gate
-from kohort.engine.lifecycle.requeueing import delay_return, return_moment
-from kohort.engine.lifecycle.states import (
+from kohort.engine.lifecycle.conditions import (
     ADMITTED,
     BLOCKED_ON_PREEMPTION_GATES,
     EVICTED,
@@ -32,23 +25,30 @@ from kohort.engine.lifecycle.states import (
     PODS_READY,
     QUOTA_RESERVED,
     condition,
+    condition_true,
     holds,
     is_admitted,
     is_evicted,
     is_finished,
     is_on_hold,
     is_reserved,
-    mark,
-    true,
     with_condition,
+    with_condition_set,
 )
-from kohort.engine.lifecycle.writes import Journal, Write
+from kohort.engine.lifecycle.deactivation import with_active
+from kohort.engine.lifecycle.events import WorkloadChange, normal
+from kohort.engine.lifecycle.eviction import EvictionCause, evict, release
+from kohort.engine.lifecycle.finishing import finish
+from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
+from kohort.engine.lifecycle.preemption_gates import CONCURRENT_ADMISSION_GATE, gate_opened_at, open_gate
+from kohort.engine.lifecycle.requeueing import delay_return, return_moment
+from kohort.engine.lifecycle.writes import WorkloadWrite, WorkloadWrites
 
 BETWEEN_OPENINGS: Final = timedelta(minutes=5)
 """How long one variant may try to preempt before the next one may (SCH-1115)."""
 
-_VARIANT_EVICTED = Eviction(reasons.VARIANT_EVICTED, "Admitted variant was evicted")
-_NONE_RUNS = Eviction(reasons.CONCURRENT_ADMISSION, "No variant is running")
+_VARIANT_EVICTED = EvictionCause(reasons.VARIANT_EVICTED, "Admitted variant was evicted")
+_NONE_RUNS = EvictionCause(reasons.CONCURRENT_ADMISSION, "No variant is running")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class FamilyOutcome:
     parent: Workload
     variants: tuple[Workload, ...]
     """The best flavor first."""
-    writes: tuple[Write, ...] = ()
+    writes: tuple[WorkloadWrite, ...] = ()
     wake_at: datetime | None = None
     """When the next gate may be opened."""
 
@@ -115,8 +115,8 @@ class _Family:
         self.rules = rules
         self.gates = gates
         self.now = now
-        self.parent = Journal(parent)
-        self.variants = [Journal(each) for each in sorted(variants, key=self._rank)]
+        self.parent = WorkloadWrites(parent)
+        self.variants = [WorkloadWrites(each) for each in sorted(variants, key=self._rank)]
 
     def settle(self) -> datetime | None:
         """All steps; when to come back."""
@@ -135,10 +135,10 @@ class _Family:
         allowed = variant.metadata.annotations.get(ALLOWED_FLAVORS_ANNOTATION, "")
         return self.rules.rank(name.strip() for name in allowed.split(","))
 
-    def _admitted(self) -> Journal | None:
+    def _admitted(self) -> WorkloadWrites | None:
         return next((each for each in self.variants if is_admitted(each.workload)), None)
 
-    def _runs_by(self) -> Journal | None:
+    def _runs_by(self) -> WorkloadWrites | None:
         """The variant whose quota the job uses."""
         parent = self.parent.workload
         return next((each for each in self.variants if _shares_admission(parent, each.workload)), None)
@@ -148,7 +148,7 @@ class _Family:
         end = condition(self.parent.workload, FINISHED)
         for each in self.variants:
             if end is not None:
-                each.take(Change(finish(each.workload, end.reason, end.message, self.now)))
+                each.take(WorkloadChange(finish(each.workload, end.reason, end.message, self.now)))
 
     # Eviction
 
@@ -160,7 +160,7 @@ class _Family:
         if is_evicted(runs_by.workload):
             self.parent.take(evict(parent, _VARIANT_EVICTED, self.now))
         elif (evicted := condition(parent, EVICTED)) and evicted.status == "True":
-            runs_by.take(evict(runs_by.workload, Eviction(evicted.reason, evicted.message), self.now))
+            runs_by.take(evict(runs_by.workload, EvictionCause(evicted.reason, evicted.message), self.now))
         self._delay_returns()
 
     def _delay_returns(self) -> None:
@@ -169,7 +169,7 @@ class _Family:
         if until is None or until <= self.now or not is_evicted(self.parent.workload):
             return
         for each in self.variants:
-            each.take(Change(delay_return(each.workload, until)))
+            each.take(WorkloadChange(delay_return(each.workload, until)))
 
     def _is_stopping(self) -> bool:
         """Whether the job still has to stop: until then its quota is in use."""
@@ -178,7 +178,7 @@ class _Family:
     def _release_evicted(self) -> None:
         """No job stands for a variant: what was evicted lets go of its quota as soon as the parent has."""
         for each in self.variants:
-            each.take(Change(release(each.workload, self.gates, self.now)))
+            each.take(WorkloadChange(release(each.workload, self.gates, self.now)))
 
     # Competing
 
@@ -187,14 +187,14 @@ class _Family:
         admitted = self._admitted()
         for each in self.variants:
             off = self._why_off(each, admitted)
-            change = turned(each.workload, active=not off)
+            change = with_active(each.workload, active=not off)
             if change is each.workload:
                 continue
             word, why = ("Deactivated", off) if off else ("Activated", self._why_on(admitted))
             note = f"Variant Workload {word.lower()} due to {why}"
-            each.take(Change(change, (normal(f"{word}Variant", note),)))
+            each.take(WorkloadChange(change, (normal(f"{word}Variant", note),)))
 
-    def _why_off(self, variant: Journal, admitted: Journal | None) -> str:
+    def _why_off(self, variant: WorkloadWrites, admitted: WorkloadWrites | None) -> str:
         """Why a variant should not compete; empty where it should."""
         if not self.parent.workload.spec.active:
             return f"Parent Workload {_quoted(self.parent)} not active"
@@ -209,7 +209,7 @@ class _Family:
             return f"being lower priority than admitted Variant {_quoted(admitted)}"
         return ""
 
-    def _why_on(self, admitted: Journal | None) -> str:
+    def _why_on(self, admitted: WorkloadWrites | None) -> str:
         if admitted is None:
             return "no other Variant being admitted"
         better = f"higher priority than admitted Variant {_quoted(admitted)}"
@@ -233,15 +233,18 @@ class _Family:
         if ready is not None:
             # Others may wait for the pods of whoever holds quota (SCH-1035), and the job tells only of its parent.
             each = replace(ready, observed_generation=by.workload.metadata.generation)
-            by.take(Change(with_condition(by.workload, each)))
+            by.take(WorkloadChange(with_condition(by.workload, each)))
 
-    def _with_admission(self, variant: Workload) -> Change:
+    def _with_admission(self, variant: Workload) -> WorkloadChange:
         parent, admission = self.parent.workload, variant.status.admission
         if admission is None or (is_admitted(parent) and parent.status.admission == admission):
-            return Change(parent)
+            return WorkloadChange(parent)
         change = reserve(parent, Reservation(admission, frozenset()), self.gates, self.now)
         message = f"The variant {variant.metadata.name} is admitted"
-        return Change(mark(change.workload, ADMITTED, true(reasons.ADMITTED, message), self.now), change.events)
+        return WorkloadChange(
+            with_condition_set(change.workload, ADMITTED, condition_true(reasons.ADMITTED, message), self.now),
+            change.events,
+        )
 
     # Preempting
 
@@ -257,11 +260,11 @@ class _Family:
             return due
         opened = open_gate(candidate.workload, CONCURRENT_ADMISSION_GATE, self.now)
         note = f"Opened preemption gate for variant workload {_quoted(candidate)}"
-        candidate.take(Change(opened, (normal("PreemptionUngatedVariant", note),)))
+        candidate.take(WorkloadChange(opened, (normal("PreemptionUngatedVariant", note),)))
         return self.now + BETWEEN_OPENINGS
 
 
-def _next_to_preempt(waiting: Iterable[Journal]) -> Journal | None:
+def _next_to_preempt(waiting: Iterable[WorkloadWrites]) -> WorkloadWrites | None:
     """The best variant that only a gate holds back; nobody while a better one was not looked at yet."""
     for each in waiting:
         if gate_opened_at(each.workload, CONCURRENT_ADMISSION_GATE) is not None:
@@ -290,6 +293,6 @@ def _flavors(admission: Admission) -> list[dict[str, str]]:
     return [dict(each.flavors) for each in admission.pod_set_assignments]
 
 
-def _quoted(journal: Journal) -> str:
+def _quoted(journal: WorkloadWrites) -> str:
     metadata = journal.workload.metadata
     return f'"{metadata.namespace}/{metadata.name}"'

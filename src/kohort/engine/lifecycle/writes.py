@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle.events import Change, Event
+from kohort.engine.lifecycle.events import WorkloadChange, WorkloadEvent
 
 
-class Part(Enum):
+class WriteTarget(Enum):
     """What a write goes to: the API keeps the status of an object apart from the rest (API-4)."""
 
     OBJECT = "object"
@@ -16,28 +16,28 @@ class Part(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WorkloadWrite:
     """One write to the API, and the events to send when it has succeeded."""
 
-    part: Part
+    part: WriteTarget
     workload: Workload
-    events: tuple[Event, ...] = ()
+    events: tuple[WorkloadEvent, ...] = ()
 
 
 @dataclass(slots=True)
-class Journal:
+class WorkloadWrites:
     """A Workload on its way through some steps, and the writes that the way takes."""
 
     workload: Workload
-    writes: list[Write] = field(default_factory=list)
+    writes: list[WorkloadWrite] = field(default_factory=list)
 
-    def take(self, change: Change) -> None:
+    def take(self, change: WorkloadChange) -> None:
         """Add a change; changes of the same part that follow each other are one write."""
         before, self.workload = self.workload, change.workload
         if change.workload is before:
             return
-        part = Part.OBJECT if change.workload.status is before.status else Part.STATUS
-        earlier: tuple[Event, ...] = ()
+        part = WriteTarget.OBJECT if change.workload.status is before.status else WriteTarget.STATUS
+        earlier: tuple[WorkloadEvent, ...] = ()
         if self.writes and self.writes[-1].part is part:
             earlier = self.writes.pop().events
-        self.writes.append(Write(part, change.workload, earlier + change.events))
+        self.writes.append(WorkloadWrite(part, change.workload, earlier + change.events))

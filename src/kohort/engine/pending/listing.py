@@ -5,22 +5,22 @@ from functools import cached_property
 from typing import NamedTuple
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.pending.shelf import rank_of
-from kohort.engine.records import Workload
+from kohort.engine.pending.heap import rank_of
+from kohort.engine.records import WorkloadInfo
 
 
-class Position(NamedTuple):
+class QueuePosition(NamedTuple):
     """How many workloads come before one, in its ClusterQueue and in its LocalQueue."""
 
     in_cluster_queue: int
     in_local_queue: int
 
 
-class Listing:
+class PendingListing:
     """The order at one moment."""
 
     def __init__(
-        self, workloads: Iterable[Workload], first: ObjectKey | None, usages: Mapping[ObjectKey, float]
+        self, workloads: Iterable[WorkloadInfo], first: ObjectKey | None, usages: Mapping[ObjectKey, float]
     ) -> None:
         self.first = first
         """The sticky workload, if there is one."""
@@ -31,12 +31,12 @@ class Listing:
         self.workloads.sort(key=lambda workload: (usages.get(workload.local_queue, 0.0), workload.key != first))
 
     @cached_property
-    def positions(self) -> Mapping[ObjectKey, Position]:
+    def positions(self) -> Mapping[ObjectKey, QueuePosition]:
         """Where each workload stands."""
         positions = {}
         seen: dict[ObjectKey, int] = {}
         for index, workload in enumerate(self.workloads):
             before = seen.get(workload.local_queue, 0)
-            positions[workload.key] = Position(index, before)
+            positions[workload.key] = QueuePosition(index, before)
             seen[workload.local_queue] = before + 1
         return positions

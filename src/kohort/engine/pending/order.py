@@ -10,17 +10,17 @@ from itertools import groupby
 from typing import Final
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.pending.listing import Position
-from kohort.engine.pending.ranking import Ranking, Standing, standing_of
-from kohort.engine.pending.shelves import UsageOf
-from kohort.engine.records import Workload
+from kohort.engine.pending.heaps import UsageOf
+from kohort.engine.pending.listing import QueuePosition
+from kohort.engine.pending.ranking import Ranking, Standing, rank_key
+from kohort.engine.records import WorkloadInfo
 
 NOBODY = Ranking()
 MOST_NOTED: Final = 256
 """How many may be noted before they are put in their places."""
 
 
-class Order:
+class PendingOrder:
     """Where all pending workloads stand, in one ranking and in one per LocalQueue."""
 
     def __init__(self) -> None:
@@ -28,10 +28,10 @@ class Order:
         self._locals: dict[ObjectKey, Ranking] = {}
         self._known: dict[ObjectKey, tuple[Standing, ObjectKey]] = {}
         """Standing and LocalQueue with which each workload was put in its place."""
-        self._changed: dict[ObjectKey, Workload | None] = {}
+        self._changed: dict[ObjectKey, WorkloadInfo | None] = {}
         """Who came, moved or went since somebody asked."""
 
-    def note(self, workload: Workload) -> None:
+    def note(self, workload: WorkloadInfo) -> None:
         """The workload is there, or stands elsewhere than before."""
         self._changed[workload.key] = workload
         if len(self._changed) > MOST_NOTED:
@@ -54,8 +54,8 @@ class Order:
             else:
                 self._put_in_place(workload)
 
-    def _put_in_place(self, workload: Workload) -> None:
-        standing, local_queue = standing_of(workload), workload.local_queue
+    def _put_in_place(self, workload: WorkloadInfo) -> None:
+        standing, local_queue = rank_key(workload), workload.local_queue
         known = self._known.get(workload.key)
         if known is not None:
             if known == (standing, local_queue):
@@ -79,13 +79,13 @@ class Order:
         if not len(ranking):
             del self._locals[local_queue]
 
-    def position_of(self, workload: Workload, sticky: ObjectKey | None, usage_of: UsageOf | None) -> Position:
+    def position_of(self, workload: WorkloadInfo, sticky: ObjectKey | None, usage_of: UsageOf | None) -> QueuePosition:
         """How many come before the workload, or would if it came now."""
         self._catch_up()
-        standing, local_queue = self._known.get(workload.key, (standing_of(workload), workload.local_queue))
+        standing, local_queue = self._known.get(workload.key, (rank_key(workload), workload.local_queue))
         before, peers = self._split(local_queue, usage_of)
         if workload.key == sticky:
-            return Position(before, 0)
+            return QueuePosition(before, 0)
         own = self._locals.get(local_queue, NOBODY)
         in_all = before + sum(ranking.before(standing) for ranking in peers)
         in_own = own.before(standing)
@@ -93,7 +93,7 @@ class Order:
         if passed_by is not None and passed_by[0] > standing:
             in_all += usage_of is None or usage_of(passed_by[1]) == usage_of(local_queue)
             in_own += passed_by[1] == local_queue
-        return Position(in_all, in_own)
+        return QueuePosition(in_all, in_own)
 
     def _split(self, local_queue: ObjectKey, usage_of: UsageOf | None) -> tuple[int, list[Ranking]]:
         """How many are of LocalQueues that used less, and the rankings of those that used as much."""

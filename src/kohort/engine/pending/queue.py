@@ -10,18 +10,18 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.decisions import Requeue
-from kohort.engine.pending.listing import Listing, Position
-from kohort.engine.pending.order import Order
-from kohort.engine.pending.placement import MAKES_PREEMPTOR, PARKS, SPEAKS_FOR_EQUALS
-from kohort.engine.pending.shelf import Entry
-from kohort.engine.pending.shelves import Shelves, UsageOf
-from kohort.engine.records import NO_END, Queue, Workload
+from kohort.engine.decisions import RequeueReason
+from kohort.engine.pending.heap import PendingEntry
+from kohort.engine.pending.heaps import PendingHeaps, UsageOf
+from kohort.engine.pending.listing import PendingListing, QueuePosition
+from kohort.engine.pending.order import PendingOrder
+from kohort.engine.pending.requeue_rules import MAKES_PREEMPTOR, PARKS, SPEAKS_FOR_EQUALS
+from kohort.engine.records import NO_END, ClusterQueueInfo, WorkloadInfo
 
 PENDING_EVALUATION: Final = "PendingEvaluation"
 
 
-class Place(Enum):
+class PendingState(Enum):
     """Where a pending workload is (SCH-203)."""
 
     ACTIVE = "active"
@@ -37,7 +37,7 @@ class Counts(NamedTuple):
     in_flight: int
 
 
-class Preemptor(NamedTuple):
+class PendingPreemptor(NamedTuple):
     """The workload that waits for its victims to leave, as it was when it was evaluated (SCH-240)."""
 
     key: ObjectKey
@@ -47,23 +47,23 @@ class Preemptor(NamedTuple):
 class PendingQueue:
     """The workloads that wait in a ClusterQueue."""
 
-    def __init__(self, queue: Queue, usage_of: UsageOf | None = None) -> None:
+    def __init__(self, queue: ClusterQueueInfo, usage_of: UsageOf | None = None) -> None:
         self.queue = queue
         self.pops = 0
         """How often a head was asked for (SCH-231)."""
         self._usage_of = usage_of
-        self._entries: dict[ObjectKey, Entry] = {}
-        self._shelves = Shelves(usage_of)
-        self._flight: Entry | None = None
-        self._preemptor: Preemptor | None = None
+        self._entries: dict[ObjectKey, PendingEntry] = {}
+        self._shelves = PendingHeaps(usage_of)
+        self._flight: PendingEntry | None = None
+        self._preemptor: PendingPreemptor | None = None
         self._failed: dict[str, str] = {}
         """Equivalence to the QuotaReserved reason with which one of that kind failed (SCH-251)."""
         self._retried_at = -1
         """Value of `pops` when the pool was last retried."""
-        self._early: dict[ObjectKey, Entry] = {}
+        self._early: dict[ObjectKey, PendingEntry] = {}
         """Active workloads that got a backoff while active: they keep their place (SCH-222), but not in the pool."""
-        self._listing: Listing | None = None
-        self._order = Order()
+        self._listing: PendingListing | None = None
+        self._order = PendingOrder()
 
     def order_by(self, usage_of: UsageOf | None) -> None:
         """Put LocalQueues that used less first from now on, or stop doing so (SCH-212a, SCH-809)."""
@@ -75,11 +75,11 @@ class PendingQueue:
 
     # Entering and leaving
 
-    def push(self, workload: Workload, now: datetime) -> None:
+    def push(self, workload: WorkloadInfo, now: datetime) -> None:
         """Take in a workload that is new here, or one about which something that matters changed (SCH-222)."""
         self.update(workload, now, changed=True)
 
-    def rejoin(self, workload: Workload, now: datetime) -> None:
+    def rejoin(self, workload: WorkloadInfo, now: datetime) -> None:
         """Take in a workload whose LocalQueue was set free or led here: looked at whatever is known of its equals.
 
         SCH-204 names no exception, and the failure of an equal one may be older than whatever stopped the LocalQueue.
@@ -91,7 +91,7 @@ class PendingQueue:
         self._order.note(workload)
         self._shelves.make_active(self._new_entry(workload))
 
-    def update(self, workload: Workload, now: datetime, *, changed: bool) -> None:
+    def update(self, workload: WorkloadInfo, now: datetime, *, changed: bool) -> None:
         """Take over a workload's new state; `changed` says whether anything of SCH-221 differs from before.
 
         In flight it is ignored, as the requeue reads the object anew (SCH-220). An active workload keeps its place but
@@ -114,13 +114,13 @@ class PendingQueue:
         else:
             self._keep_in_pool(entry, now)
 
-    def remove(self, workload: Workload) -> None:
+    def remove(self, workload: WorkloadInfo) -> None:
         """The workload left the queues: reserved, finished, deactivated, on hold, moved or deleted (SCH-240)."""
         self._leave(workload.key)
         if self._preemptor is not None and self._preemptor.key == workload.key:
             self._preemptor = None
 
-    def assume(self, workload: Workload) -> None:
+    def assume(self, workload: WorkloadInfo) -> None:
         """The cycle reserved quota for the workload in flight: it waits no longer (SCH-350).
 
         It is still remembered as preemptor until `remove`, because the write may fail and bring it back (SCH-352).
@@ -139,28 +139,28 @@ class PendingQueue:
         if entry is self._flight:
             self._flight = None
 
-    def _new_entry(self, workload: Workload) -> Entry:
-        entry = self._entries[workload.key] = Entry(workload)
+    def _new_entry(self, workload: WorkloadInfo) -> PendingEntry:
+        entry = self._entries[workload.key] = PendingEntry(workload)
         return entry
 
-    def _enter(self, entry: Entry, now: datetime) -> None:
+    def _enter(self, entry: PendingEntry, now: datetime) -> None:
         """SCH-222."""
         if _backs_off(entry.workload, now) or self._is_known_to_fail(entry.workload):
             self._put_in_pool(entry, now)
         else:
             self._shelves.make_active(entry)
 
-    def _is_known_to_fail(self, workload: Workload) -> bool:
+    def _is_known_to_fail(self, workload: WorkloadInfo) -> bool:
         return workload.equivalence in self._failed and not self.queue.policies.is_strict
 
-    def _put_in_pool(self, entry: Entry, now: datetime) -> None:
+    def _put_in_pool(self, entry: PendingEntry, now: datetime) -> None:
         until = entry.workload.backoff_until
         if until is not None and until > now:
             self._shelves.put_to_sleep(entry, until)
         else:
             self._shelves.put_in_pool(entry)
 
-    def _keep_in_pool(self, entry: Entry, now: datetime) -> None:
+    def _keep_in_pool(self, entry: PendingEntry, now: datetime) -> None:
         if self._shelves.is_in_place(entry) and not _backs_off(entry.workload, now):
             return
         if self._shelves.sleeps(entry):
@@ -168,7 +168,7 @@ class PendingQueue:
         else:
             self._put_in_pool(entry, now)
 
-    def _keep_active(self, entry: Entry, now: datetime) -> None:
+    def _keep_active(self, entry: PendingEntry, now: datetime) -> None:
         self._early.pop(entry.workload.key, None)
         if _backs_off(entry.workload, now):
             self._early[entry.workload.key] = entry
@@ -176,7 +176,7 @@ class PendingQueue:
 
     # Popping
 
-    def pop(self, now: datetime) -> Workload | None:
+    def pop(self, now: datetime) -> WorkloadInfo | None:
         """Send the head in flight (SCH-230, SCH-231); none as long as another one is in flight (SCH-203)."""
         if self._flight is not None:
             return None
@@ -193,11 +193,11 @@ class PendingQueue:
         self._flight = entry
         return entry.workload
 
-    def is_preemptor(self, workload: Workload) -> bool:
+    def is_preemptor(self, workload: WorkloadInfo) -> bool:
         """Whether the workload, as it is now, is the one that waits for its victims to leave (SCH-241)."""
         return self._preemptor == (workload.key, workload.generation)
 
-    def _sticky(self) -> Entry | None:
+    def _sticky(self) -> PendingEntry | None:
         """The workload that goes before all others (SCH-240)."""
         if self._preemptor is None or self.queue.policies.is_strict:
             return None
@@ -205,7 +205,7 @@ class PendingQueue:
 
     # Requeueing
 
-    def requeue(self, workload: Workload, reason: Requeue, now: datetime, status_reason: str = "") -> None:
+    def requeue(self, workload: WorkloadInfo, reason: RequeueReason, now: datetime, status_reason: str = "") -> None:
         """Put a workload back that was not admitted (SCH-236 to SCH-251).
 
         `status_reason` is the reason of QuotaReserved=False that it got; equivalent workloads get it too (SCH-253).
@@ -214,7 +214,7 @@ class PendingQueue:
         entry = self._entries.get(workload.key) or self._new_entry(workload)
         if reason in MAKES_PREEMPTOR:
             evaluated = workload.generation if entry.evaluated is None else entry.evaluated
-            self._preemptor = Preemptor(workload.key, evaluated)
+            self._preemptor = PendingPreemptor(workload.key, evaluated)
         self._listing = None
         self._order.note(workload)
         if entry is self._flight:
@@ -231,7 +231,7 @@ class PendingQueue:
             if parks and reason in SPEAKS_FOR_EQUALS:
                 self._bypass_equals(workload.equivalence, now, status_reason)
 
-    def _parks(self, workload: Workload, reason: Requeue) -> bool:
+    def _parks(self, workload: WorkloadInfo, reason: RequeueReason) -> bool:
         """SCH-236, with the exceptions of SCH-237."""
         parks = PARKS[reason].strict if self.queue.policies.is_strict else PARKS[reason].best_effort
         goes_on = workload.progress is not None and self.queue.goes_on(workload.progress)
@@ -247,9 +247,9 @@ class PendingQueue:
             del self._early[entry.workload.key]
         self._shelves.park(kind)
 
-    def bypass_reason(self, workload: Workload) -> str:
+    def bypass_reason(self, workload: WorkloadInfo) -> str:
         """Reason for a workload of the pool that is not looked at because an equal one failed; else empty (SCH-253)."""
-        if self.place_of(workload) is not Place.POOL:
+        if self.place_of(workload) is not PendingState.POOL:
             return ""
         return self._failed.get(workload.equivalence, "")
 
@@ -287,20 +287,20 @@ class PendingQueue:
         active = self._shelves.active
         return Counts(active, len(self._entries) - active - in_flight, in_flight)
 
-    def place_of(self, workload: Workload) -> Place | None:
+    def place_of(self, workload: WorkloadInfo) -> PendingState | None:
         """Where the workload is; None where it is not pending here."""
         entry = self._entries.get(workload.key)
         if entry is None:
             return None
         if entry is self._flight:
-            return Place.IN_FLIGHT
-        return Place.ACTIVE if entry.is_active else Place.POOL
+            return PendingState.IN_FLIGHT
+        return PendingState.ACTIVE if entry.is_active else PendingState.POOL
 
-    def position_of(self, workload: Workload) -> Position:
+    def position_of(self, workload: WorkloadInfo) -> QueuePosition:
         """How many come before the workload, or would if it came now; found without sorting (SCH-213)."""
         return self._order.position_of(workload, self._first_key(), self._usage_of)
 
-    def first(self, number: int) -> list[Workload]:
+    def first(self, number: int) -> list[WorkloadInfo]:
         """So many from the head of the order; found without sorting."""
         keys = self._order.keys(self._first_key(), self._usage_of)
         return [self._entries[key].workload for key in islice(keys, number)]
@@ -309,20 +309,20 @@ class PendingQueue:
         sticky = self._sticky()
         return sticky.workload.key if sticky else None
 
-    def listing(self) -> Listing:
+    def listing(self) -> PendingListing:
         """Everybody in the order of SCH-212; sorted when asked for, and kept until something changes (SCH-213)."""
         first = self._first_key()
         kept = self._listing
         if kept is None or kept.first != first or kept.usages != self._usages(kept.usages):
             workloads = [entry.workload for entry in self._entries.values()]
             usages = self._usages({workload.local_queue for workload in workloads})
-            kept = self._listing = Listing(workloads, first, usages)
+            kept = self._listing = PendingListing(workloads, first, usages)
         return kept
 
     def _usages(self, local_queues: Iterable[ObjectKey]) -> dict[ObjectKey, float]:
         return {} if self._usage_of is None else {each: self._usage_of(each) for each in local_queues}
 
 
-def _backs_off(workload: Workload, now: datetime) -> bool:
+def _backs_off(workload: WorkloadInfo, now: datetime) -> bool:
     """SCH-223."""
     return workload.backoff_until is not None and workload.backoff_until > now

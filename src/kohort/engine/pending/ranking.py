@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Final
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.pending.shelf import DAWN
-from kohort.engine.records import CreationOrder, Workload
+from kohort.engine.pending.heap import DAWN
+from kohort.engine.records import CreationOrder, WorkloadInfo
 
 Standing = tuple[int, CreationOrder, ObjectKey]
 """What decides the order (SCH-212 c to e): priority and time as one number, which is quick to compare, and UIDs."""
@@ -22,7 +22,7 @@ LONGEST: Final = 1024
 """Length at which a list is cut in two."""
 
 
-def standing_of(workload: Workload) -> Standing:
+def rank_key(workload: WorkloadInfo) -> Standing:
     """Where the workload belongs."""
     waited_since = ((workload.queued_at or DAWN) - DAWN) // MICROSECOND
     return waited_since - workload.priority * ALL_TIME, workload.creation_order, workload.key

@@ -12,8 +12,8 @@ from kohort.api.kueue.keys import ELASTIC_JOB_ANNOTATION
 from kohort.api.kueue.v1beta2.workload import PodSet, PodSetRequest, Workload
 from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.lists import Amounts
-from kohort.engine.requests.reading import REMEMBERED_TEMPLATES, Reading, read_template
 from kohort.engine.requests.rules import RequestRules
+from kohort.engine.requests.template_requests import REMEMBERED_TEMPLATES, TemplateRequests, read_template
 
 NO_DEVICES: Mapping[str, Amounts] = MappingProxyType({})
 
@@ -109,7 +109,7 @@ def resource_requests(
 
 
 @lru_cache(maxsize=REMEMBERED_TEMPLATES)
-def _counted(reading: Reading, rules: RequestRules) -> Amounts:
+def _counted(reading: TemplateRequests, rules: RequestRules) -> Amounts:
     return MappingProxyType(rules.per_pod(reading.request))
 
 

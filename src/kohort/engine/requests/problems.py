@@ -12,7 +12,7 @@ from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2.workload import Workload
 from kohort.api.unsupported import holding_message
 from kohort.engine.requests.environment import Environment
-from kohort.engine.requests.reading import read_template
+from kohort.engine.requests.template_requests import read_template
 
 INVALID_RESOURCES = "resources validation failed"
 OUT_OF_RANGE = "resources didn't satisfy LimitRange constraints"

@@ -1,6 +1,6 @@
 """What the engine knows, floor by floor: facts, accounts, waiting, holding, workloads, queues, events."""
 
-from kohort.engine.state.facts import LocalQueue
-from kohort.engine.state.state import State
+from kohort.engine.state.base import LocalQueueInfo
+from kohort.engine.state.engine_state import EngineState
 
-__all__ = ["LocalQueue", "State"]
+__all__ = ["EngineState", "LocalQueueInfo"]

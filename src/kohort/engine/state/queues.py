@@ -7,15 +7,15 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey
 from kohort.api.selectors import compile_selector
-from kohort.engine import intake
+from kohort.engine import record_builders
 from kohort.engine.lifecycle.activity import inactivity_causes
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Queue
-from kohort.engine.state.facts import LocalQueue
-from kohort.engine.state.workloads import Workloads
+from kohort.engine.records import ClusterQueueInfo
+from kohort.engine.state.base import LocalQueueInfo
+from kohort.engine.state.workloads import WorkloadTracking
 
 
-class Queues(Workloads):
+class QueueTracking(WorkloadTracking):
     """Takes in everything that makes up queues."""
 
     def _put_namespace(self, thing: Namespace) -> None:
@@ -39,15 +39,18 @@ class Queues(Workloads):
         if name in self.queues:
             self._stir_tree_of(self.queues[name].node)
         node = self.forest.set_queue(
-            name, spec.cohort_name, intake.quotas_of(spec.resource_groups), intake.weight_of(spec.fair_sharing)
+            name,
+            spec.cohort_name,
+            record_builders.quotas_of(spec.resource_groups),
+            record_builders.weight_of(spec.fair_sharing),
         )
         queue = self.queues.get(name)
         if queue is None:
-            queue = self.queues[name] = Queue(name, node)
+            queue = self.queues[name] = ClusterQueueInfo(name, node)
             self.pending[name] = PendingQueue(queue)
             self._adopt_strays(name, now)
-        queue.policies = intake.policies_of(spec)
-        queue.set_groups(intake.groups_of(spec.resource_groups))
+        queue.policies = record_builders.policies_of(spec)
+        queue.set_groups(record_builders.groups_of(spec.resource_groups))
         queue.namespaces = compile_selector(spec.namespace_selector)
         policy = spec.concurrent_admission_policy
         constraints = policy.migration.constraints if policy else None
@@ -90,8 +93,8 @@ class Queues(Workloads):
         node = self.forest.set_cohort(
             name,
             spec.parent_name,
-            intake.quotas_of(spec.resource_groups),
-            intake.weight_of(spec.fair_sharing),
+            record_builders.quotas_of(spec.resource_groups),
+            record_builders.weight_of(spec.fair_sharing),
         )
         self._stir_tree_of(node)
         self._untangle()
@@ -113,7 +116,7 @@ class Queues(Workloads):
 
     def _put_flavor(self, thing: v1beta2.ResourceFlavor) -> None:
         """A change of what pods must bear and match gives those who failed another look (SCH-261)."""
-        flavor = intake.flavor_of(thing)
+        flavor = record_builders.flavor_of(thing)
         before = self.flavors.get(flavor.name)
         self._flavor_things[flavor.name] = thing
         if before == flavor:
@@ -123,7 +126,7 @@ class Queues(Workloads):
             if before is not None:
                 self._stir_tree_of(queue.node)
 
-    def _revisit_queues(self, flavor: str = "", check: str = "") -> list[Queue]:
+    def _revisit_queues(self, flavor: str = "", check: str = "") -> list[ClusterQueueInfo]:
         """A flavor or check came, changed or went: the queues that name it may wake or sleep (SCH-1051)."""
         concerned = [self.queues[name] for name, thing in self._specs.items() if _names(thing, flavor, check)]
         for queue in concerned:
@@ -138,7 +141,7 @@ class Queues(Workloads):
         for flavor in [each.name for each in self.flavors.values() if each.topology == name]:
             self._revisit_queues(flavor=flavor)
 
-    def _refresh_activity(self, queue: Queue) -> None:
+    def _refresh_activity(self, queue: ClusterQueueInfo) -> None:
         """SCH-1051, SCH-1054, SCH-402; where a queue falls asleep, a preemptor may have lost its victims (SCH-1052)."""
         thing = self._specs[queue.name]
         was_active = queue.is_active
@@ -163,7 +166,7 @@ class Queues(Workloads):
         self._enqueue_all(local_queue, now)
 
     def _leave_local_queue(self, key: ObjectKey) -> None:
-        local_queue = self.local_queues.get(key, LocalQueue(key))
+        local_queue = self.local_queues.get(key, LocalQueueInfo(key))
         for workload in local_queue.workloads.values():
             self._dequeue(workload)
         local_queue.cluster_queue = ""
@@ -171,7 +174,7 @@ class Queues(Workloads):
             self.history.forget(key)
 
 
-def _admits(queue: Queue, labels: Mapping[str, str] | None) -> bool:
+def _admits(queue: ClusterQueueInfo, labels: Mapping[str, str] | None) -> bool:
     """Whether a queue takes workloads of a namespace with these labels; None is for one that is not there."""
     return labels is not None and queue.namespaces is not None and queue.namespaces.matches(labels)
 

@@ -9,21 +9,21 @@ from datetime import datetime
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.meta import ObjectKey
-from kohort.engine import intake
-from kohort.engine.intake import Conditions
-from kohort.engine.records import PodSetDevices, Workload
-from kohort.engine.state.holding import Holding
+from kohort.engine import record_builders
+from kohort.engine.record_builders import Conditions
+from kohort.engine.records import PodSetDevices, WorkloadInfo
+from kohort.engine.state.quota_accounting import QuotaAccounting
 
 
-class Workloads(Holding):
+class WorkloadTracking(QuotaAccounting):
     """Takes in Workload objects."""
 
     def _put_workload(self, thing: v1beta2.Workload, now: datetime) -> None:
-        workload, conditions = self._record_of(thing), intake.conditions_of(thing)
+        workload, conditions = self._record_of(thing), record_builders.conditions_of(thing)
         key = workload.key
-        holds = intake.holds_quota(thing, conditions)
+        holds = record_builders.holds_quota(thing, conditions)
         if key in self._assumed:
-            if not (holds or intake.is_over(thing, conditions)):
+            if not (holds or record_builders.is_over(thing, conditions)):
                 self._assumed[key] = thing
                 return
             self._confirm(workload)
@@ -33,7 +33,7 @@ class Workloads(Holding):
         else:
             self._put_other(workload, thing, conditions, now)
 
-    def _record_of(self, thing: v1beta2.Workload) -> Workload:
+    def _record_of(self, thing: v1beta2.Workload) -> WorkloadInfo:
         """The workload that the object tells of; a new one where an object of the same name is gone."""
         metadata = thing.metadata
         key = ObjectKey(metadata.namespace, metadata.name)
@@ -42,11 +42,13 @@ class Workloads(Holding):
             self._remove_workload(key)
             workload = None
         if workload is None:
-            workload = self.workloads[key] = Workload(key, metadata.uid)
+            workload = self.workloads[key] = WorkloadInfo(key, metadata.uid)
             workload.creation_order = (metadata.labels.get(JOB_UID_LABEL) or metadata.uid, metadata.uid)
         return workload
 
-    def _put_holder(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
+    def _put_holder(
+        self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions, now: datetime
+    ) -> None:
         """Take in an object that has a reservation."""
         before, was_admitted = workload.object, workload.is_admitted
         self._read(workload, thing, conditions)
@@ -59,11 +61,13 @@ class Workloads(Holding):
         elif before is not None and workload.is_admitted:
             self._note_reclaims(workload, before, thing)
 
-    def _put_other(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
+    def _put_other(
+        self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions, now: datetime
+    ) -> None:
         """Take in an object that has no reservation: it waits, or is over."""
         is_new = workload.object is None
         matters = self._read(workload, thing, conditions)
-        ends = intake.is_over(thing, conditions)
+        ends = record_builders.is_over(thing, conditions)
         self._taken_over.pop(workload.key, None)
         if ends:
             self._drop_penalty(workload)
@@ -73,7 +77,7 @@ class Workloads(Holding):
         elif ends and not is_new:
             self._stir_home_of(workload)
         self._evicting.discard(workload.uid)
-        if ends or not intake.is_admissible(thing, conditions, self.settings.gates):
+        if ends or not record_builders.is_admissible(thing, conditions, self.settings.gates):
             self._dequeue(workload)
         elif matters or workload.queue is None:
             self._line_up(workload, now)
@@ -81,13 +85,13 @@ class Workloads(Holding):
             self.pending[workload.queue.name].update(workload, now, changed=False)
             self._note_backoff(workload, workload.queue)
 
-    def _note_reclaims(self, workload: Workload, before: v1beta2.Workload, thing: v1beta2.Workload) -> None:
+    def _note_reclaims(self, workload: WorkloadInfo, before: v1beta2.Workload, thing: v1beta2.Workload) -> None:
         """Pods that are done give others another look, whether or not that frees anything (SCH-261, SCH-1060)."""
         if before.status.reclaimable_pods != thing.status.reclaimable_pods and workload.queue is not None:
             self._stir_tree_of(workload.queue.node)
             self._stir_home_of(workload)
 
-    def _confirm(self, workload: Workload) -> None:
+    def _confirm(self, workload: WorkloadInfo) -> None:
         """An object that was assumed admitted shows it, or shows that it no longer can be."""
         del self._assumed[workload.key]
         self.variants.expect(workload, admitted=False)
@@ -95,19 +99,19 @@ class Workloads(Holding):
             # Only now it can't come back to be first again as the one that preempted (SCH-240).
             self.pending[workload.queue.name].remove(workload)
 
-    def _read(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> bool:
+    def _read(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> bool:
         """Take over what the object says, and note what follows from it for others.
 
         Whether anything changed that gives a workload in the pool another look (SCH-221).
         """
         before = workload.object
         self._note_readiness(workload, conditions)
-        if before is None or intake.is_rewritten(before, thing):
+        if before is None or record_builders.is_rewritten(before, thing):
             self._note_writing(workload, thing)
             self.describe(workload, thing, conditions)
-            matters = before is None or intake.matters_in_the_pool(before, thing, conditions)
+            matters = before is None or record_builders.reactivates_inadmissible(before, thing, conditions)
         else:
-            matters = intake.status_matters(before, thing, conditions)
+            matters = record_builders.status_matters(before, thing, conditions)
             self._describe_status(workload, thing, conditions)
             if not self._counted_alike(workload, before, thing):
                 self._count_demand(workload, thing)
@@ -115,36 +119,36 @@ class Workloads(Holding):
             self._evicting.discard(workload.uid)
         return matters
 
-    def _note_writing(self, workload: Workload, thing: v1beta2.Workload) -> None:
+    def _note_writing(self, workload: WorkloadInfo, thing: v1beta2.Workload) -> None:
         """What others must know of anything but the status, such as a new priority of who runs (SCH-1064)."""
         if workload.object is None or workload.local_queue.name != (thing.spec.queue_name or ""):
             self._join_local_queue(workload, ObjectKey(workload.key.namespace, thing.spec.queue_name or ""))
-        priority = intake.effective_priority(thing, self.settings.gates)
+        priority = record_builders.effective_priority(thing, self.settings.gates)
         if priority != workload.priority and workload.has_quota and workload.queue is not None:
             workload.queue.recount(workload, priority)
             self._stir_tree_of(workload.queue.node)
             self._stir_home_of(workload)
-        self.variants.note(workload, intake.parent_of(thing, self.settings.gates))
+        self.variants.note(workload, record_builders.parent_of(thing, self.settings.gates))
 
-    def describe(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
+    def describe(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> None:
         """Set what the object says of the workload, be it submitted or not; nothing else of the engine changes."""
         gates = self.settings.gates
         workload.generation = thing.metadata.generation
-        workload.priority = intake.effective_priority(thing, gates)
+        workload.priority = record_builders.effective_priority(thing, gates)
         workload.created = thing.metadata.creation_timestamp
-        workload.allowed_flavors = intake.allowed_flavors(thing, gates)
+        workload.allowed_flavors = record_builders.allowed_flavors(thing, gates)
         self._describe_status(workload, thing, conditions)
         self._count_demand(workload, thing)
 
-    def _describe_status(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions) -> None:
+    def _describe_status(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions) -> None:
         workload.object = thing
-        workload.queued_at = intake.queue_timestamp(thing, conditions, self.settings)
-        workload.backoff_until = intake.backoff_until(thing, conditions)
+        workload.queued_at = record_builders.queue_timestamp(thing, conditions, self.settings)
+        workload.backoff_until = record_builders.backoff_until(thing, conditions)
         workload.is_admitted = "Admitted" in conditions.true
-        workload.has_closed_gate = intake.has_closed_gate(thing)
+        workload.has_closed_gate = record_builders.has_closed_gate(thing)
         workload.evicted = "Evicted" in conditions.true
 
-    def _counted_alike(self, workload: Workload, before: v1beta2.Workload, thing: v1beta2.Workload) -> bool:
+    def _counted_alike(self, workload: WorkloadInfo, before: v1beta2.Workload, thing: v1beta2.Workload) -> bool:
         """Whether a workload's demand need not be counted again: nothing that it is made of differs (SCH-133)."""
         return (
             before.status.reclaimable_pods == thing.status.reclaimable_pods
@@ -152,13 +156,13 @@ class Workloads(Holding):
             and workload.environment is self._surroundings.of(workload.key.namespace)
         )
 
-    def _replaced_by(self, thing: v1beta2.Workload) -> Workload | None:
+    def _replaced_by(self, thing: v1beta2.Workload) -> WorkloadInfo | None:
         if not thing.metadata.annotations:
             return None
-        replaced = intake.replaced_slice(thing, self.settings.gates)
+        replaced = record_builders.replaced_slice(thing, self.settings.gates)
         return self.workloads.get(replaced) if replaced else None
 
-    def _count_demand(self, workload: Workload, thing: v1beta2.Workload) -> None:
+    def _count_demand(self, workload: WorkloadInfo, thing: v1beta2.Workload) -> None:
         """What the workload asks for, and whom it is equal to: the dear part of reading, done only if it may differ."""
         environment = workload.environment = self._surroundings.of(workload.key.namespace)
         workload.replaces = self._replaced_by(thing)
@@ -178,10 +182,10 @@ class Workloads(Holding):
         """What pods ask for may have changed in a namespace, or everywhere: pending workloads enter anew (SCH-123)."""
         for workload in list(self.workloads.values()):
             if workload.object is not None and not workload.has_quota and namespace in ("", workload.key.namespace):
-                self._read(workload, workload.object, intake.conditions_of(workload.object))
+                self._read(workload, workload.object, record_builders.conditions_of(workload.object))
                 self._enqueue(workload, now)
 
-    def _note_readiness(self, workload: Workload, conditions: Conditions) -> None:
+    def _note_readiness(self, workload: WorkloadInfo, conditions: Conditions) -> None:
         """Pods that became ready may be what everybody waits for (SCH-1035)."""
         ready = "PodsReady" in conditions.true
         if ready and not workload.pods_ready and self.settings.waits_for_pods:
@@ -219,11 +223,11 @@ class Workloads(Holding):
         if latest is not None:
             self._put_workload(latest, now)
 
-    def _miss_places(self, workload: Workload, now: datetime) -> None:
+    def _miss_places(self, workload: WorkloadInfo, now: datetime) -> None:
         """What failed was the write of a second pass, which took no quota: another one is due (SCH-271)."""
         if workload.object is not None and workload.has_quota:
             workload.admission = workload.object.status.admission
-            self._note_second_pass(workload, intake.conditions_of(workload.object), now)
+            self._note_second_pass(workload, record_builders.conditions_of(workload.object), now)
 
     def _forget_eviction(self, key: ObjectKey, now: datetime) -> None:
         """Let whoever still needs the eviction issue it again (SCH-654)."""

@@ -6,10 +6,10 @@ from typing import Final
 
 from kohort.api.amounts import subtract
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, Workload
-from kohort.engine.forest import CohortNode, QueueNode
-from kohort.engine.intake import quotas_of
-from kohort.engine.lifecycle.states import ADMITTED
+from kohort.engine.hierarchy import ClusterQueueNode, CohortNode
+from kohort.engine.lifecycle.conditions import ADMITTED
 from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
+from kohort.engine.record_builders import quotas_of
 from kohort.insight.doctor.facts import Facts
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
 from kohort.insight.doctor.words import counted, lasting, listed
@@ -52,7 +52,7 @@ def _why_not(facts: Facts, name: str, cohort: str, quotas: dict[FlavorResource, 
     )
 
 
-def _queues_around(node: QueueNode) -> Iterable[QueueNode]:
+def _queues_around(node: ClusterQueueNode) -> Iterable[ClusterQueueNode]:
     top = node.top()
     return top.all_queues() if isinstance(top, CohortNode) else ()
 

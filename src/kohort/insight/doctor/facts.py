@@ -27,13 +27,13 @@ from kohort.api.kueue.v1beta2 import (
     Workload,
 )
 from kohort.api.kueue.v1beta2.checks import MULTIKUEUE_CONTROLLER, PROVISIONING_CONTROLLER
-from kohort.engine.forest import Forest
-from kohort.engine.intake import quotas_of
-from kohort.engine.lifecycle.states import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
+from kohort.engine.environments import EnvironmentCache
+from kohort.engine.hierarchy import Hierarchy
+from kohort.engine.lifecycle.conditions import ADMITTED, EVICTED, FINISHED, QUOTA_RESERVED
 from kohort.engine.quota import FlavorResource
+from kohort.engine.record_builders import quotas_of
 from kohort.engine.requests import PodSetDemand, admitted_usage, demands
-from kohort.engine.settings import Settings
-from kohort.engine.surroundings import Surroundings
+from kohort.engine.settings import EngineSettings
 from kohort.insight.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -133,9 +133,9 @@ class Facts:
         return self.cluster_queues.get(local.spec.cluster_queue or "") if local else None
 
     @cached_property
-    def forest(self) -> Forest:
+    def forest(self) -> Hierarchy:
         """The cohort trees with their sums, nobody using anything."""
-        forest = Forest()
+        forest = Hierarchy()
         for cohort in self.all(Cohort):
             quotas = quotas_of(cohort.spec.resource_groups)
             forest.set_cohort(cohort.metadata.name, cohort.spec.parent_name, quotas)
@@ -225,7 +225,7 @@ class Facts:
         return _grouped((each.status.admission.cluster_queue, each) for each in self.running if each.status.admission)
 
     @cached_property
-    def settings(self) -> Settings:
+    def settings(self) -> EngineSettings:
         """By which the manager decides; one and the same, so that what follows from it is remembered."""
         return self.snapshot.settings
 
@@ -258,8 +258,8 @@ class Facts:
         return usage
 
     @cached_property
-    def _surroundings(self) -> Surroundings:
-        found = Surroundings()
+    def _surroundings(self) -> EnvironmentCache:
+        found = EnvironmentCache()
         for limits in self.all(LimitRange):
             found.put_limit_range(limits)
         for runtime in self.all(RuntimeClass):

@@ -9,8 +9,8 @@ from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, Cohort, Resou
 from kohort.api.kueue.v1beta2.workload import PodSetAssignment
 from kohort.api.meta import Taint
 from kohort.api.taints import untolerated
-from kohort.engine.intake import quotas_of
 from kohort.engine.quota import FlavorResource
+from kohort.engine.record_builders import quotas_of
 from kohort.insight.doctor.facts import Facts, NodeGroup, stands_for
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
 from kohort.insight.doctor.words import counted, labels_text, listed, listed_names

@@ -18,8 +18,8 @@ from kohort.api.kueue.v1beta2 import (
 )
 from kohort.api.selectors import compile_selector
 from kohort.api.unsupported import check_message
-from kohort.engine.lifecycle.activity import Surroundings, inactivity_causes
-from kohort.engine.lifecycle.states import ACTIVE
+from kohort.engine.lifecycle.activity import QueueReferences, inactivity_causes
+from kohort.engine.lifecycle.conditions import ACTIVE
 from kohort.insight.doctor.facts import Facts, check_names, oldest
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
 from kohort.insight.doctor.words import counted, lasting, listed
@@ -79,7 +79,7 @@ def _not_selected(facts: Facts) -> Iterator[Sighting]:
 
 
 def _inactive(facts: Facts) -> Iterator[Sighting]:
-    known = Surroundings(facts.flavors, facts.checks, facts.topologies)
+    known = QueueReferences(facts.flavors, facts.checks, facts.topologies)
     for queue in facts.all(ClusterQueue):
         causes = [each for each in inactivity_causes(queue, known) if each.reason not in _TOLD_ELSEWHERE]
         if causes:

@@ -11,7 +11,7 @@ from kohort.api.codec import to_json
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Topology, Workload
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS, Notice, holding_message, job_message, notices, queue_field
-from kohort.engine.lifecycle.states import QUOTA_RESERVED
+from kohort.engine.lifecycle.conditions import QUOTA_RESERVED
 from kohort.insight.doctor.facts import Facts
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
 from kohort.insight.doctor.words import counted, listed, listed_names

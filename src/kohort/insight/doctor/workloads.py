@@ -8,7 +8,7 @@ from typing import Final
 from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.engine.lifecycle.states import ADMITTED, EVICTED, QUOTA_RESERVED
+from kohort.engine.lifecycle.conditions import ADMITTED, EVICTED, QUOTA_RESERVED
 from kohort.insight.doctor.facts import Facts, Place
 from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
 from kohort.insight.doctor.words import counted, lasting, listed, listed_names

@@ -14,7 +14,7 @@ from kohort.api.kueue.v1beta2.workload import Admission, WorkloadStatus
 from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import UncountableError
 from kohort.engine.decisions import Reserve
-from kohort.engine.explain import Explanation, State, would_fit
+from kohort.engine.explain import Explanation, WorkloadPhase, would_fit
 from kohort.insight.checks import checks_after
 from kohort.insight.fitting.candidates import Candidate
 from kohort.insight.snapshot import Snapshot
@@ -98,7 +98,7 @@ def _outcome(snapshot: Snapshot, candidate: Candidate, given: Workload, number: 
     try:
         devices = snapshot.claims.devices_of(workload)
     except UncountableError as error:
-        return _Outcome(replace(uncountable(snapshot, workload, str(error)), state=State.NOT_SUBMITTED))
+        return _Outcome(replace(uncountable(snapshot, workload, str(error)), state=WorkloadPhase.NOT_SUBMITTED))
     foreseen = would_fit(engine, workload, candidate.queue, now, devices)
     holdings = holdings_of(engine, foreseen)
     named = _named(workload, candidate, number)
@@ -108,7 +108,7 @@ def _outcome(snapshot: Snapshot, candidate: Candidate, given: Workload, number: 
     admission = next((each.admission for each in decided if isinstance(each, Reserve) and each.workload == key), None)
     if admission is None and _says_yes(foreseen):
         after = engine.explain(key, now)
-        foreseen = replace(after, workload=foreseen.workload, state=State.NOT_SUBMITTED)
+        foreseen = replace(after, workload=foreseen.workload, state=WorkloadPhase.NOT_SUBMITTED)
     return _Outcome(foreseen, admission, checks_after(snapshot, admission), holdings)
 
 

@@ -9,15 +9,24 @@ from kohort.engine.explain import (
     Evaluation,
     Explanation,
     FlavorTrial,
-    Held,
+    HeldQuota,
     PodSetTrial,
-    Standing,
+    PositionInQueue,
     Victim,
-    lines,
+    explanation_lines,
     remedies,
 )
-from kohort.engine.explain.remedies import Change, Departure, MoreQuota, Preempting, Remedy, Time, Turn, Yielding
-from kohort.engine.shortage import Keeper, Shortage
+from kohort.engine.explain.remedies import (
+    AwaitBackoff,
+    AwaitChange,
+    AwaitOtherHeads,
+    AwaitPreemption,
+    AwaitTurn,
+    AwaitVictims,
+    MoreQuota,
+    Remedy,
+)
+from kohort.engine.shortage import Shortage, WithheldQuota
 from kohort.insight.story.model import Holder, Holding, Story, Threat
 
 
@@ -51,7 +60,7 @@ def explanation_data(explanation: Explanation) -> Json:
         "standing": None if standing is None else _standing(standing),
         "evaluation": None if evaluation is None else _evaluation(evaluation),
         "remedies": [_remedy(each) for each in remedies(explanation)],
-        "text": lines(explanation),
+        "text": explanation_lines(explanation),
     }
 
 
@@ -63,7 +72,7 @@ def _time(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat().replace("+00:00", "Z")
 
 
-def _held(held: Held) -> Json:
+def _held(held: HeldQuota) -> Json:
     return {
         "flavor": held.fr.flavor,
         "resource": held.fr.resource,
@@ -71,7 +80,7 @@ def _held(held: Held) -> Json:
     }
 
 
-def _standing(standing: Standing) -> Json:
+def _standing(standing: PositionInQueue) -> Json:
     return {
         "ahead": standing.ahead,
         "aheadInLocalQueue": standing.ahead_locally,
@@ -130,7 +139,7 @@ def _shortage(shortage: Shortage) -> Json:
     }
 
 
-def _keeper(keeper: Keeper, shortage: Shortage) -> Json:
+def _keeper(keeper: WithheldQuota, shortage: Shortage) -> Json:
     return {
         "kind": keeper.place.kind,
         "name": keeper.place.name,
@@ -153,17 +162,17 @@ def _remedy(remedy: Remedy) -> Json:
     match remedy:
         case MoreQuota():
             return _more_quota(remedy)
-        case Preempting(victims):
+        case AwaitPreemption(victims):
             return {"kind": "Preempting", "victims": [_victim(each) for each in victims]}
-        case Departure(victims):
+        case AwaitVictims(victims):
             return {"kind": "Departure", "victims": [_victim(each) for each in victims]}
-        case Turn(ahead):
+        case AwaitTurn(ahead):
             return {"kind": "Turn", "ahead": ahead}
-        case Yielding(rivals):
+        case AwaitOtherHeads(rivals):
             return {"kind": "Yielding", "rivals": [_key(each) for each in rivals]}
-        case Time(until):
+        case AwaitBackoff(until):
             return {"kind": "Time", "until": _time(until)}
-        case Change(reason, message):
+        case AwaitChange(reason, message):
             return {"kind": "Change", "reason": reason, "message": message}
 
 

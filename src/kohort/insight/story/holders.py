@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kohort.engine.assignment import Mode
+from kohort.engine.assignment import FitMode
 from kohort.engine.engine import Engine
 from kohort.engine.explain import Explanation
-from kohort.engine.forest import CohortNode, Node
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Workload
-from kohort.engine.shortage import Limit, Place, Shortage
+from kohort.engine.records import WorkloadInfo
+from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
 from kohort.insight.story.model import Holder, Holding
 
 NAMED: Final = 5
@@ -27,16 +27,16 @@ def holdings_of(engine: Engine, explanation: Explanation) -> tuple[Holding, ...]
 def _tightest(explanation: Explanation) -> Iterator[Shortage]:
     """Of each flavor and resource the tightest limit, where others are in the way at all."""
     evaluation = explanation.evaluation
-    for pod_set in evaluation.pod_sets if evaluation is not None and evaluation.mode is not Mode.FIT else ():
+    for pod_set in evaluation.pod_sets if evaluation is not None and evaluation.mode is not FitMode.FIT else ():
         for trial in (trial for group in pod_set.short for trial in group):
             seen: set[FlavorResource] = set()
             for shortage in trial.shortages:
-                if shortage.fr not in seen and shortage.limit is not Limit.MAXIMUM:
+                if shortage.fr not in seen and shortage.limit is not BindingLimit.MAXIMUM:
                     yield shortage
                 seen.add(shortage.fr)
 
 
-def _holding(engine: Engine, place: Place, fr: FlavorResource) -> Holding | None:
+def _holding(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> Holding | None:
     node = node_at(engine, place)
     using = sorted(_using(engine, node, fr), key=lambda each: (-each.usage[fr], each.key)) if node is not None else []
     if not using:
@@ -51,19 +51,19 @@ def _holding(engine: Engine, place: Place, fr: FlavorResource) -> Holding | None
     )
 
 
-def node_at(engine: Engine, place: Place) -> Node | None:
+def node_at(engine: Engine, place: QuotaNodeRef) -> HierarchyNode | None:
     """The node of the forest that a place names."""
     if place.kind == "cohort":
         return engine.forest.cohorts.get(place.name)
     return engine.forest.queues.get(place.name)
 
 
-def queues_below(node: Node) -> Iterable[str]:
+def queues_below(node: HierarchyNode) -> Iterable[str]:
     """Names of the ClusterQueues below a node, or of itself."""
     return [each.name for each in node.all_queues()] if isinstance(node, CohortNode) else [node.name]
 
 
-def _using(engine: Engine, node: Node, fr: FlavorResource) -> Iterator[Workload]:
+def _using(engine: Engine, node: HierarchyNode, fr: FlavorResource) -> Iterator[WorkloadInfo]:
     """Those below the node whose end would make room at it."""
     for name in queues_below(node):
         queue = engine.queues.get(name)
@@ -71,9 +71,9 @@ def _using(engine: Engine, node: Node, fr: FlavorResource) -> Iterator[Workload]
             yield from (each for each in queue.holders.values() if each.usage.get(fr))
 
 
-def _counts_at(node: Node, leaf: Node, fr: FlavorResource) -> bool:
+def _counts_at(node: HierarchyNode, leaf: HierarchyNode, fr: FlavorResource) -> bool:
     """Whether what a queue uses counts at a node above: not where only quota is used that is never lent (SCH-421)."""
-    below: Node | None = leaf
+    below: HierarchyNode | None = leaf
     while below is not None and below is not node:
         cell = below.cells.get(fr)
         if cell is None or cell.usage <= cell.local:
@@ -82,12 +82,12 @@ def _counts_at(node: Node, leaf: Node, fr: FlavorResource) -> bool:
     return True
 
 
-def _holder(workload: Workload, fr: FlavorResource) -> Holder:
+def _holder(workload: WorkloadInfo, fr: FlavorResource) -> Holder:
     queue = workload.queue.name if workload.queue is not None else ""
     return Holder(workload.key, job_of(workload), queue, workload.usage[fr], workload.priority, workload.reserved_at)
 
 
-def job_of(workload: Workload) -> str:
+def job_of(workload: WorkloadInfo) -> str:
     """`job/etl` for the Workload of a Job."""
     owners = workload.object.metadata.owner_references if workload.object is not None else ()
     owner = next((each for each in owners if each.controller), owners[0] if owners else None)

@@ -6,7 +6,7 @@ from datetime import datetime
 from kohort.api.meta import ObjectKey
 from kohort.engine.explain import Explanation
 from kohort.engine.quota import FlavorResource
-from kohort.engine.shortage import Place
+from kohort.engine.shortage import QuotaNodeRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Holder:
 class Holding:
     """Who uses one flavor-resource below one node of the tree, those who use most first."""
 
-    place: Place
+    place: QuotaNodeRef
     fr: FlavorResource
     holders: tuple[Holder, ...]
     others: int

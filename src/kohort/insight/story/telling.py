@@ -6,12 +6,12 @@ from dataclasses import replace
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.meta import ObjectKey
-from kohort.engine.assignment import Mode
+from kohort.engine.assignment import FitMode
 from kohort.engine.engine import Engine
-from kohort.engine.explain import Explanation, State
+from kohort.engine.explain import Explanation, WorkloadPhase
+from kohort.engine.lifecycle.conditions import is_admitted, is_finished, is_reserved
 from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
 from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
-from kohort.engine.lifecycle.states import is_admitted, is_finished, is_reserved
 from kohort.insight.checks import admission_foreseen, checks_after
 from kohort.insight.snapshot import Snapshot
 from kohort.insight.story.history import evictions_of, history_of
@@ -30,7 +30,7 @@ def story_of(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
         return _outside(snapshot, workload, subject, problem)
     engine, explanation = _explained(snapshot, key)
     record = engine.workloads.get(key)
-    holds = explanation.state in (State.ADMITTED, State.RESERVED)
+    holds = explanation.state in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED)
     return Story(
         subject,
         explanation,
@@ -47,8 +47,8 @@ def _explained(snapshot: Snapshot, key: ObjectKey) -> tuple[Engine, Explanation]
     """What is said of a Workload, and by which engine: whoever fits is only said to go next if a turn lets it in."""
     explanation = snapshot.engine.explain(key, snapshot.taken)
     evaluation = explanation.evaluation
-    is_open = explanation.state in (State.QUEUED, State.INADMISSIBLE)
-    if not is_open or evaluation is None or evaluation.mode is not Mode.FIT:
+    is_open = explanation.state in (WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE)
+    if not is_open or evaluation is None or evaluation.mode is not FitMode.FIT:
         return snapshot.engine, explanation
     turn = snapshot.next_turn
     if key not in turn.admitted:
@@ -74,7 +74,7 @@ def uncountable(snapshot: Snapshot, workload: Workload, problem: str) -> Explana
     local = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
     return Explanation(
         ObjectKey(workload.metadata.namespace, workload.metadata.name),
-        State.MISCONFIGURED,
+        WorkloadPhase.MISCONFIGURED,
         local,
         _behind(snapshot, local),
         workload.spec.priority or 0,
@@ -115,22 +115,22 @@ def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     )
 
 
-def _written_state(workload: Workload) -> State:
+def _written_state(workload: Workload) -> WorkloadPhase:
     if is_finished(workload):
-        return State.FINISHED
+        return WorkloadPhase.FINISHED
     if is_reserved(workload):
-        return State.ADMITTED if is_admitted(workload) else State.RESERVED
-    return State.QUEUED if workload.spec.active else State.DEACTIVATED
+        return WorkloadPhase.ADMITTED if is_admitted(workload) else WorkloadPhase.RESERVED
+    return WorkloadPhase.QUEUED if workload.spec.active else WorkloadPhase.DEACTIVATED
 
 
 def _notes(snapshot: Snapshot, explanation: Explanation, workload: Workload) -> Iterator[str]:
     if evicted := evictions_of(workload):
         yield evicted
-    if explanation.state is State.STOPPED and (why := _why_inactive(snapshot, explanation.cluster_queue)):
+    if explanation.state is WorkloadPhase.STOPPED and (why := _why_inactive(snapshot, explanation.cluster_queue)):
         yield f"ClusterQueue {explanation.cluster_queue}: {why}"
     if checks := checks_after(snapshot, admission_foreseen(explanation)):
         yield f"With quota it will wait for its admission checks before it starts: {', '.join(checks)}"
-    if explanation.state is State.RESERVED and (missing := _missing_checks(workload)):
+    if explanation.state is WorkloadPhase.RESERVED and (missing := _missing_checks(workload)):
         yield f"Admission checks that are not ready: {missing}"
     if unseen := snapshot.claims.unseen_by(workload):
         yield f"What it claims of devices is not counted here, as its claim templates can't be seen: {unseen}"
@@ -154,13 +154,13 @@ def _hints(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]:
     """What to do about states that no remedy of the engine's ends."""
     name, queue = explanation.workload.name, explanation.local_queue
     match explanation.state:
-        case State.DEACTIVATED:
+        case WorkloadPhase.DEACTIVATED:
             yield f"let it go on: kohort resume workload/{name} -n {queue.namespace}"
-        case State.NO_QUEUE:
+        case WorkloadPhase.NO_QUEUE:
             yield from without_queue(snapshot, explanation)
-        case State.STOPPED if _is_stopped(snapshot, queue):
+        case WorkloadPhase.STOPPED if _is_stopped(snapshot, queue):
             yield f"let its queue go on: kohort resume queue/{queue.name} -n {queue.namespace}"
-        case State.STOPPED:
+        case WorkloadPhase.STOPPED:
             yield f"see what its ClusterQueue lacks: kubectl describe clusterqueue {explanation.cluster_queue}"
 
 

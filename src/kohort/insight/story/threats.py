@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Final
 
 from kohort.engine.engine import Engine
-from kohort.engine.explain import Help
-from kohort.engine.records import Queue, Workload
+from kohort.engine.explain import PreemptionOutlook
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.insight.story.holders import queues_below
 from kohort.insight.story.model import Threat
 
@@ -15,7 +15,7 @@ HEADS: Final = 20
 NEVER: Final = "Never"
 
 
-def threats_to(engine: Engine, workload: Workload, now: datetime) -> tuple[Threat, ...]:
+def threats_to(engine: Engine, workload: WorkloadInfo, now: datetime) -> tuple[Threat, ...]:
     """Those who would, then those who might."""
     queue = workload.queue
     if queue is None or queue.node.is_cyclic:
@@ -23,13 +23,16 @@ def threats_to(engine: Engine, workload: Workload, now: datetime) -> tuple[Threa
     return (*_at_hand(engine, workload, queue, now), *_within(queue, workload), *_by_cohort(engine, workload, queue))
 
 
-def _at_hand(engine: Engine, workload: Workload, queue: Queue, now: datetime) -> Iterator[Threat]:
+def _at_hand(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Iterator[Threat]:
     """The first in line of each queue of the tree, where its turn would hit this Workload."""
     names = sorted(queues_below(queue.node.top()))
     heads = [head for name in names if (head := _head(engine, name)) is not None]
     for head in heads[:HEADS]:
         evaluation = engine.explain(head.key, now).evaluation
-        if evaluation is None or evaluation.preemption.help not in (Help.POSSIBLE, Help.UNDER_WAY):
+        if evaluation is None or evaluation.preemption.help not in (
+            PreemptionOutlook.POSSIBLE,
+            PreemptionOutlook.UNDER_WAY,
+        ):
             continue
         hit = next((each for each in evaluation.preemption.victims if each.workload == workload.key), None)
         if hit is not None:
@@ -37,13 +40,13 @@ def _at_hand(engine: Engine, workload: Workload, queue: Queue, now: datetime) ->
             yield Threat(name, f"{head.key} waits to preempt it ({hit.reason})", head.key)
 
 
-def _head(engine: Engine, name: str) -> Workload | None:
+def _head(engine: Engine, name: str) -> WorkloadInfo | None:
     pending = engine.pending.get(name)
     first = pending.first(1) if pending is not None else []
     return first[0] if first else None
 
 
-def _within(queue: Queue, workload: Workload) -> Iterator[Threat]:
+def _within(queue: ClusterQueueInfo, workload: WorkloadInfo) -> Iterator[Threat]:
     policy = queue.policies.within_queue
     if policy == NEVER:
         return
@@ -53,7 +56,7 @@ def _within(queue: Queue, workload: Workload) -> Iterator[Threat]:
     )
 
 
-def _by_cohort(engine: Engine, workload: Workload, queue: Queue) -> Iterator[Threat]:
+def _by_cohort(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo) -> Iterator[Threat]:
     """Others of the tree that may take back what this queue borrows."""
     borrowed = sorted(fr for fr, cell in queue.node.cells.items() if not cell.is_within_nominal)
     if not borrowed or queue.node.parent is None:

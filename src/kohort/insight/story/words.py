@@ -5,19 +5,19 @@ from datetime import datetime
 from typing import Final
 
 from kohort.api.amounts import format_amount
-from kohort.engine.explain import Explanation, State, lines, remedies
+from kohort.engine.explain import Explanation, WorkloadPhase, explanation_lines, remedies
 from kohort.engine.explain.remedies import (
-    Change,
-    Departure,
+    AwaitBackoff,
+    AwaitChange,
+    AwaitOtherHeads,
+    AwaitPreemption,
+    AwaitTurn,
+    AwaitVictims,
     MoreQuota,
-    Preempting,
     Remedy,
-    Time,
-    Turn,
-    Yielding,
     lenders,
 )
-from kohort.engine.shortage import Limit, Shortage
+from kohort.engine.shortage import BindingLimit, Shortage
 from kohort.insight.story.model import Holding, Story
 from kohort.terminal.ages import age, duration
 from kohort.terminal.sections import Section
@@ -29,7 +29,7 @@ NAMED: Final = 3
 def told(story: Story, now: datetime) -> list[Section]:
     """The story, section by section."""
     explanation = story.explanation
-    answer, *details = lines(explanation)
+    answer, *details = explanation_lines(explanation)
     sections = [
         Section(story.subject, (_where(story, now),)),
         Section("", (_about_it(answer, explanation), *details, *story.notes)),
@@ -100,20 +100,20 @@ def _remedies(story: Story) -> Iterator[str]:
 
 def _remedy(remedy: Remedy, story: Story) -> Iterator[str]:
     match remedy:
-        case Preempting(victims):
+        case AwaitPreemption(victims):
             yield f"its turn, at which it preempts {', '.join(str(each.workload) for each in victims)}"
-        case Departure(victims):
+        case AwaitVictims(victims):
             yield f"the end of {', '.join(str(each.workload) for each in victims)}, preempted already"
-        case Turn(ahead):
+        case AwaitTurn(ahead):
             yield _turn(ahead, story.explanation)
-        case Yielding(rivals):
+        case AwaitOtherHeads(rivals):
             names = ", ".join(map(str, rivals[:NAMED])) + (" …" if len(rivals) > NAMED else "")
             yield f"the start or the end of {names}, first in other queues: until then what it needs is kept for them"
-        case Time(None):
+        case AwaitBackoff(None):
             yield "the event that ends its backoff"
-        case Time(until) if until is not None:
+        case AwaitBackoff(until) if until is not None:
             yield f"the end of its backoff at {until:%Y-%m-%d %H:%M:%S %Z}"
-        case Change(_, message) if not story.hints and message:
+        case AwaitChange(_, message) if not story.hints and message:
             yield f"a change of what its condition says: {message}"
 
 
@@ -121,7 +121,7 @@ def _turn(ahead: int, explanation: Explanation) -> str:
     evaluation = explanation.evaluation
     if evaluation is not None and not evaluation.is_admitted:
         return f"first its turn, as nobody passes the {ahead} ahead of it in a strict queue; and then"
-    if explanation.state is State.INADMISSIBLE:
+    if explanation.state is WorkloadPhase.INADMISSIBLE:
         return "another look, which it gets once something changes in its queue or cohort"
     return f"its turn, after {ahead} ahead of it" if ahead else "its turn, which is next"
 
@@ -141,15 +141,15 @@ def _room(shortage: Shortage, queue: str) -> str:
     amount, resource = shortage.shown(shortage.missing), shortage.fr.resource
     place = f"{'Cohort' if shortage.place.kind == 'cohort' else 'ClusterQueue'} {shortage.place.name}"
     match shortage.limit:
-        case Limit.MAXIMUM:
+        case BindingLimit.MAXIMUM:
             more = f"as much more nominalQuota in ClusterQueue {queue}"
             return f"{amount} {resource} less asked for, or {more}{shortage.keeping}"
-        case Limit.BORROWING_LIMIT:
+        case BindingLimit.BORROWING_LIMIT:
             return f"{amount} {resource} given back in {place}, or its borrowingLimit raised by as much"
-        case Limit.LENDING_LIMIT if lent := lenders(shortage):
+        case BindingLimit.LENDING_LIMIT if lent := lenders(shortage):
             more = " and ".join(f"{shortage.shown(by)} more lent by {lender}" for lender, by in lent)
             return f"{amount} {resource} given back in {place}, or {more}"
-        case Limit.NOMINAL:
+        case BindingLimit.NOMINAL:
             return f"{amount} {resource} given back in {place}, or its nominalQuota raised by as much"
         case _:
             return f"{amount} {resource} given back in {place}, or as much more nominalQuota in it"
@@ -159,7 +159,7 @@ def _room(shortage: Shortage, queue: str) -> str:
 
 
 def _threats(story: Story) -> Iterator[str]:
-    if story.explanation.state not in (State.ADMITTED, State.RESERVED):
+    if story.explanation.state not in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED):
         return
     yield from (each.why for each in story.threats)
     if not story.threats and not story.notes:

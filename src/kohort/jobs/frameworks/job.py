@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from kohort.api.gates import Gate
 from kohort.api.resource import Resource
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import Finish, Framework, ManagedBy, Reads, Stop, told_stopped
 from kohort.jobs.effects import Effect, Object, PatchObject
 from kohort.jobs.frameworks.indexes import indexes_below
@@ -91,7 +91,7 @@ class BatchJob(Framework):
             self.restore(restored, originals)
         changes = _changes(
             PatchObject(obj, suspended),
-            PatchObject(suspended, reset, Part.STATUS),
+            PatchObject(suspended, reset, WriteTarget.STATUS),
             PatchObject(reset, restored),
         )
         return (*changes, told_stopped(obj, stop)) if stops_now else changes

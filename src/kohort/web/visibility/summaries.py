@@ -14,7 +14,7 @@ from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.api.selectors import int64
 from kohort.engine.engine import Engine
 from kohort.engine.pending import PendingQueue
-from kohort.engine.records import Workload as Record
+from kohort.engine.records import WorkloadInfo as Record
 from kohort.kube.errors import ErrorSubject, StatusError, not_found
 
 GROUP: Final = "visibility.kueue.x-k8s.io"

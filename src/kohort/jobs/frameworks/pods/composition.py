@@ -9,8 +9,8 @@ from kohort.api.kueue.group import RESOURCE_IN_USE_FINALIZER
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadSpec
 from kohort.api.meta import ObjectMeta, OwnerReference
-from kohort.engine.lifecycle.states import is_finished
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.conditions import is_finished
+from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.building import annotation_keys, copied_annotations, label_keys, stored, with_demand
 from kohort.jobs.contract import Composed, Match, Reads
 from kohort.jobs.effects import Effect, Object, PatchWorkload, Tell, tell, workload_reference
@@ -116,7 +116,7 @@ def _owned(workload: Workload, pods: Sequence[Object]) -> tuple[Workload, tuple[
         workload_reference(workload),
         EventToRecord("Normal", "OwnerReferencesAdded", f"Added {len(missing)} owner reference(s)"),
     )
-    write = PatchWorkload(workload, owned, MANAGER, Part.OBJECT)
+    write = PatchWorkload(workload, owned, MANAGER, WriteTarget.OBJECT)
     return owned, (write, told) if missing else (write,)
 
 

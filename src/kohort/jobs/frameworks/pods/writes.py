@@ -4,7 +4,7 @@ from copy import deepcopy
 from datetime import datetime
 
 from kohort.api.times import format_time
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.contract import Stop, told_stopped
 from kohort.jobs.defaulting.facts import set_label
 from kohort.jobs.effects import DeleteObject, Effect, Object, PatchObject, tell
@@ -70,7 +70,7 @@ def stop_pod(pod: Object, stop: Stop, now: datetime) -> tuple[Effect, ...]:
     """Tell a pod why it has to go, and delete it (JOB-151)."""
     marked = _marked(pod, stop, now)
     return (
-        PatchObject(pod, marked, Part.STATUS),
+        PatchObject(pod, marked, WriteTarget.STATUS),
         DeleteObject(pod, DeletionOptions(uid=uid(pod))),
         told_stopped(pod, stop),
     )

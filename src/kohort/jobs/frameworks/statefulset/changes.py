@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from kohort.api.fields import ROOT, FieldError, forbidden, invalid
 from kohort.api.meta import ObjectKey
-from kohort.engine.lifecycle.states import is_on_hold
+from kohort.engine.lifecycle.conditions import is_on_hold
 from kohort.jobs.contract import Reads
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.shape import IMMUTABLE, shape_change_errors

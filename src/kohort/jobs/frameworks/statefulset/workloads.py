@@ -15,8 +15,8 @@ from kohort.api.meta import ObjectKey, ObjectMeta, OwnerReference
 from kohort.api.resource import Resource
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
-from kohort.engine.lifecycle.states import is_finished, is_on_hold, is_reserved
-from kohort.engine.lifecycle.writes import Part
+from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
+from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.building import copied_annotations, stored, with_demand
 from kohort.jobs.contract import Framework, JobKey, Watch
 from kohort.jobs.defaulting.facts import set_label
@@ -150,7 +150,7 @@ def _in_line(obj: Object, workload: Workload, reads: PassReads) -> list[Effect]:
     followed = _followed(obj, workload, reads)
     effects: list[Effect] = []
     if followed is not workload:
-        effects.append(PatchWorkload(workload, followed, MANAGER, Part.OBJECT))
+        effects.append(PatchWorkload(workload, followed, MANAGER, WriteTarget.OBJECT))
     if _gated_by(followed) != _gated_by(workload):
         effects.append(tell(obj, "UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{_gated_by(followed)}"'))
     held = _held(obj, followed, reads)
@@ -185,7 +185,7 @@ def _held(obj: Object, workload: Workload, reads: PassReads) -> Workload:
     if replicas_of(obj):
         if not is_on_hold(workload):
             return workload
-        reason = reasons.of_controller(reasons.PENDING_EVALUATION, reads.gates)
+        reason = reasons.controller_reason(reasons.PENDING_EVALUATION, reads.gates)
         return drop_reservation(workload, reason, NO_LONGER_ON_HOLD, reads.gates, reads.now)
     if not is_reserved(workload) or is_finished(workload):
         return workload

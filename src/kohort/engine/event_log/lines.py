@@ -15,9 +15,26 @@ from kohort.api.errors import DecodeError
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.api.meta import ObjectKey, Time
 from kohort.api.struct import Struct
-from kohort.engine.decisions import Decision, Displace, Evict, Linger, Migrate, Requeue, Reserve, Wait
-from kohort.engine.events import Claimed, Event, EvictionFailed, Gone, Object, Put, ReservationFailed
-from kohort.engine.record.model import Applied, Decided, Step, Turn, Turned
+from kohort.engine.decisions import (
+    Decision,
+    Evict,
+    EvictForFailedNodes,
+    KeepPending,
+    KeepUnplaced,
+    Migrate,
+    RequeueReason,
+    Reserve,
+)
+from kohort.engine.event_log.model import EventApplied, LoggedDecision, ScheduleCall, ScheduleMode, Step
+from kohort.engine.events import (
+    DeviceClaimsCounted,
+    Event,
+    EvictionFailed,
+    Object,
+    ObjectDeleted,
+    ObjectUpserted,
+    ReservationFailed,
+)
 from kohort.engine.records import PodSetDevices
 
 
@@ -48,7 +65,7 @@ class _EvictionFailed(_Line, tag="evictionFailed"):
 
 
 class _Turn(_Line, tag="turn"):
-    turn: Turn
+    turn: ScheduleMode
 
 
 class _Decision(_Line):
@@ -85,40 +102,40 @@ class _Linger(_Decision, tag="linger"):
 class _Wait(_Decision, tag="wait"):
     reason: str
     message: str
-    requeue: Requeue
+    requeue: RequeueReason
 
 
 _EventLine: Any = _Put | _Gone | _Claimed | _ReservationFailed | _EvictionFailed | _Turn
 _DecisionLine: Any = _Reserve | _Evict | _Migrate | _Displace | _Linger | _Wait
 
 
-def ended(line: Any) -> bytes:
+def json_line(line: Any) -> bytes:
     """A line with its end."""
     return encode(line) + b"\n"
 
 
-def turn_line(turn: Turn, now: datetime) -> bytes:
+def turn_line(turn: ScheduleMode, now: datetime) -> bytes:
     """A turn that the engine is asked for."""
-    return ended(_Turn(t=now, turn=turn))
+    return json_line(_Turn(t=now, turn=turn))
 
 
 def event_line(event: Event, now: datetime) -> bytes:
     """An event that the engine is told of."""
-    return ended(_event_line(event, now))
+    return json_line(_event_line(event, now))
 
 
 def decision_line(decision: Decision, turn: int, now: datetime) -> bytes:
     """A decision and the number of its turn."""
-    return ended(_decision_line(decision, turn, now))
+    return json_line(_decision_line(decision, turn, now))
 
 
 def _event_line(event: Event, now: datetime) -> Any:
     match event:
-        case Put(object=thing):
+        case ObjectUpserted(object=thing):
             return _Put(t=now, object=_object(thing))
-        case Gone(kind=kind, key=key):
+        case ObjectDeleted(kind=kind, key=key):
             return _Gone(t=now, kind=kind, key=key)
-        case Claimed(workload=key, devices=devices):
+        case DeviceClaimsCounted(workload=key, devices=devices):
             return _Claimed(t=now, workload=key, devices=devices)
         case ReservationFailed(workload=key):
             return _ReservationFailed(t=now, workload=key)
@@ -158,11 +175,11 @@ def _decision_line(decision: Decision, turn: int, now: datetime) -> Any:
             )
         case Migrate(successor=successor):
             return _Migrate(t=now, turn=turn, workload=key, successor=successor)
-        case Displace(nodes=nodes):
+        case EvictForFailedNodes(nodes=nodes):
             return _Displace(t=now, turn=turn, workload=key, nodes=nodes)
-        case Linger(message=message):
+        case KeepUnplaced(message=message):
             return _Linger(t=now, turn=turn, workload=key, message=message)
-        case Wait(reason=reason, message=message, requeue=requeue):
+        case KeepPending(reason=reason, message=message, requeue=requeue):
             return _Wait(t=now, turn=turn, workload=key, reason=reason, message=message, requeue=requeue)
 
 
@@ -171,16 +188,16 @@ def step_of(line: bytes) -> Step:
     found = decode(line, _EventLine)
     match found:
         case _Put():
-            return Applied(found.t, Put(_thing(found.object)))
+            return EventApplied(found.t, ObjectUpserted(_thing(found.object)))
         case _Gone():
-            return Applied(found.t, Gone(found.kind, found.key))
+            return EventApplied(found.t, ObjectDeleted(found.kind, found.key))
         case _Claimed():
-            return Applied(found.t, Claimed(found.workload, found.devices))
+            return EventApplied(found.t, DeviceClaimsCounted(found.workload, found.devices))
         case _ReservationFailed():
-            return Applied(found.t, ReservationFailed(found.workload))
+            return EventApplied(found.t, ReservationFailed(found.workload))
         case _EvictionFailed():
-            return Applied(found.t, EvictionFailed(found.workload))
-    return Turned(found.t, found.turn)
+            return EventApplied(found.t, EvictionFailed(found.workload))
+    return ScheduleCall(found.t, found.turn)
 
 
 class _Head(Struct):
@@ -206,10 +223,10 @@ def _thing(raw: msgspec.Raw) -> Object:
     return thing
 
 
-def decided_of(line: bytes) -> Decided:
+def decided_of(line: bytes) -> LoggedDecision:
     """The decision that a line tells of."""
     found = decode(line, _DecisionLine)
-    return Decided(found.t, found.turn, _decision(found))
+    return LoggedDecision(found.t, found.turn, _decision(found))
 
 
 def _decision(line: Any) -> Decision:
@@ -221,7 +238,7 @@ def _decision(line: Any) -> Decision:
         case _Migrate():
             return Migrate(line.workload, line.successor)
         case _Displace():
-            return Displace(line.workload, line.nodes)
+            return EvictForFailedNodes(line.workload, line.nodes)
         case _Linger():
-            return Linger(line.workload, line.message)
-    return Wait(line.workload, line.reason, line.message, line.requeue)
+            return KeepUnplaced(line.workload, line.message)
+    return KeepPending(line.workload, line.reason, line.message, line.requeue)

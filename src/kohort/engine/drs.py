@@ -5,13 +5,13 @@ from typing import Final
 
 import msgspec
 
-from kohort.engine.forest import Node
+from kohort.engine.hierarchy import HierarchyNode
 from kohort.engine.quota import FlavorResource
 
 INFINITE_SHARE: Final = 2**63 - 1
 
 
-class Share(msgspec.Struct, frozen=True):
+class DominantResourceShare(msgspec.Struct, frozen=True):
     """A node's share; compare by `rank`."""
 
     ratio: float
@@ -39,10 +39,10 @@ class Share(msgspec.Struct, frozen=True):
         return INFINITE_SHARE if self.is_infinite else math.ceil(self.value)
 
 
-NO_SHARE: Final = Share(0.0, 1.0, frozenset(), (False, 0.0))
+NO_SHARE: Final = DominantResourceShare(0.0, 1.0, frozenset(), (False, 0.0))
 
 
-def share_of(node: Node) -> Share:
+def share_of(node: HierarchyNode) -> DominantResourceShare:
     """What the node has borrowed, as the dominant resource's part of what its parent could lend (SCH-701, SCH-705)."""
     parent = node.parent
     if parent is None:
@@ -55,27 +55,27 @@ def share_of(node: Node) -> Share:
             borrowed[fr.resource] = borrowed.get(fr.resource, 0) + over
             flavors.append(fr)
     if not borrowed:
-        return Share(0.0, node.weight, frozenset(), NO_SHARE.rank)
+        return DominantResourceShare(0.0, node.weight, frozenset(), NO_SHARE.rank)
     lendable = parent.lendable
     ratio = max((1000 * over / lendable[each] for each, over in borrowed.items() if lendable.get(each)), default=0.0)
     rank = (True, ratio) if ratio and not node.weight else (False, ratio and ratio / node.weight)
-    return Share(ratio, node.weight, frozenset(flavors), rank)
+    return DominantResourceShare(ratio, node.weight, frozenset(flavors), rank)
 
 
-class Shares:
+class ShareCache:
     """Shares that are asked for again and again while little changes."""
 
     def __init__(self) -> None:
-        self._known: dict[Node, Share] = {}
+        self._known: dict[HierarchyNode, DominantResourceShare] = {}
 
-    def of(self, node: Node) -> Share:
+    def of(self, node: HierarchyNode) -> DominantResourceShare:
         """The node's share, as it was when it or something below it last changed."""
         share = self._known.get(node)
         if share is None:
             share = self._known[node] = share_of(node)
         return share
 
-    def forget(self, node: Node) -> None:
+    def forget(self, node: HierarchyNode) -> None:
         """The node's use changed, and with it that of the nodes above."""
         self._known.pop(node, None)
         for ancestor in node.ancestors():

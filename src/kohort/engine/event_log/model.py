@@ -6,10 +6,10 @@ from enum import Enum
 
 from kohort.engine.decisions import Decision
 from kohort.engine.events import Event
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 
 
-class Turn(Enum):
+class ScheduleMode(Enum):
     """How the engine was asked to decide."""
 
     SCHEDULE = "schedule"
@@ -17,7 +17,7 @@ class Turn(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class EventApplied:
     """An event that the engine was told of."""
 
     at: datetime
@@ -25,18 +25,18 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class ScheduleCall:
     """A turn that the engine was asked for."""
 
     at: datetime
-    turn: Turn
+    turn: ScheduleMode
 
 
-Step = Applied | Turned
+Step = EventApplied | ScheduleCall
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class LoggedDecision:
     """A decision and the number of its turn; a Wait has lost its assignment."""
 
     at: datetime
@@ -48,7 +48,7 @@ class Decided:
 class EventLog:
     """What an engine was told and asked, and the settings under which it decided: all that a replay needs."""
 
-    settings: Settings
+    settings: EngineSettings
     entries: tuple[Step, ...]
     warning: str = ""
     """Not empty where the last line breaks off, as after a crash."""
@@ -58,6 +58,6 @@ class EventLog:
 class DecisionLog:
     """What an engine decided."""
 
-    entries: tuple[Decided, ...]
+    entries: tuple[LoggedDecision, ...]
     warning: str = ""
     """Not empty where the last line breaks off, as after a crash."""

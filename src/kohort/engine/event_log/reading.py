@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from kohort.api.errors import ApiError, DocumentError
-from kohort.engine.record.header import DECISIONS, EVENTS, check_header, settings_of
-from kohort.engine.record.lines import decided_of, step_of
-from kohort.engine.record.model import DecisionLog, EventLog
+from kohort.engine.event_log.header import DECISIONS, EVENTS, check_header, settings_of
+from kohort.engine.event_log.lines import decided_of, step_of
+from kohort.engine.event_log.model import DecisionLog, EventLog
 
 Entry = TypeVar("Entry")
 

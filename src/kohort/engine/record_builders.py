@@ -23,8 +23,8 @@ from kohort.api.meta import Condition, ObjectKey
 from kohort.api.quantity import NANO, Quantity
 from kohort.api.taints import BLOCKING_EFFECTS
 from kohort.engine.quota import FlavorResource, Quota
-from kohort.engine.records import NO_END, Flavor, FlavorGroup, Policies
-from kohort.engine.settings import Settings
+from kohort.engine.records import NO_END, Flavor, FlavorGroup, QueuePolicies
+from kohort.engine.settings import EngineSettings
 
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
@@ -62,10 +62,10 @@ def groups_of(groups: Iterable[ResourceGroup]) -> tuple[FlavorGroup, ...]:
     )
 
 
-def policies_of(spec: ClusterQueueSpec) -> Policies:
+def policies_of(spec: ClusterQueueSpec) -> QueuePolicies:
     """Search and preemption policies of a ClusterQueue; a preference comes only with a choice (SCH-532)."""
     fungibility, preemption = spec.flavor_fungibility, spec.preemption
-    return Policies(
+    return QueuePolicies(
         is_strict=spec.queueing_strategy == "StrictFIFO",
         tries_next_when_borrowing=fungibility.when_can_borrow == "TryNextFlavor",
         tries_next_when_preempting=fungibility.when_can_preempt == "TryNextFlavor",
@@ -109,7 +109,7 @@ def conditions_of(workload: v1beta2.Workload) -> Conditions:
     return Conditions(by_type, true)
 
 
-def queue_timestamp(workload: v1beta2.Workload, conditions: Conditions, settings: Settings) -> datetime:
+def queue_timestamp(workload: v1beta2.Workload, conditions: Conditions, settings: EngineSettings) -> datetime:
     """What decides who waited longer (SCH-211)."""
     if "Evicted" in conditions.true:
         evicted = conditions.by_type["Evicted"]
@@ -191,7 +191,7 @@ def is_rewritten(old: v1beta2.Workload, new: v1beta2.Workload) -> bool:
     )
 
 
-def matters_in_the_pool(old: v1beta2.Workload, new: v1beta2.Workload, conditions: Conditions) -> bool:
+def reactivates_inadmissible(old: v1beta2.Workload, new: v1beta2.Workload, conditions: Conditions) -> bool:
     """Whether a change gives a workload that was found wanting another look (SCH-221)."""
     return _rewriting_matters(old, new) or status_matters(old, new, conditions)
 

@@ -8,10 +8,10 @@ from datetime import datetime
 
 from kohort.engine.decisions import Decision
 from kohort.engine.engine import Engine
+from kohort.engine.event_log.header import decisions_header, events_header
+from kohort.engine.event_log.lines import decision_line, event_line, turn_line
+from kohort.engine.event_log.model import EventApplied, EventLog, ScheduleCall, ScheduleMode, Step
 from kohort.engine.events import Event
-from kohort.engine.record.header import decisions_header, events_header
-from kohort.engine.record.lines import decision_line, event_line, turn_line
-from kohort.engine.record.model import Applied, EventLog, Step, Turn, Turned
 
 Write = Callable[[bytes], object]
 """Takes one line, with its end: the `write` of an open file, or the `append` of a list."""
@@ -35,23 +35,23 @@ class Recorder:
 
     def schedule(self, now: datetime) -> list[Decision]:
         """Decide whatever can be decided now."""
-        return self._turn(Turn.SCHEDULE, now, self.engine.schedule)
+        return self._turn(ScheduleMode.SCHEDULE, now, self.engine.schedule)
 
     def run_cycle(self, now: datetime) -> list[Decision]:
         """Run a single cycle over every tree."""
-        return self._turn(Turn.CYCLE, now, self.engine.run_cycle)
+        return self._turn(ScheduleMode.CYCLE, now, self.engine.run_cycle)
 
     def take(self, step: Step) -> None:
         """Take a step that was recorded before."""
         match step:
-            case Applied(at=at, event=event):
+            case EventApplied(at=at, event=event):
                 self.apply(event, at)
-            case Turned(at=at, turn=Turn.SCHEDULE):
+            case ScheduleCall(at=at, turn=ScheduleMode.SCHEDULE):
                 self.schedule(at)
-            case Turned(at=at, turn=Turn.CYCLE):
+            case ScheduleCall(at=at, turn=ScheduleMode.CYCLE):
                 self.run_cycle(at)
 
-    def _turn(self, turn: Turn, now: datetime, decide: Callable[[datetime], list[Decision]]) -> list[Decision]:
+    def _turn(self, turn: ScheduleMode, now: datetime, decide: Callable[[datetime], list[Decision]]) -> list[Decision]:
         self._turns += 1
         self._events(turn_line(turn, now))
         decisions = decide(now)

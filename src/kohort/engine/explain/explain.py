@@ -13,21 +13,23 @@ from msgspec import structs
 from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import PodSet, WorkloadSpec
 from kohort.api.meta import ObjectKey
-from kohort.engine import intake
+from kohort.engine import record_builders
 from kohort.engine.explain.evaluation import evaluate
-from kohort.engine.explain.model import Evaluation, Explanation, Held, Standing, State
-from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, settled_state, waiting_state, way_of
+from kohort.engine.explain.model import Evaluation, Explanation, HeldQuota, PositionInQueue, WorkloadPhase
+from kohort.engine.explain.state import NOT_LOOKED_AT, cause_of, queue_on, resolve_queues, settled_state, waiting_state
 from kohort.engine.lifecycle import reasons
-from kohort.engine.lifecycle.facts import LocalQueueFacts
-from kohort.engine.lifecycle.pending_reason import Cause
-from kohort.engine.records import NO_END, PodSetDevices, Queue, Workload
+from kohort.engine.lifecycle.pending_reason import PendingReason
+from kohort.engine.lifecycle.reconcile_context import LocalQueueContext
+from kohort.engine.records import NO_END, ClusterQueueInfo, PodSetDevices, WorkloadInfo
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
 
 NAMED_AHEAD: Final = 3
 """How many of those ahead are told by name."""
-EVALUATED: Final = frozenset({State.QUEUED, State.INADMISSIBLE, State.BACKING_OFF, State.MISCONFIGURED})
+EVALUATED: Final = frozenset(
+    {WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE, WorkloadPhase.BACKING_OFF, WorkloadPhase.MISCONFIGURED}
+)
 """States in which a cycle would have something to say."""
 
 
@@ -35,11 +37,11 @@ def explain(engine: "Engine", key: ObjectKey, now: datetime) -> Explanation:
     """Why the workload is where it is."""
     workload = engine.workloads.get(key)
     if workload is None or workload.object is None:
-        return Explanation(key, State.UNKNOWN, ObjectKey(key.namespace, ""))
+        return Explanation(key, WorkloadPhase.UNKNOWN, ObjectKey(key.namespace, ""))
     settled = settled_state(engine, workload, workload.object)
     if settled is not None:
         return _settled(workload, settled)
-    return _waiting(engine, workload, workload.object, way_of(engine, workload.local_queue), now)
+    return _waiting(engine, workload, workload.object, resolve_queues(engine, workload.local_queue), now)
 
 
 def would_fit(
@@ -55,12 +57,12 @@ def would_fit(
     namespaces.
     """
     thing = _as_submitted(asked, queue, now)
-    workload = Workload(ObjectKey(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
+    workload = WorkloadInfo(ObjectKey(thing.metadata.namespace, thing.metadata.name), thing.metadata.uid)
     workload.local_queue = ObjectKey(thing.metadata.namespace, thing.spec.queue_name or "")
     workload.devices = devices
-    engine.describe(workload, thing, intake.conditions_of(thing))
-    way = LocalQueueFacts(queue) if isinstance(queue, str) else way_of(engine, queue)
-    return replace(_waiting(engine, workload, thing, way, now), state=State.NOT_SUBMITTED)
+    engine.describe(workload, thing, record_builders.conditions_of(thing))
+    way = LocalQueueContext(queue) if isinstance(queue, str) else resolve_queues(engine, queue)
+    return replace(_waiting(engine, workload, thing, way, now), state=WorkloadPhase.NOT_SUBMITTED)
 
 
 def _as_submitted(
@@ -76,19 +78,19 @@ def _as_submitted(
     return structs.replace(thing, metadata=metadata, spec=spec)
 
 
-def _settled(workload: Workload, state: State) -> Explanation:
+def _settled(workload: WorkloadInfo, state: WorkloadPhase) -> Explanation:
     return Explanation(
         workload.key,
         state,
         workload.local_queue,
         workload.queue.name if workload.queue is not None else "",
         workload.priority,
-        holds=tuple(Held(fr, amount) for fr, amount in sorted(workload.usage.items())),
+        holds=tuple(HeldQuota(fr, amount) for fr, amount in sorted(workload.usage.items())),
     )
 
 
 def _waiting(
-    engine: "Engine", workload: Workload, thing: v1beta2.Workload, way: LocalQueueFacts | None, now: datetime
+    engine: "Engine", workload: WorkloadInfo, thing: v1beta2.Workload, way: LocalQueueContext | None, now: datetime
 ) -> Explanation:
     engine.forest.refresh()
     state = waiting_state(engine, workload, thing, way, now)
@@ -103,25 +105,27 @@ def _waiting(
         workload.priority,
         cause.reason,
         cause.message,
-        until=workload.backoff_until if state is State.BACKING_OFF and workload.backoff_until != NO_END else None,
+        until=workload.backoff_until
+        if state is WorkloadPhase.BACKING_OFF and workload.backoff_until != NO_END
+        else None,
         standing=_standing(engine, workload, queue) if queue is not None and evaluation is not None else None,
         evaluation=evaluation,
     )
 
 
-def _cause(engine: "Engine", evaluation: Evaluation) -> Cause:
+def _cause(engine: "Engine", evaluation: Evaluation) -> PendingReason:
     """What the condition would say after a turn; whoever fits just waits for one."""
     if evaluation.is_admitted:
         return NOT_LOOKED_AT
-    return Cause(reasons.of_scheduler(evaluation.reason, engine.settings.gates), evaluation.message)
+    return PendingReason(reasons.scheduler_reason(evaluation.reason, engine.settings.gates), evaluation.message)
 
 
-def _standing(engine: "Engine", workload: Workload, queue: Queue) -> Standing:
+def _standing(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo) -> PositionInQueue:
     """Where it stands in the order, or would if it were submitted now (SCH-212, SCH-213)."""
     pending = engine.pending[queue.name]
     position = pending.position_of(workload)
     first = pending.first(min(position.in_cluster_queue, NAMED_AHEAD))
-    return Standing(
+    return PositionInQueue(
         position.in_cluster_queue,
         position.in_local_queue,
         tuple(each.key for each in first),

@@ -12,11 +12,11 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue
 from kohort.api.kueue.v1beta2.queues import AdmissionCheckRule, StopPolicy
 from kohort.api.times import parse_duration, to_timedelta
-from kohort.engine.lifecycle.states import ACTIVE
+from kohort.engine.lifecycle.conditions import ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
-class LocalQueueFacts:
+class LocalQueueContext:
     """The LocalQueue that the Workload names."""
 
     cluster_queue: str
@@ -31,7 +31,7 @@ class LocalQueueFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterQueueFacts:
+class ClusterQueueContext:
     """The ClusterQueue that holds the Workload's reservation, or the one behind its LocalQueue."""
 
     stop_policy: StopPolicy = "None"
@@ -54,19 +54,19 @@ class ClusterQueueFacts:
         return self.is_active and not self.is_stopped and not self.is_terminating
 
 
-def local_queue_facts(queue: LocalQueue) -> LocalQueueFacts:
+def local_queue_facts(queue: LocalQueue) -> LocalQueueContext:
     """What matters of a LocalQueue."""
-    return LocalQueueFacts(
+    return LocalQueueContext(
         cluster_queue=queue.spec.cluster_queue or "",
         stop_policy=queue.spec.stop_policy,
         is_terminating=queue.metadata.deletion_timestamp is not None,
     )
 
 
-def cluster_queue_facts(queue: ClusterQueue) -> ClusterQueueFacts:
+def cluster_queue_facts(queue: ClusterQueue) -> ClusterQueueContext:
     """What matters of a ClusterQueue."""
     strategy = queue.spec.admission_checks_strategy
-    return ClusterQueueFacts(
+    return ClusterQueueContext(
         stop_policy=queue.spec.stop_policy,
         is_terminating=queue.metadata.deletion_timestamp is not None,
         is_active=is_true(queue.status.conditions, ACTIVE),
@@ -89,7 +89,7 @@ class ReadinessPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Policies:
+class LifecyclePolicies:
     """Settings of the Configuration that matter here."""
 
     readiness: ReadinessPolicy | None = None
@@ -100,10 +100,10 @@ class Policies:
     """How long the job of a Workload is kept that Kohort deactivated; None means for ever."""
 
 
-def policies_of(configuration: Configuration, gates: FeatureGates) -> Policies:
+def policies_of(configuration: Configuration, gates: FeatureGates) -> LifecyclePolicies:
     """The settings in the form in which they are used."""
     retention = configuration.object_retention_policies.workloads
-    return Policies(
+    return LifecyclePolicies(
         readiness=_readiness_policy(configuration, gates),
         keep_finished=_span(retention.after_finished),
         keep_deactivated=_span(retention.after_deactivated_by_kueue),
@@ -129,12 +129,12 @@ def _span(text: str | None) -> timedelta | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ReconcileContext:
     """Everything that reconciling a Workload depends on besides the Workload and the time."""
 
-    local_queue: LocalQueueFacts | None = None
+    local_queue: LocalQueueContext | None = None
     """None where the LocalQueue does not exist."""
-    cluster_queue: ClusterQueueFacts | None = None
+    cluster_queue: ClusterQueueContext | None = None
     """None where the ClusterQueue does not exist."""
     namespace_problem: str = ""
     """Why the Workload does not belong into its ClusterQueue or breaks limits, in the words of SCH-124."""
@@ -142,7 +142,7 @@ class Facts:
     """Why its resource claims can't be counted (API-124)."""
     bypass_reason: str = ""
     """Reason recorded for an equivalent Workload that lately did not fit (SCH-251)."""
-    policies: Policies = Policies()
+    policies: LifecyclePolicies = LifecyclePolicies()
     gates: FeatureGates = DEFAULT_GATES
     jitter: float = 0.0
     """A number drawn from [0, 1) that spreads returns (SCH-1034)."""

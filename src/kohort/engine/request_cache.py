@@ -13,26 +13,26 @@ from kohort.api.kueue import v1beta2
 from kohort.api.kueue.v1beta2.workload import ReclaimablePod, TopologyRequest
 from kohort.api.remembering import LONGEST_REMEMBERED
 from kohort.engine.equivalence import equivalence
-from kohort.engine.records import PodSet, PodSetDevices, Workload
+from kohort.engine.records import PodSetDevices, PodSetResources, WorkloadInfo
 from kohort.engine.requests.demand import demands, is_elastic
 from kohort.engine.requests.environment import Environment
 from kohort.engine.requests.problems import workload_problem
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 
 MOST_REMEMBERED: Final = 4096
 
 
-class Asked(msgspec.Struct, frozen=True):
+class WorkloadRequests(msgspec.Struct, frozen=True):
     """The answer."""
 
-    pod_sets: tuple[PodSet, ...]
+    pod_sets: tuple[PodSetResources, ...]
     problem: str
     """What is wrong with the requests themselves (SCH-124)."""
     equivalence: str
     """Equal for workloads that no decision can tell apart (SCH-250); empty where that is not asked for."""
 
 
-class Shape(NamedTuple):
+class RequestKey(NamedTuple):
     """Everything that the answer depends on, besides the settings."""
 
     pod_sets: tuple[tuple[str, bytes, int, int | None, TopologyRequest | None], ...]
@@ -45,16 +45,16 @@ class Shape(NamedTuple):
     environment: Environment
 
 
-class Reader:
+class RequestCache:
     """Remembers what each shape of workload asks for."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings
-        self._answers: dict[Shape, Asked] = {}
+        self._answers: dict[RequestKey, WorkloadRequests] = {}
 
-    def read(self, workload: Workload, thing: v1beta2.Workload, environment: Environment) -> Asked:
+    def read(self, workload: WorkloadInfo, thing: v1beta2.Workload, environment: Environment) -> WorkloadRequests:
         """What the object asks for; of the workload, what else was read before must be set."""
-        shape = Shape(
+        shape = RequestKey(
             tuple([(p.name, p.asking, p.count, p.min_count, p.topology_request) for p in thing.spec.pod_sets]),
             thing.status.reclaimable_pods,
             is_elastic(thing, self._settings.gates),
@@ -73,7 +73,7 @@ class Reader:
                 self._answers[shape] = known
         return known
 
-    def _read_anew(self, thing: v1beta2.Workload, shape: Shape) -> Asked:
+    def _read_anew(self, thing: v1beta2.Workload, shape: RequestKey) -> WorkloadRequests:
         gates, environment = self._settings.gates, shape.environment
         problem = workload_problem(thing, environment, gates)
         try:
@@ -81,9 +81,9 @@ class Reader:
             asked = demands(thing, self._settings.requests, environment, gates, devices)
         except ApiError:
             # An unreadable template is told as the workload's obstacle when its turn comes; others go on.
-            return Asked((), problem, "")
+            return WorkloadRequests((), problem, "")
         pod_sets = tuple(
-            PodSet(
+            PodSetResources(
                 each.name,
                 each.count,
                 each.spec_count,
@@ -96,6 +96,6 @@ class Reader:
         )
         # What a replacement asks for depends on the slice it replaces, which makes it equal to nobody (§14).
         if shape.is_replacement or not gates.enabled(Gate.SchedulingEquivalenceHashing):
-            return Asked(pod_sets, problem, "")
+            return WorkloadRequests(pod_sets, problem, "")
         same = equivalence(thing, shape.priority, asked, environment, shape.allowed_flavors)
-        return Asked(pod_sets, problem, same)
+        return WorkloadRequests(pod_sets, problem, same)

@@ -4,32 +4,32 @@ from datetime import datetime
 
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey
-from kohort.engine import intake
-from kohort.engine.records import Workload
-from kohort.engine.state.facts import Facts
+from kohort.engine import record_builders
+from kohort.engine.records import WorkloadInfo
+from kohort.engine.state.base import EngineStateBase
 
 
-class Accounts(Facts):
+class UsageAccounting(EngineStateBase):
     """Keeps the accounts of LocalQueues; does nothing without admission fair sharing."""
 
     def _open_account(self, key: ObjectKey, thing: v1beta2.LocalQueue, now: datetime) -> None:
         """SCH-804, SCH-807."""
         if self.history is None:
             return
-        if self.history.set_weight(key, intake.weight_of(thing.spec.fair_sharing)):
+        if self.history.set_weight(key, record_builders.weight_of(thing.spec.fair_sharing)):
             self._stirred.add(thing.spec.cluster_queue or "")
         sharing = thing.status.fair_sharing
         if sharing is not None and sharing.admission_fair_sharing_status is not None:
             self.history.seed(key, sharing.admission_fair_sharing_status.consumed_resources, now)
 
-    def _settle_penalty(self, workload: Workload, now: datetime) -> None:
+    def _settle_penalty(self, workload: WorkloadInfo, now: datetime) -> None:
         """SCH-806."""
         if self.history is not None and workload.queue is not None and workload.queue.orders_by_usage:
             local_queue = workload.local_queue
             if self.history.settle(local_queue, workload.key, self.admitted_by(local_queue), now):
                 self._stirred.add(workload.queue.name)
 
-    def _drop_penalty(self, workload: Workload) -> None:
+    def _drop_penalty(self, workload: WorkloadInfo) -> None:
         """SCH-806."""
         if self.history is not None:
             self.history.drop(workload.local_queue, workload.key)

@@ -10,21 +10,28 @@ from kohort.api.core.namespaces import LimitRange, Namespace
 from kohort.api.core.nodes import RuntimeClass
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey
-from kohort.engine.events import Claimed, Event, EvictionFailed, Gone, Put, ReservationFailed
-from kohort.engine.state.queues import Queues
+from kohort.engine.events import (
+    DeviceClaimsCounted,
+    Event,
+    EvictionFailed,
+    ObjectDeleted,
+    ObjectUpserted,
+    ReservationFailed,
+)
+from kohort.engine.state.queues import QueueTracking
 
 
-class State(Queues):
+class EngineState(QueueTracking):
     """All queues, flavors and workloads as they are now, kept by events."""
 
     def apply(self, event: Event, now: datetime) -> None:
         """Take in what happened."""
         match event:
-            case Put(object=thing):
+            case ObjectUpserted(object=thing):
                 self._put(thing, now)
-            case Gone(kind=kind, key=key):
+            case ObjectDeleted(kind=kind, key=key):
                 self._gone(kind, key, now)
-            case Claimed(workload=key, devices=devices):
+            case DeviceClaimsCounted(workload=key, devices=devices):
                 self._count_devices(key, devices, now)
             case ReservationFailed(workload=key):
                 self._take_back(key, now)

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.pending.shelf import Entry, Frontier, Group, Item, Shelf, rank_of
-from kohort.engine.records import Workload
+from kohort.engine.pending.heap import EquivalenceGroup, HeadHeap, Item, PendingEntry, PendingHeap, rank_of
+from kohort.engine.records import WorkloadInfo
 
 Outer = TypeVar("Outer")
 Inner = TypeVar("Inner")
@@ -20,19 +20,19 @@ EVERYONE: Final = ObjectKey("", "")
 """The lane of all workloads where the usage of their LocalQueues does not count."""
 
 
-class Shelves:
+class PendingHeaps:
     """Where the pending workloads of a ClusterQueue stand."""
 
     def __init__(self, usage_of: UsageOf | None) -> None:
         self.active = 0
         """How many can be popped."""
         self._usage_of = usage_of
-        self._groups: dict[str | ObjectKey, dict[ObjectKey, Group]] = {}
-        self._pooled: dict[str, dict[Group, None]] = {}
+        self._groups: dict[str | ObjectKey, dict[ObjectKey, EquivalenceGroup]] = {}
+        self._pooled: dict[str, dict[EquivalenceGroup, None]] = {}
         """Groups with someone in the pool, by namespace."""
-        self.asleep = Shelf()
+        self.asleep = PendingHeap()
         """Who waits for a time."""
-        self._frontiers: dict[ObjectKey, Frontier] = {}
+        self._frontiers: dict[ObjectKey, HeadHeap] = {}
         """One per LocalQueue where their usage counts; else just one."""
         self._numbers = 0
 
@@ -44,7 +44,7 @@ class Shelves:
 
     # Placing: whoever is placed leaves where it stood.
 
-    def make_active(self, entry: Entry) -> None:
+    def make_active(self, entry: PendingEntry) -> None:
         """Let the workload be popped in its turn."""
         group = self._join(entry)
         item = self._item(entry)
@@ -53,18 +53,18 @@ class Shelves:
         if group.active.head() is item:
             self._frontier_of(group).offer((item,))
 
-    def put_in_pool(self, entry: Entry) -> None:
+    def put_in_pool(self, entry: PendingEntry) -> None:
         """Let the workload wait for the next retry."""
         group = self._join(entry)
         group.pool.add(self._item(entry))
         self._note_pooled(group)
 
-    def put_to_sleep(self, entry: Entry, until: datetime) -> None:
+    def put_to_sleep(self, entry: PendingEntry, until: datetime) -> None:
         """Let the workload wait in the pool until then; retries pass it over."""
         self.drop(entry)
         self.asleep.add((0, until, entry.workload.creation_order, self._next_number(), entry))
 
-    def is_in_place(self, entry: Entry) -> bool:
+    def is_in_place(self, entry: PendingEntry) -> bool:
         """Whether a workload would come to stand where it stands, be it active or in the pool."""
         item, group, workload = entry.item, entry.group, entry.workload
         return (
@@ -75,7 +75,7 @@ class Shelves:
             and group.local_queue == workload.local_queue
         )
 
-    def take(self, entry: Entry) -> None:
+    def take(self, entry: PendingEntry) -> None:
         """Take the workload off its shelf, if it stands on one."""
         shelf = entry.shelf
         if shelf is None:
@@ -89,14 +89,14 @@ class Shelves:
             if head is not None:
                 self._frontier_of(entry.group).offer((head,))
 
-    def drop(self, entry: Entry) -> None:
+    def drop(self, entry: PendingEntry) -> None:
         """Take the workload away; it will not come back to its group."""
         self.take(entry)
         if entry.group is not None:
             self._tidy(entry.group)
             entry.group = None
 
-    def _join(self, entry: Entry) -> Group:
+    def _join(self, entry: PendingEntry) -> EquivalenceGroup:
         if entry.shelf is not None:
             self.take(entry)
         old, group = entry.group, self._group_of(entry.workload)
@@ -115,7 +115,7 @@ class Shelves:
 
     def recall(self, belongs: Callable[[str], bool]) -> int:
         """Make the pool active again, except in namespaces that do not belong here; how many that were."""
-        groups: list[Group] = []
+        groups: list[EquivalenceGroup] = []
         for namespace in [each for each in self._pooled if belongs(each)]:
             groups.extend(self._pooled.pop(namespace))
         moved = sum([group.recall() for group in groups])
@@ -125,7 +125,7 @@ class Shelves:
 
     # Sleepers
 
-    def sleeps(self, entry: Entry) -> bool:
+    def sleeps(self, entry: PendingEntry) -> bool:
         """Whether the workload waits for a time."""
         return entry.shelf is self.asleep
 
@@ -134,9 +134,9 @@ class Shelves:
         item = self.asleep.head()
         return item[1] if item else None
 
-    def take_due(self, now: datetime) -> list[Entry]:
+    def take_due(self, now: datetime) -> list[PendingEntry]:
         """Take the sleepers off their shelf that are due, the longest due first."""
-        due: list[Entry] = []
+        due: list[PendingEntry] = []
         if not self.asleep.size:
             return due
         while (item := self.asleep.head()) is not None and item[1] <= now:
@@ -146,7 +146,7 @@ class Shelves:
 
     # Order
 
-    def first(self, sticky: Entry | None) -> Entry | None:
+    def first(self, sticky: PendingEntry | None) -> PendingEntry | None:
         """The head (SCH-212): least usage of the LocalQueue, then the sticky one, then by rank."""
         best = self._first_of_lanes()
         if best is None:
@@ -173,17 +173,17 @@ class Shelves:
             del self._frontiers[lane]
         return best
 
-    def _lane(self, group: Group) -> ObjectKey:
+    def _lane(self, group: EquivalenceGroup) -> ObjectKey:
         return EVERYONE if self._usage_of is None else group.local_queue
 
-    def _frontier_of(self, group: Group) -> Frontier:
+    def _frontier_of(self, group: EquivalenceGroup) -> HeadHeap:
         lane = self._lane(group)
         frontier = self._frontiers.get(lane)
         if frontier is None:
-            frontier = self._frontiers[lane] = Frontier()
+            frontier = self._frontiers[lane] = HeadHeap()
         return frontier
 
-    def _offer_heads(self, groups: Iterable[Group]) -> None:
+    def _offer_heads(self, groups: Iterable[EquivalenceGroup]) -> None:
         heads: dict[ObjectKey, list[Item]] = {}
         for group in groups:
             item = group.active.head()
@@ -191,30 +191,30 @@ class Shelves:
                 heads.setdefault(self._lane(group), []).append(item)
         for lane, items in heads.items():
             if lane not in self._frontiers:
-                self._frontiers[lane] = Frontier()
+                self._frontiers[lane] = HeadHeap()
             self._frontiers[lane].offer(items)
 
     # Groups
 
-    def _item(self, entry: Entry) -> Item:
+    def _item(self, entry: PendingEntry) -> Item:
         return (*rank_of(entry.workload), self._next_number(), entry)
 
     def _next_number(self) -> int:
         self._numbers += 1
         return self._numbers
 
-    def _group_of(self, workload: Workload) -> Group:
+    def _group_of(self, workload: WorkloadInfo) -> EquivalenceGroup:
         kind = workload.equivalence or workload.key
         equal = self._groups.setdefault(kind, {})
         group = equal.get(workload.local_queue)
         if group is None:
-            group = equal[workload.local_queue] = Group(kind, workload.local_queue)
+            group = equal[workload.local_queue] = EquivalenceGroup(kind, workload.local_queue)
         return group
 
-    def _note_pooled(self, group: Group) -> None:
+    def _note_pooled(self, group: EquivalenceGroup) -> None:
         self._pooled.setdefault(group.local_queue.namespace, {})[group] = None
 
-    def _tidy(self, group: Group) -> None:
+    def _tidy(self, group: EquivalenceGroup) -> None:
         """Forget a group, or that it is in the pool, when nobody is left there."""
         if group.pool.size:
             return

@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from kohort.api.meta import ObjectKey
-from kohort.engine.records import CreationOrder, Workload
+from kohort.engine.records import CreationOrder, WorkloadInfo
 
 Item = tuple[int, datetime, CreationOrder, int, "Entry"]
 """What decides the order, a number that no other item has, and who it is about."""
@@ -22,20 +22,20 @@ MANY: Final = 8
 DAWN: Final = datetime.min.replace(tzinfo=UTC)
 
 
-def rank_of(workload: Workload) -> Rank:
+def rank_of(workload: WorkloadInfo) -> Rank:
     """Higher priority, then earlier timestamp, then UIDs (SCH-212 c to e)."""
     return -workload.priority, workload.queued_at or DAWN, workload.creation_order
 
 
-class Entry:
+class PendingEntry:
     """A pending workload, and the shelf on which it stands; none while it is in flight."""
 
     __slots__ = ("evaluated", "group", "item", "shelf", "workload")
 
-    def __init__(self, workload: Workload) -> None:
+    def __init__(self, workload: WorkloadInfo) -> None:
         self.workload = workload
-        self.shelf: Shelf | None = None
-        self.group: Group | None = None
+        self.shelf: PendingHeap | None = None
+        self.group: EquivalenceGroup | None = None
         """Its group, kept in flight because it mostly comes back to it."""
         self.item: Item | None = None
         """The item that counts; older ones in any heap are crossed out."""
@@ -48,7 +48,7 @@ class Entry:
         return self.shelf is not None and self.shelf.is_active
 
 
-class Shelf:
+class PendingHeap:
     """Entries in the order of their items."""
 
     __slots__ = ("is_active", "items", "size")
@@ -65,7 +65,7 @@ class Shelf:
         heappush(self.items, item)
         self.size += 1
 
-    def cross_out(self, entry: Entry) -> None:
+    def cross_out(self, entry: PendingEntry) -> None:
         """The entry no longer stands here."""
         entry.item = entry.shelf = None
         self.size -= 1
@@ -80,7 +80,7 @@ class Shelf:
             heappop(items)
         return items[0] if items else None
 
-    def absorb(self, other: "Shelf") -> None:
+    def absorb(self, other: "PendingHeap") -> None:
         """Take everything over from a shelf that should be the smaller one."""
         for item in other.items:
             if item[4].item is item:
@@ -88,7 +88,7 @@ class Shelf:
         other.items, other.size = [], 0
 
 
-class Group:
+class EquivalenceGroup:
     """Equal workloads of one LocalQueue: which of them are active and which are in the pool."""
 
     __slots__ = ("active", "kind", "local_queue", "pool")
@@ -96,9 +96,9 @@ class Group:
     def __init__(self, kind: str | ObjectKey, local_queue: ObjectKey) -> None:
         self.kind = kind
         self.local_queue = local_queue
-        self.active = Shelf()
+        self.active = PendingHeap()
         self.active.is_active = True
-        self.pool = Shelf()
+        self.pool = PendingHeap()
 
     def park(self) -> int:
         """Everything goes to the pool; the cost is that of the smaller shelf. How many went."""
@@ -121,7 +121,7 @@ class Group:
         self.active.is_active, self.pool.is_active = True, False
 
 
-class Frontier:
+class HeadHeap:
     """The heads of active shelves, among which the next workload is found.
 
     The head of every active shelf is offered whenever it changes; what is no longer active is skipped. So the first

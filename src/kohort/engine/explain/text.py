@@ -4,8 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kohort.api.amounts import format_amount
-from kohort.engine.assignment import Mode
-from kohort.engine.explain.model import Evaluation, Explanation, FlavorTrial, Held, Help, PodSetTrial, Preemption, State
+from kohort.engine.assignment import FitMode
+from kohort.engine.explain.model import (
+    Evaluation,
+    Explanation,
+    FlavorTrial,
+    HeldQuota,
+    PodSetTrial,
+    PreemptionExplanation,
+    PreemptionOutlook,
+    WorkloadPhase,
+)
 from kohort.engine.explain.remedies import is_hopeless
 from kohort.engine.quota import FlavorResource
 from kohort.engine.shortage import Shortage
@@ -14,7 +23,7 @@ NAMED: Final = 3
 """How many names a line lists before it only counts."""
 
 
-def lines(explanation: Explanation) -> list[str]:
+def explanation_lines(explanation: Explanation) -> list[str]:
     """The explanation as text, the answer first."""
     found = [f"{_subject(explanation)} {_answer(explanation)}."]
     evaluation = explanation.evaluation
@@ -33,28 +42,28 @@ def _subject(explanation: Explanation) -> str:
 def _answer(explanation: Explanation) -> str:
     held = _amounts(explanation.holds)
     match explanation.state:
-        case State.UNKNOWN:
+        case WorkloadPhase.UNKNOWN:
             return "does not exist"
-        case State.FINISHED:
+        case WorkloadPhase.FINISHED:
             return "has finished"
-        case State.ADMITTED:
+        case WorkloadPhase.ADMITTED:
             return f"is admitted to queue {explanation.cluster_queue} with {held}"
-        case State.RESERVED:
+        case WorkloadPhase.RESERVED:
             return f"has {held} in queue {explanation.cluster_queue} and waits for its admission checks"
-        case State.LEAVING:
+        case WorkloadPhase.LEAVING:
             return f"was evicted and holds {held} in queue {explanation.cluster_queue} until its job has stopped"
-        case State.BACKING_OFF if explanation.until is None:
+        case WorkloadPhase.BACKING_OFF if explanation.until is None:
             return "backs off until it is requeued"
-        case State.BACKING_OFF:
+        case WorkloadPhase.BACKING_OFF:
             return f"backs off until {explanation.until:%Y-%m-%d %H:%M:%S %Z}"
     evaluation = explanation.evaluation
     if evaluation is None or not evaluation.pod_sets:
         return f"{_waits(explanation)}: {explanation.message}"
-    return _fit(explanation, evaluation) if evaluation.mode is Mode.FIT else _lack(explanation, evaluation)
+    return _fit(explanation, evaluation) if evaluation.mode is FitMode.FIT else _lack(explanation, evaluation)
 
 
 def _waits(explanation: Explanation) -> str:
-    return "would wait" if explanation.state is State.NOT_SUBMITTED else "waits"
+    return "would wait" if explanation.state is WorkloadPhase.NOT_SUBMITTED else "waits"
 
 
 def _fit(explanation: Explanation, evaluation: Evaluation) -> str:
@@ -66,7 +75,7 @@ def _fit(explanation: Explanation, evaluation: Evaluation) -> str:
     standing = explanation.standing
     flavors = ", ".join(sorted({flavor for pod_set in evaluation.pod_sets for flavor in pod_set.flavors.values()}))
     size = _size(evaluation)
-    if explanation.state is State.INADMISSIBLE:
+    if explanation.state is WorkloadPhase.INADMISSIBLE:
         return f"fits in queue {queue}{size}, in flavor {flavors}, and is looked at again once something changes there"
     if standing is None or not standing.ahead:
         return f"fits in queue {queue}{size}, in flavor {flavors}, and goes next"
@@ -91,15 +100,15 @@ def _lack(explanation: Explanation, evaluation: Evaluation) -> str:
     names = _names([str(victim.workload) for victim in preemption.victims])
     waits = _waits(explanation)
     match preemption.help:
-        case Help.UNDER_WAY:
+        case PreemptionOutlook.UNDER_WAY:
             return f"{waits} for {names} to stop, preempted to make room{_vainly(evaluation)}"
-        case Help.POSSIBLE:
+        case PreemptionOutlook.POSSIBLE:
             return f"{waits} to preempt {names}{_vainly(evaluation)}"
-        case Help.GATED:
+        case PreemptionOutlook.GATED:
             return f"{waits}, as it would preempt {names} and its preemption gate is closed"
     if evaluation.never:
         return _impossible(explanation, evaluation)
-    pod_set = next(each for each in evaluation.pod_sets if each.mode is not Mode.FIT)
+    pod_set = next(each for each in evaluation.pod_sets if each.mode is not FitMode.FIT)
     trial = _nearest(pod_set, [trial for group in pod_set.short for trial in group])
     if trial is None or is_hopeless(trial):
         fewer = " to start with fewer pods" if any(each.least < each.asked for each in evaluation.pod_sets) else ""
@@ -114,7 +123,7 @@ def _vainly(evaluation: Evaluation) -> str:
 def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
     """What no room that others may give back can change."""
     queue = explanation.cluster_queue
-    short = [(each, group) for each in evaluation.pod_sets if each.mode is not Mode.FIT for group in each.short]
+    short = [(each, group) for each in evaluation.pod_sets if each.mode is not FitMode.FIT for group in each.short]
     found = [_nearest(pod_set, group) for pod_set, group in short if all(map(is_hopeless, group))]
     if None in found:
         return f"can't start in queue {queue}: {', '.join(evaluation.never)}"
@@ -129,7 +138,7 @@ def _impossible(explanation: Explanation, evaluation: Evaluation) -> str:
 def _nearest(pod_set: PodSetTrial, trials: Sequence[FlavorTrial]) -> FlavorTrial | None:
     """The flavor to speak of: the one it would get, else the first that lacks only room, else the first of all."""
     chosen = set(pod_set.flavors.values())
-    lacking = [trial for trial in trials if trial.attempt.mode is not Mode.FIT]
+    lacking = [trial for trial in trials if trial.attempt.mode is not FitMode.FIT]
     return min(
         lacking,
         key=lambda trial: (trial.attempt.flavor not in chosen, bool(trial.attempt.obstacle), is_hopeless(trial)),
@@ -142,7 +151,7 @@ def _missing(trial: FlavorTrial) -> str:
     needed = [
         f"{format_amount(verdict.resource, verdict.shortage)} more {verdict.resource}"
         for verdict in trial.attempt.verdicts
-        if verdict.mode is not Mode.FIT
+        if verdict.mode is not FitMode.FIT
     ]
     return " and ".join(needed)
 
@@ -180,7 +189,7 @@ def _standing(explanation: Explanation) -> Iterator[str]:
 def _flavors(evaluation: Evaluation) -> Iterator[str]:
     """What each flavor lacks, where several were tried."""
     for pod_set in evaluation.pod_sets:
-        if pod_set.mode is not Mode.FIT and len(pod_set.trials) > 1:
+        if pod_set.mode is not FitMode.FIT and len(pod_set.trials) > 1:
             yield f"Flavors tried for pod set {pod_set.name}: {'; '.join(map(_trial, pod_set.trials))}."
 
 
@@ -188,7 +197,7 @@ def _trial(trial: FlavorTrial) -> str:
     attempt = trial.attempt
     if attempt.obstacle:
         return f"{attempt.flavor} ({attempt.obstacle})"
-    if attempt.mode is Mode.FIT:
+    if attempt.mode is FitMode.FIT:
         return f"{attempt.flavor} (fits)"
     return f"{attempt.flavor} ({_shortages(trial)})"
 
@@ -201,24 +210,24 @@ def _preemption(explanation: Explanation, evaluation: Evaluation) -> Iterator[st
         yield f"Preemption can't help: {told}."
 
 
-_WHY_NOT: Final[Mapping[Help, str]] = {
-    Help.OFF: "the policies of queue {queue} forbid it",
-    Help.NOBODY: "nobody who may be preempted uses what it needs",
-    Help.PRIORITY: "those who use what it needs rank too high",
-    Help.WITHIN_NOMINAL: "those who use what it needs are within their own quota",
-    Help.BORROWING: "it would have to borrow, and queue {queue} does not preempt for that",
-    Help.RANK_WHILE_BORROWING: "it would have to borrow, and for that those who use what it needs rank too high",
-    Help.SHARE: "queue {queue} would get more than its fair share",
-    Help.TOO_LITTLE: "those who may be preempted do not hold enough",
+_WHY_NOT: Final[Mapping[PreemptionOutlook, str]] = {
+    PreemptionOutlook.OFF: "the policies of queue {queue} forbid it",
+    PreemptionOutlook.NOBODY: "nobody who may be preempted uses what it needs",
+    PreemptionOutlook.PRIORITY: "those who use what it needs rank too high",
+    PreemptionOutlook.WITHIN_NOMINAL: "those who use what it needs are within their own quota",
+    PreemptionOutlook.BORROWING: "it would have to borrow, and queue {queue} does not preempt for that",
+    PreemptionOutlook.RANK_WHILE_BORROWING: "it would have to borrow, and for that those who use what it needs rank too high",
+    PreemptionOutlook.SHARE: "queue {queue} would get more than its fair share",
+    PreemptionOutlook.TOO_LITTLE: "those who may be preempted do not hold enough",
 }
 
 
-def _priorities(explanation: Explanation, preemption: Preemption) -> str:
+def _priorities(explanation: Explanation, preemption: PreemptionExplanation) -> str:
     """How many are spared for their priority, and how high it is."""
     kinds = [
         kind for kind in (preemption.own, preemption.cohort) if kind is not None and kind.lowest_priority is not None
     ]
-    if preemption.help is not Help.PRIORITY or not kinds:
+    if preemption.help is not PreemptionOutlook.PRIORITY or not kinds:
         return ""
     spared = sum(kind.spared for kind in kinds)
     lowest = min(kind.lowest_priority for kind in kinds if kind.lowest_priority is not None)
@@ -228,7 +237,7 @@ def _priorities(explanation: Explanation, preemption: Preemption) -> str:
 # Pieces
 
 
-def _amounts(holds: Sequence[Held]) -> str:
+def _amounts(holds: Sequence[HeldQuota]) -> str:
     told = [f"{format_amount(each.fr.resource, each.amount)} {each.fr.resource} of {each.fr.flavor}" for each in holds]
     return ", ".join(told) or "nothing"
 

@@ -19,7 +19,7 @@ REMEMBERED_TEMPLATES = 4096
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
+class TemplateRequests:
     """What a pod asks for, and what is wrong with that; equal by identity, as it is remembered by that."""
 
     request: Nanos
@@ -28,8 +28,8 @@ class Reading:
 
 
 @remembered(REMEMBERED_TEMPLATES)
-def read_template(template: bytes, environment: Environment) -> Reading:
+def read_template(template: bytes, environment: Environment) -> TemplateRequests:
     """Adjust, sum up and check the pod (SCH-110..124). Raises an ApiError for a template that can't be read."""
     spec = adjusted(decode(template, QuotaPodTemplate).spec, environment)
     request = pod_request(spec)
-    return Reading(request, limit_errors(spec), range_errors(spec, request, environment))
+    return TemplateRequests(request, limit_errors(spec), range_errors(spec, request, environment))

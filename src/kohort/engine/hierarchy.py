@@ -12,7 +12,7 @@ from kohort.engine.quota import NO_QUOTA, Cell, FlavorResource, Quota
 Quotas = Mapping[FlavorResource, Quota]
 
 
-class Node:
+class HierarchyNode:
     """A ClusterQueue or a Cohort in the tree."""
 
     __slots__ = ("cells", "name", "parent", "quotas", "weight")
@@ -31,7 +31,7 @@ class Node:
             yield node
             node = node.parent
 
-    def top(self) -> "Node":
+    def top(self) -> "HierarchyNode":
         """The root of its tree; itself where it has no parent."""
         node = self
         while node.parent is not None:
@@ -71,7 +71,7 @@ class Node:
         return "/" + "/".join([*reversed([node.name for node in self.ancestors()]), self.name])
 
 
-class QueueNode(Node):
+class ClusterQueueNode(HierarchyNode):
     """The leaf of a ClusterQueue."""
 
     __slots__ = ("generation",)
@@ -82,7 +82,7 @@ class QueueNode(Node):
         """Rises whenever capacity may have become free or quotas changed (SCH-554)."""
 
 
-class CohortNode(Node):
+class CohortNode(HierarchyNode):
     """An inner node; implicit as long as no Cohort object says otherwise."""
 
     __slots__ = ("children", "height", "is_explicit", "lendable", "queues")
@@ -91,31 +91,31 @@ class CohortNode(Node):
         super().__init__(name)
         self.is_explicit = False
         self.children: dict[str, CohortNode] = {}
-        self.queues: dict[str, QueueNode] = {}
+        self.queues: dict[str, ClusterQueueNode] = {}
         self.height = 0
         """SCH-440."""
         self.lendable: dict[str, int] = {}
         """Per resource, the most that the subtree could ever hold, over all flavors of the tree (SCH-701)."""
 
-    def members(self) -> Iterator[Node]:
+    def members(self) -> Iterator[HierarchyNode]:
         """Child cohorts and queues."""
         yield from self.children.values()
         yield from self.queues.values()
 
-    def borrowers(self, needs: Iterable[FlavorResource]) -> list[Node]:
+    def borrowers(self, needs: Iterable[FlavorResource]) -> list[HierarchyNode]:
         """Child cohorts and queues that use more of any of these than they have."""
         cells = [cell for fr in needs if fr in self.cells for cell in self.cells[fr].borrowers]
-        return [owner for owner in dict.fromkeys(cell.owner for cell in cells) if isinstance(owner, Node)]
+        return [owner for owner in dict.fromkeys(cell.owner for cell in cells) if isinstance(owner, HierarchyNode)]
 
-    def borrowing_queues(self, needs: Iterable[FlavorResource]) -> Iterator[QueueNode]:
+    def borrowing_queues(self, needs: Iterable[FlavorResource]) -> Iterator[ClusterQueueNode]:
         """Every queue of the subtree that uses more of any of these than it has."""
         for member in self.borrowers(needs):
-            if isinstance(member, QueueNode):
+            if isinstance(member, ClusterQueueNode):
                 yield member
         for child in self.children.values():
             yield from child.borrowing_queues(needs)
 
-    def all_queues(self) -> Iterator[QueueNode]:
+    def all_queues(self) -> Iterator[ClusterQueueNode]:
         """Every queue of the subtree."""
         yield from self.queues.values()
         for child in self.children.values():
@@ -129,19 +129,19 @@ class CohortNode(Node):
         return node
 
 
-class Forest:
+class Hierarchy:
     """All ClusterQueues and Cohorts, as trees."""
 
     def __init__(self) -> None:
-        self.queues: dict[str, QueueNode] = {}
+        self.queues: dict[str, ClusterQueueNode] = {}
         self.cohorts: dict[str, CohortNode] = {}
-        self._stale: dict[str, Node] = {}
+        self._stale: dict[str, HierarchyNode] = {}
 
-    def set_queue(self, name: str, cohort: str | None, quotas: Quotas, weight: float = 1.0) -> QueueNode:
+    def set_queue(self, name: str, cohort: str | None, quotas: Quotas, weight: float = 1.0) -> ClusterQueueNode:
         """Add a ClusterQueue or change its place, quotas or weight."""
         node = self.queues.get(name)
         if node is None:
-            node = self.queues[name] = QueueNode(name)
+            node = self.queues[name] = ClusterQueueNode(name)
         node.quotas, node.weight = quotas, weight
         self._mark(node)
         self._move(node, cohort)
@@ -177,7 +177,7 @@ class Forest:
     def refresh(self) -> bool:
         """Set the sums of every tree that changed; True if there was one."""
         stale, self._stale = self._stale, {}
-        roots: dict[int, Node] = {}
+        roots: dict[int, HierarchyNode] = {}
         for node in stale.values():
             if node.is_cyclic:
                 continue
@@ -193,11 +193,11 @@ class Forest:
             node = self.cohorts[name] = CohortNode(name)
         return node
 
-    def _mark(self, node: Node) -> None:
+    def _mark(self, node: HierarchyNode) -> None:
         kind = "cohort" if isinstance(node, CohortNode) else "queue"
         self._stale[f"{kind}/{node.name}"] = node
 
-    def _move(self, node: Node, parent_name: str | None) -> None:
+    def _move(self, node: HierarchyNode, parent_name: str | None) -> None:
         former = node.parent
         parent = self._cohort(parent_name) if parent_name else None
         if former is parent:
@@ -220,11 +220,11 @@ class Forest:
             self._stale.pop(f"cohort/{node.name}", None)
 
 
-def _siblings(parent: CohortNode, node: Node) -> dict[str, Node]:
+def _siblings(parent: CohortNode, node: HierarchyNode) -> dict[str, HierarchyNode]:
     return parent.children if isinstance(node, CohortNode) else parent.queues  # type: ignore[return-value]
 
 
-def _settle(top: Node) -> None:
+def _settle(top: HierarchyNode) -> None:
     """All sums of a tree: up from the leaves, then potential capacity down from the root."""
     resources = _collect(top)
     for fr in resources:
@@ -232,11 +232,13 @@ def _settle(top: Node) -> None:
         _settle_down(top, fr)
     _settle_heights(top)
     _settle_lendable(top, dict.fromkeys(resources, 0))
-    for queue in [top] if isinstance(top, QueueNode) else list(top.all_queues()) if isinstance(top, CohortNode) else []:
+    for queue in (
+        [top] if isinstance(top, ClusterQueueNode) else list(top.all_queues()) if isinstance(top, CohortNode) else []
+    ):
         queue.generation += 1
 
 
-def _collect(top: Node) -> set[FlavorResource]:
+def _collect(top: HierarchyNode) -> set[FlavorResource]:
     """Every flavor-resource that any node of the tree knows."""
     found = {*top.quotas, *top.cells}
     if isinstance(top, CohortNode):
@@ -245,9 +247,9 @@ def _collect(top: Node) -> set[FlavorResource]:
     return found
 
 
-def _settle_up(node: Node, fr: FlavorResource) -> Cell | None:
+def _settle_up(node: HierarchyNode, fr: FlavorResource) -> Cell | None:
     """Set the sums of one flavor-resource below and at a node; None where the subtree does not know it."""
-    below = [] if isinstance(node, QueueNode) else [_settle_up(member, fr) for member in _members(node)]
+    below = [] if isinstance(node, ClusterQueueNode) else [_settle_up(member, fr) for member in _members(node)]
     known = [cell for cell in below if cell is not None]
     if fr not in node.cells and fr not in node.quotas and not known and node.parent is not None:
         return None
@@ -267,7 +269,7 @@ def _settle_up(node: Node, fr: FlavorResource) -> Cell | None:
     return cell
 
 
-def _settle_down(node: Node, fr: FlavorResource) -> None:
+def _settle_down(node: HierarchyNode, fr: FlavorResource) -> None:
     cell = node.cells.get(fr)
     if cell is None:
         return
@@ -277,7 +279,7 @@ def _settle_down(node: Node, fr: FlavorResource) -> None:
             _settle_down(member, fr)
 
 
-def _settle_lendable(node: Node, potential: dict[FlavorResource, int]) -> None:
+def _settle_lendable(node: HierarchyNode, potential: dict[FlavorResource, int]) -> None:
     """A cohort that does not know a flavor-resource could still hold what its parent can."""
     if not isinstance(node, CohortNode):
         return
@@ -289,11 +291,11 @@ def _settle_lendable(node: Node, potential: dict[FlavorResource, int]) -> None:
         _settle_lendable(child, potential)
 
 
-def _members(node: Node) -> Iterator[Node]:
+def _members(node: HierarchyNode) -> Iterator[HierarchyNode]:
     return node.members() if isinstance(node, CohortNode) else iter(())
 
 
-def _settle_heights(node: Node) -> int:
+def _settle_heights(node: HierarchyNode) -> int:
     """SCH-440: 0 without children, 1 with queues only, else one more than the highest child cohort."""
     if not isinstance(node, CohortNode):
         return 0

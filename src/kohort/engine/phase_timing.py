@@ -6,22 +6,22 @@ Clock = Callable[[], float]
 """Seconds since some moment, such as `time.perf_counter`."""
 
 
-def stopped() -> float:
+def zero_clock() -> float:
     """A clock that stands still."""
     return 0.0
 
 
-class Laps:
+class PhaseTimes:
     """Time per step, added up."""
 
-    def __init__(self, clock: Clock = stopped) -> None:
+    def __init__(self, clock: Clock = zero_clock) -> None:
         self._clock = clock
         self.seconds: dict[str, float] = {}
         self.times: dict[str, int] = {}
 
-    def lap(self, step: str) -> "Lap":
+    def lap(self, step: str) -> "PhaseTimer":
         """Count what happens inside to a step."""
-        return Lap(self, step)
+        return PhaseTimer(self, step)
 
     def now(self) -> float:
         """What the clock says."""
@@ -33,12 +33,12 @@ class Laps:
         self.times[step] = self.times.get(step, 0) + 1
 
 
-class Lap:
+class PhaseTimer:
     """One step while it is taken; it counts only if it ends well."""
 
     __slots__ = ("_laps", "_start", "_step")
 
-    def __init__(self, laps: Laps, step: str) -> None:
+    def __init__(self, laps: PhaseTimes, step: str) -> None:
         self._laps = laps
         self._step = step
 

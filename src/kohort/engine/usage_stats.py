@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from kohort.api.amounts import format_amount
 from kohort.api.kueue.v1beta2.queues import FlavorUsage, LocalQueueFlavorUsage, LocalQueueResourceUsage, ResourceUsage
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 Totals = dict[FlavorResource, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class QueueUsageStats:
     """What a queue holds at present."""
 
     reserving: int
@@ -21,7 +21,7 @@ class Figures:
     usage: Totals
 
 
-def figures_of(workloads: Iterable[Workload]) -> Figures:
+def figures_of(workloads: Iterable[WorkloadInfo]) -> QueueUsageStats:
     """Counts and sums over workloads that hold quota."""
     reservation: Totals = {}
     usage: Totals = {}
@@ -33,10 +33,10 @@ def figures_of(workloads: Iterable[Workload]) -> Figures:
             reservation[fr] = reservation.get(fr, 0) + amount
             if workload.is_admitted:
                 usage[fr] = usage.get(fr, 0) + amount
-    return Figures(reserving, admitted, reservation, usage)
+    return QueueUsageStats(reserving, admitted, reservation, usage)
 
 
-def queue_usage(queue: Queue, totals: Totals) -> tuple[FlavorUsage, ...]:
+def queue_usage(queue: ClusterQueueInfo, totals: Totals) -> tuple[FlavorUsage, ...]:
     """Every flavor in the order of the spec, every covered resource by name, zeros included."""
     return tuple(
         FlavorUsage(
@@ -50,7 +50,7 @@ def queue_usage(queue: Queue, totals: Totals) -> tuple[FlavorUsage, ...]:
     )
 
 
-def _resource_usage(queue: Queue, fr: FlavorResource, totals: Totals) -> ResourceUsage:
+def _resource_usage(queue: ClusterQueueInfo, fr: FlavorResource, totals: Totals) -> ResourceUsage:
     total = totals.get(fr, 0)
     borrowed = max(0, total - queue.node.cell(fr).nominal) if queue.node.parent is not None else 0
     return ResourceUsage(
@@ -60,7 +60,7 @@ def _resource_usage(queue: Queue, fr: FlavorResource, totals: Totals) -> Resourc
     )
 
 
-def local_queue_usage(queue: Queue, totals: Totals) -> tuple[LocalQueueFlavorUsage, ...]:
+def local_queue_usage(queue: ClusterQueueInfo, totals: Totals) -> tuple[LocalQueueFlavorUsage, ...]:
     """The same for the workloads of one LocalQueue, which borrows nothing by itself."""
     return tuple(
         LocalQueueFlavorUsage(

@@ -27,7 +27,7 @@ DEACTIVATION_TARGET: Final = "DeactivationTarget"
 BLOCKED_ON_PREEMPTION_GATES: Final = "BlockedOnPreemptionGates"
 
 
-class State(NamedTuple):
+class ConditionState(NamedTuple):
     """What a condition says."""
 
     status: ConditionStatus
@@ -35,14 +35,14 @@ class State(NamedTuple):
     message: str
 
 
-def true(reason: str, message: str) -> State:
+def condition_true(reason: str, message: str) -> ConditionState:
     """The condition holds."""
-    return State("True", reason, message)
+    return ConditionState("True", reason, message)
 
 
-def false(reason: str, message: str) -> State:
+def condition_false(reason: str, message: str) -> ConditionState:
     """The condition does not hold."""
-    return State("False", reason, message)
+    return ConditionState("False", reason, message)
 
 
 def whole_second(moment: datetime) -> datetime:
@@ -91,12 +91,12 @@ def is_on_hold(workload: Workload) -> bool:
     return found is not None and found.status == "False" and found.reason == reasons.ON_HOLD
 
 
-def put(workload: Workload, status: WorkloadStatus) -> Workload:
+def with_status(workload: Workload, status: WorkloadStatus) -> Workload:
     """The Workload with that status; the same object where the status is equal."""
     return workload if status == workload.status else replace(workload, status=status)
 
 
-def stated(type_: str, state: State, generation: int | None, now: datetime) -> Condition:
+def new_condition(type_: str, state: ConditionState, generation: int | None, now: datetime) -> Condition:
     """The condition that says so, about an object of that generation (API-7, API-8)."""
     return Condition(
         type=type_,
@@ -108,21 +108,21 @@ def stated(type_: str, state: State, generation: int | None, now: datetime) -> C
     )
 
 
-def mark(workload: Workload, type_: str, state: State, now: datetime) -> Workload:
+def with_condition_set(workload: Workload, type_: str, state: ConditionState, now: datetime) -> Workload:
     """The Workload with the condition set; its transition time moves only with its status (API-7)."""
-    return with_condition(workload, stated(type_, state, workload.metadata.generation, now))
+    return with_condition(workload, new_condition(type_, state, workload.metadata.generation, now))
 
 
 def with_condition(workload: Workload, new: Condition) -> Workload:
     """The Workload with just this condition in its place."""
     conditions = set_condition(workload.status.conditions, new)
-    return put(workload, replace(workload.status, conditions=conditions))
+    return with_status(workload, replace(workload.status, conditions=conditions))
 
 
 def without_condition(workload: Workload, type_: str) -> Workload:
     """The Workload without the condition of that type."""
     conditions = remove(workload.status.conditions, type_)
-    return put(workload, replace(workload.status, conditions=conditions))
+    return with_status(workload, replace(workload.status, conditions=conditions))
 
 
 def withdraw(workload: Workload, type_: str, reason: str, now: datetime) -> Workload:
@@ -130,4 +130,4 @@ def withdraw(workload: Workload, type_: str, reason: str, now: datetime) -> Work
     former = condition(workload, type_)
     if former is None or former.status != "True":
         return workload
-    return mark(workload, type_, false(reason, f"Previously: {former.message}"), now)
+    return with_condition_set(workload, type_, condition_false(reason, f"Previously: {former.message}"), now)

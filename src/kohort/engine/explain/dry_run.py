@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.api.kueue.v1beta2.workload import Admission
 from kohort.engine import cycle
-from kohort.engine.assignment import Assignment, Mode
-from kohort.engine.decisions import Wait
+from kohort.engine.assignment import Assignment, FitMode
+from kohort.engine.decisions import KeepPending
 from kohort.engine.explain.state import obstacle_of
-from kohort.engine.forest import CohortNode, Node
-from kohort.engine.laps import Laps
-from kohort.engine.pending import Place
-from kohort.engine.preemption import Target
+from kohort.engine.hierarchy import CohortNode, HierarchyNode
+from kohort.engine.pending import PendingState
+from kohort.engine.phase_timing import PhaseTimes
+from kohort.engine.preemption import PreemptionTarget
 from kohort.engine.quota import Cell, Usage
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 
 if TYPE_CHECKING:
     from kohort.engine.engine import Engine
@@ -29,7 +29,7 @@ MOST_SCANS: Final = 100
 """How often a search for flavors goes on."""
 
 
-def alone(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> cycle.Entry:
+def run_alone(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> cycle.CycleEntry:
     """What a cycle finds for the workload from the first flavor on, as if no other head were there (SCH-313)."""
     understudy = _understudy(workload, queue)
     head = cycle.Head(understudy, queue, obstacle=obstacle_of(engine, understudy, queue))
@@ -37,9 +37,9 @@ def alone(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> 
     return entry
 
 
-def beside(
-    engine: "Engine", workload: Workload, queue: Queue, rivals: Iterable[cycle.Head], now: datetime
-) -> Wait | None:
+def run_with_heads(
+    engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, rivals: Iterable[cycle.Head], now: datetime
+) -> KeepPending | None:
     """What the workload is told in a cycle with these heads; None where it is admitted."""
     world, understudy = _Company(engine), _understudy(workload, queue)
     pending = engine.pending[queue.name]
@@ -52,7 +52,7 @@ def beside(
     return next((entry.decision for entry in outcome.waits if entry.head is mine), None)
 
 
-def rivals_of(engine: "Engine", queue: Queue) -> list[cycle.Head]:
+def competing_heads(engine: "Engine", queue: ClusterQueueInfo) -> list[cycle.Head]:
     """The heads of the other queues of the tree, as the next cycle would get them (SCH-230)."""
     top = queue.node.top()
     leaves = top.all_queues() if isinstance(top, CohortNode) else ()
@@ -60,38 +60,38 @@ def rivals_of(engine: "Engine", queue: Queue) -> list[cycle.Head]:
     return [head for other in others if (head := _head_of(engine, other)) is not None]
 
 
-def _head_of(engine: "Engine", queue: Queue) -> cycle.Head | None:
+def _head_of(engine: "Engine", queue: ClusterQueueInfo) -> cycle.Head | None:
     pending = engine.pending[queue.name]
     if not pending.counts.active:
         return None
     for workload in pending.first(sum(pending.counts)):
-        if pending.place_of(workload) is Place.ACTIVE:
+        if pending.place_of(workload) is PendingState.ACTIVE:
             obstacle = engine.obstacle(workload, queue)
             return cycle.Head(workload, queue, pending.is_preemptor(workload), obstacle, pending.pops + 1)
     return None
 
 
-def _understudy(workload: Workload, queue: Queue) -> Workload:
+def _understudy(workload: WorkloadInfo, queue: ClusterQueueInfo) -> WorkloadInfo:
     understudy = copy(workload)
     understudy.queue, understudy.progress = queue, None
     return understudy
 
 
-def without(
-    others: Sequence[Workload], engine: "Engine", workload: Workload, queue: Queue, now: datetime
+def run_without(
+    others: Sequence[WorkloadInfo], engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime
 ) -> Assignment:
     """What the workload would get if some others were gone."""
     with _away(others):
         return _searched(engine, workload, queue, now)
 
 
-def in_an_empty_tree(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> Assignment:
+def run_in_empty_tree(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Assignment:
     """What the workload would get if nobody but the slice that it replaces used anything."""
     with _emptied(queue, _understudy(workload, queue).takes_over_from):
         return _searched(engine, workload, queue, now)
 
 
-def _searched(engine: "Engine", workload: Workload, queue: Queue, now: datetime) -> Assignment:
+def _searched(engine: "Engine", workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Assignment:
     """What it gets once its search for flavors has gone on as often as it would in a turn (SCH-550)."""
     understudy = _understudy(workload, queue)
     obstacle = obstacle_of(engine, understudy, queue)
@@ -100,7 +100,7 @@ def _searched(engine: "Engine", workload: Workload, queue: Queue, now: datetime)
         head = cycle.Head(understudy, queue, obstacle=obstacle, cycle=number)
         (entry,) = cycle.run([head], _Alone(engine), now).waits
         first = first or entry.assignment
-        if entry.assignment.mode is Mode.FIT:
+        if entry.assignment.mode is FitMode.FIT:
             return entry.assignment
         if not entry.goes_on:
             break
@@ -108,7 +108,7 @@ def _searched(engine: "Engine", workload: Workload, queue: Queue, now: datetime)
 
 
 @contextmanager
-def _away(others: Sequence[Workload]) -> Iterator[None]:
+def _away(others: Sequence[WorkloadInfo]) -> Iterator[None]:
     """A tree where some holders neither use anything nor can be preempted."""
     keys = {each.key for each in others}
     holders = {id(each.queue): (each.queue, each.queue.holders) for each in others if each.queue is not None}
@@ -126,7 +126,7 @@ def _away(others: Sequence[Workload]) -> Iterator[None]:
 
 
 @contextmanager
-def _emptied(queue: Queue, but: Workload | None) -> Iterator[None]:
+def _emptied(queue: ClusterQueueInfo, but: WorkloadInfo | None) -> Iterator[None]:
     """A tree in which nobody uses anything, but for one workload."""
     cells = [cell for node in _nodes(queue.node.top()) for cell in node.cells.values()]
     before = [(cell, cell.usage, cell.borrowers) for cell in cells]
@@ -141,7 +141,7 @@ def _emptied(queue: Queue, but: Workload | None) -> Iterator[None]:
             cell.usage, cell.borrowers = usage, borrowers
 
 
-def _nodes(node: Node) -> Iterator[Node]:
+def _nodes(node: HierarchyNode) -> Iterator[HierarchyNode]:
     yield node
     for member in node.members() if isinstance(node, CohortNode) else ():
         yield from _nodes(member)
@@ -158,17 +158,17 @@ class _Rehearsal:
         self.placement = engine.placement
         self.find_targets = engine.find_targets
         self.holdings = engine.holdings
-        self.laps = Laps()
+        self.laps = PhaseTimes()
 
-    def place(self, workload: Workload, admission: Admission) -> None:
+    def place(self, workload: WorkloadInfo, admission: Admission) -> None:
         """Never called: only who waits for quota is rehearsed."""
         raise LookupError(f"{workload.key} got places of {admission.cluster_queue} in a rehearsal")
 
-    def try_again(self, workload: Workload, now: datetime) -> None:
+    def try_again(self, workload: WorkloadInfo, now: datetime) -> None:
         """Never called, likewise."""
         raise LookupError(f"{workload.key} was to come again after {now} in a rehearsal")
 
-    def issue(self, target: Target) -> bool:
+    def issue(self, target: PreemptionTarget) -> bool:
         """Nobody is evicted."""
         return False
 
@@ -180,7 +180,7 @@ class _Alone(_Rehearsal):
         """Always, so that nobody is admitted."""
         return True
 
-    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
         """Never called, as everybody waits for pods."""
         raise LookupError(f"{workload.key} was admitted to {admission.cluster_queue} in a rehearsal")
 
@@ -193,9 +193,9 @@ class _Company(_Rehearsal):
         self.waits_for_pods = engine.waits_for_pods
         self._queues = engine.queues
         self._used: list[tuple[Cell, int]] = []
-        self._replaced: list[Workload] = []
+        self._replaced: list[WorkloadInfo] = []
 
-    def reserve(self, workload: Workload, usage: Usage, admission: Admission, now: datetime) -> None:
+    def reserve(self, workload: WorkloadInfo, usage: Usage, admission: Admission, now: datetime) -> None:
         """Count what an understudy gets; as a holder it is known to nobody."""
         if (replaced := workload.takes_over_from) is not None:
             replaced.release()

@@ -4,19 +4,19 @@ from datetime import datetime
 
 from kohort.api.kueue import v1beta2
 from kohort.api.meta import ObjectKey
-from kohort.engine import intake
-from kohort.engine.intake import Conditions
+from kohort.engine import record_builders
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Workload
+from kohort.engine.record_builders import Conditions
+from kohort.engine.records import WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage, admitted_usage, is_scaled_down
 from kohort.engine.second_pass import need_of
-from kohort.engine.state.waiting import Waiting
+from kohort.engine.state.pending_tracking import PendingTracking
 
 
-class Holding(Waiting):
+class QuotaAccounting(PendingTracking):
     """Counts reservations and gives them back."""
 
-    def _hold(self, workload: Workload, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
+    def _hold(self, workload: WorkloadInfo, thing: v1beta2.Workload, conditions: Conditions, now: datetime) -> None:
         """Count what the object says it holds."""
         self._dequeue(workload)
         admission = thing.status.admission
@@ -37,7 +37,7 @@ class Holding(Waiting):
             queue.node.generation += 1
         workload.reserved_at, workload.admission = since, admission if whole else None
 
-    def _note_second_pass(self, workload: Workload, conditions: Conditions, now: datetime) -> None:
+    def _note_second_pass(self, workload: WorkloadInfo, conditions: Conditions, now: datetime) -> None:
         """SCH-270."""
         thing = workload.object
         need = need_of(thing, conditions, self.settings.gates) if thing is not None and workload.has_quota else None
@@ -57,12 +57,12 @@ class Holding(Waiting):
                     usage[fr] = usage.get(fr, 0) + amount
         return usage
 
-    def holdings(self, workload: Workload) -> tuple[PodSetUsage, ...]:
+    def holdings(self, workload: WorkloadInfo) -> tuple[PodSetUsage, ...]:
         """What each pod set of a workload holds, as its admission tells it; nothing until that is seen."""
         thing = workload.object
         return admitted_usage(thing, self.settings.gates) if workload.has_quota and thing is not None else ()
 
-    def _release(self, workload: Workload) -> None:
+    def _release(self, workload: WorkloadInfo) -> None:
         """Give its quota back, not before its object says so (SCH-653), and let others have another look (SCH-1004)."""
         if not workload.has_quota:
             return
@@ -87,7 +87,7 @@ class Holding(Waiting):
             replaced = self.workloads[key]
             thing = replaced.object
             if thing is not None and thing.status.admission is not None:
-                conditions = intake.conditions_of(thing)
+                conditions = record_builders.conditions_of(thing)
                 self._hold(replaced, thing, conditions, conditions.by_type["QuotaReserved"].last_transition_time)
 
     def _adopt_strays(self, name: str, now: datetime) -> None:
@@ -96,4 +96,4 @@ class Holding(Waiting):
             thing = workload.object
             if thing is not None and thing.status.admission and thing.status.admission.cluster_queue == name:
                 del self._strays[workload.key]
-                self._hold(workload, thing, intake.conditions_of(thing), now)
+                self._hold(workload, thing, record_builders.conditions_of(thing), now)

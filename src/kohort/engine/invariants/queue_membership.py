@@ -4,18 +4,18 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from kohort.engine import intake
+from kohort.engine import record_builders
 from kohort.engine.engine import Engine
-from kohort.engine.pending import Place
+from kohort.engine.pending import PendingState
 from kohort.engine.quota import FlavorResource
-from kohort.engine.records import Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
 from kohort.engine.requests.usage import admitted_usage
 
 NOWHERE: Final = ""
 """Instead of the name of a queue."""
 
 
-def wrong_places(engine: Engine) -> Iterator[str]:
+def misplaced_workloads(engine: Engine) -> Iterator[str]:
     """Workloads that are not where their objects say, and queues that count somebody else."""
     for workload in engine.workloads.values():
         yield from _wrong_place(engine, workload)
@@ -28,7 +28,7 @@ def wrong_places(engine: Engine) -> Iterator[str]:
         yield from (f"{key} knows {each}, a ghost" for each in local_queue.workloads.keys() - engine.workloads.keys())
 
 
-def _wrong_place(engine: Engine, workload: Workload) -> Iterator[str]:
+def _wrong_place(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
     key = workload.key
     waits = [name for name, pending in engine.pending.items() if pending.place_of(workload) is not None]
     holds = [name for name, queue in engine.queues.items() if queue.holders.get(key) is workload]
@@ -39,32 +39,36 @@ def _wrong_place(engine: Engine, workload: Workload) -> Iterator[str]:
         yield f"{key} holds quota in {holds}, and should in [{should_hold}]"
     if workload.queue is not engine.queues.get(should_wait + should_hold):
         yield f"{key} takes itself to be in {workload.queue}, and should be in [{should_wait}{should_hold}]"
-    if any(engine.pending[name].place_of(workload) is Place.IN_FLIGHT for name in waits):
+    if any(engine.pending[name].place_of(workload) is PendingState.IN_FLIGHT for name in waits):
         yield f"{key} is in flight, and no cycle runs"
 
 
-def _where_it_should_hold(engine: Engine, workload: Workload) -> str:
+def _where_it_should_hold(engine: Engine, workload: WorkloadInfo) -> str:
     """SCH-420; what was just decided counts before it is written (SCH-350)."""
     if workload.key in engine._assumed:
         return workload.queue.name if workload.queue else NOWHERE
     thing = workload.object
-    if thing is None or not intake.holds_quota(thing, intake.conditions_of(thing)) or thing.status.admission is None:
+    if (
+        thing is None
+        or not record_builders.holds_quota(thing, record_builders.conditions_of(thing))
+        or thing.status.admission is None
+    ):
         return NOWHERE
     name = thing.status.admission.cluster_queue
     return name if name in engine.queues and not _is_replaced(engine, workload) else NOWHERE
 
 
-def _is_replaced(engine: Engine, workload: Workload) -> bool:
+def _is_replaced(engine: Engine, workload: WorkloadInfo) -> bool:
     """Whether a newer slice has just taken its quota over (SCH-1104)."""
     successor = engine.workloads.get(engine._taken_over.get(workload.key, workload.key))
     return successor is not workload and successor is not None and successor.has_quota
 
 
-def _where_it_should_wait(engine: Engine, workload: Workload) -> str:
+def _where_it_should_wait(engine: Engine, workload: WorkloadInfo) -> str:
     thing = workload.object
     if thing is None or workload.key in engine._assumed:
         return NOWHERE
-    if not intake.is_admissible(thing, intake.conditions_of(thing), engine.settings.gates):
+    if not record_builders.is_admissible(thing, record_builders.conditions_of(thing), engine.settings.gates):
         return NOWHERE
     local_queue = engine.local_queues.get(workload.local_queue)
     if local_queue is None or local_queue.is_stopped or local_queue.cluster_queue not in engine.queues:
@@ -72,24 +76,24 @@ def _where_it_should_wait(engine: Engine, workload: Workload) -> str:
     return local_queue.cluster_queue
 
 
-def _wrong_home(engine: Engine, workload: Workload) -> Iterator[str]:
+def _wrong_home(engine: Engine, workload: WorkloadInfo) -> Iterator[str]:
     homes = [each for each, local_queue in engine.local_queues.items() if workload.key in local_queue.workloads]
     if homes != [workload.local_queue]:
         yield f"{workload.key} is known to {[str(each) for each in homes]}, and should be to {workload.local_queue}"
 
 
-def _wrong_counts(engine: Engine, queue: Queue) -> Iterator[str]:
+def _wrong_counts(engine: Engine, queue: ClusterQueueInfo) -> Iterator[str]:
     """Numbers that do not fit the workloads: of those that wait, and of holders by priority."""
     pending = engine.pending[queue.name]
     places = Counter(pending.place_of(workload) for workload in engine.workloads.values())
-    if pending.counts != (places[Place.ACTIVE], places[Place.POOL], places[Place.IN_FLIGHT]):
+    if pending.counts != (places[PendingState.ACTIVE], places[PendingState.POOL], places[PendingState.IN_FLIGHT]):
         yield f"{queue.name} counts its pending workloads as {pending.counts}, and they are {places}"
     priorities = Counter(holder.priority for holder in queue.holders.values())
     if priorities != queue.priorities:
         yield f"{queue.name} counts holders by priority as {queue.priorities}, and they are {dict(priorities)}"
 
 
-def _wrong_holding(engine: Engine, queue: Queue, holder: Workload) -> Iterator[str]:
+def _wrong_holding(engine: Engine, queue: ClusterQueueInfo, holder: WorkloadInfo) -> Iterator[str]:
     """What a holder takes itself to hold must be what its admission says, at the cells of its queue (SCH-134)."""
     key = holder.key
     if engine.workloads.get(key) is not holder:
@@ -102,7 +106,7 @@ def _wrong_holding(engine: Engine, queue: Queue, holder: Workload) -> Iterator[s
         yield f"{key} holds {holder.usage}, and its admission says {_usage_by_object(engine, holder)}"
 
 
-def _usage_by_object(engine: Engine, workload: Workload) -> dict[FlavorResource, int]:
+def _usage_by_object(engine: Engine, workload: WorkloadInfo) -> dict[FlavorResource, int]:
     usage: Counter[FlavorResource] = Counter()
     for pod_set in admitted_usage(workload.object, engine.settings.gates) if workload.object else ():
         for resource, amount in pod_set.amounts.items():

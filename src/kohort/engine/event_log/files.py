@@ -10,7 +10,7 @@ _GZIP: Final = 31
 """zlib's word for its largest window, framed as gzip."""
 
 
-def packed(lines: Iterable[bytes], file: str) -> bytes:
+def compress_lines(lines: Iterable[bytes], file: str) -> bytes:
     """The content of a file with these lines, compressed where its name ends in `.gz`."""
     content = b"".join(lines)
     if not file.endswith(".gz"):
@@ -19,7 +19,7 @@ def packed(lines: Iterable[bytes], file: str) -> bytes:
     return press.compress(content) + press.flush()
 
 
-def unpacked(content: bytes, file: str) -> list[bytes]:
+def decompress_lines(content: bytes, file: str) -> list[bytes]:
     """The lines of a file; of one that breaks off, as far as they go."""
     return (_decompressed(content, file) if file.endswith(".gz") else content).splitlines(keepends=True)
 

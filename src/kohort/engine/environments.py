@@ -6,7 +6,7 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.requests.environment import Environment
 
 
-class Surroundings:
+class EnvironmentCache:
     """The environment of each namespace, merged once and shared where nothing differs."""
 
     def __init__(self) -> None:

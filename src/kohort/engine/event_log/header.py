@@ -10,10 +10,10 @@ from kohort.api.errors import DecodeError
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.struct import Struct
 from kohort.engine.cycle import CycleRules
+from kohort.engine.event_log.lines import json_line
 from kohort.engine.fair_preemption import FairRules
-from kohort.engine.record.lines import ended
 from kohort.engine.requests.rules import RequestRules, Transformation
-from kohort.engine.settings import Settings
+from kohort.engine.settings import EngineSettings
 from kohort.engine.usage_history import HistoryRules
 
 VERSION: Final = 3
@@ -53,17 +53,17 @@ class _EventsHead(_Head):
     settings: _Settings
 
 
-def events_header(settings: Settings) -> bytes:
+def events_header(settings: EngineSettings) -> bytes:
     """The first line of an event log."""
-    return ended(_EventsHead(log=EVENTS, version=VERSION, settings=_written(settings)))
+    return json_line(_EventsHead(log=EVENTS, version=VERSION, settings=_written(settings)))
 
 
 def decisions_header() -> bytes:
     """The first line of a decision log; without settings, so that runs under different ones compare line by line."""
-    return ended(_Head(log=DECISIONS, version=VERSION))
+    return json_line(_Head(log=DECISIONS, version=VERSION))
 
 
-def settings_of(line: bytes) -> Settings:
+def settings_of(line: bytes) -> EngineSettings:
     """The settings of an event log by its first line."""
     check_header(line, EVENTS)
     return _read(decode(line, _EventsHead).settings)
@@ -81,7 +81,7 @@ def check_header(line: bytes, name: str) -> None:
         )
 
 
-def _written(settings: Settings) -> _Settings:
+def _written(settings: EngineSettings) -> _Settings:
     return _Settings(
         gates=tuple(sorted(gate.name for gate in settings.gates.on)),
         cycle=settings.cycle,
@@ -103,8 +103,8 @@ def _written(settings: Settings) -> _Settings:
     )
 
 
-def _read(written: _Settings) -> Settings:
-    return Settings(
+def _read(written: _Settings) -> EngineSettings:
+    return EngineSettings(
         gates=_gates(written.gates),
         cycle=written.cycle,
         fair=written.fair,

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kohort.engine.assignment import Assignment, Choice, FlavorAttempt, Mode, PodSetResult, ResourceVerdict
-from kohort.engine.eligibility import Eligibility
-from kohort.engine.forest import QueueNode
-from kohort.engine.preemption import Needs, Requests, Target
+from kohort.engine.assignment import Assignment, FitMode, FlavorAssignment, FlavorAttempt, PodSetResult, ResourceVerdict
+from kohort.engine.eligibility import FlavorEligibility
+from kohort.engine.hierarchy import ClusterQueueNode
+from kohort.engine.preemption import Needs, PreemptionTarget, Requests
 from kohort.engine.quota import Cell, FlavorResource
-from kohort.engine.records import Flavor, FlavorGroup, PodSet, Progress, Queue, Workload
+from kohort.engine.records import ClusterQueueInfo, Flavor, FlavorGroup, FlavorScanState, PodSetResources, WorkloadInfo
 from kohort.engine.requests.usage import PodSetUsage
 
 PODS = "pods"
 
-FindTargets = Callable[[Workload, Queue, Needs, Requests], list[Target]]
+FindTargets = Callable[[WorkloadInfo, ClusterQueueInfo, Needs, Requests], list[PreemptionTarget]]
 """The preemption search in force: classical or by fair share."""
 Only = Mapping[tuple[str, str], str]
 """The flavors that pod sets are bound to, by pod set and resource."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class FlavorRules:
     """What the configuration and the gates say about assigning flavors."""
 
     uses_fungibility: bool = True
@@ -33,28 +33,28 @@ class Rules:
     preempts_by_share: bool = False
 
 
-class Search(msgspec.Struct):
+class FlavorSearch(msgspec.Struct):
     """One run of the assigner for one workload."""
 
-    workload: Workload
-    queue: Queue
+    workload: WorkloadInfo
+    queue: ClusterQueueInfo
     flavors: Mapping[str, Flavor]
     find_targets: FindTargets
-    rules: Rules
-    eligibility: Eligibility
+    rules: FlavorRules
+    eligibility: FlavorEligibility
     counts: Sequence[int] | None = None
     """Pods per pod set, where fewer than asked for are tried (SCH-561)."""
-    start: Progress | None = None
+    start: FlavorScanState | None = None
     only: Only | None = None
     """Flavors to which a recomputation is bound (SCH-331)."""
     replaced: Mapping[str, PodSetUsage] = {}
     """What the slice holds that this workload replaces, per pod set (SCH-1103)."""
     taken: dict[FlavorResource, int] = {}
     """What earlier pod sets of this workload take (SCH-506)."""
-    simulated: dict[FlavorResource, tuple[int, list[Target]]] = {}
+    simulated: dict[FlavorResource, tuple[int, list[PreemptionTarget]]] = {}
     """The victims found for an amount of one flavor-resource alone (SCH-522)."""
 
-    def targets(self, needs: Needs, requests: Requests) -> list[Target]:
+    def targets(self, needs: Needs, requests: Requests) -> list[PreemptionTarget]:
         """The victims for everything together; what was simulated is not searched again where it is the same."""
         if len(requests) == 1:
             ((fr, amount),) = requests.items()
@@ -64,7 +64,7 @@ class Search(msgspec.Struct):
         return self.find_targets(self.workload, self.queue, needs, requests)
 
 
-def assign(search: Search, cycle: int = 0) -> Assignment:
+def assign(search: FlavorSearch, cycle: int = 0) -> Assignment:
     """Find flavors for every pod set of the workload."""
     pod_sets = _counted(search)
     results: list[PodSetResult] = []
@@ -76,7 +76,7 @@ def assign(search: Search, cycle: int = 0) -> Assignment:
     return Assignment(results, progress=_progress(search, results, cycle), usage=search.taken)
 
 
-def _counted(search: Search) -> list[PodSet]:
+def _counted(search: FlavorSearch) -> list[PodSetResources]:
     """Pod sets of the size that is tried; one whose pods are all done stays empty (SCH-561)."""
     pod_sets = search.workload.pod_sets
     if search.counts is None:
@@ -85,18 +85,18 @@ def _counted(search: Search) -> list[PodSet]:
     return [msgspec.structs.replace(each, count=count) if each.count else each for each, count in counted]
 
 
-def _groups(pod_sets: list[PodSet]) -> list[list[PodSet]]:
+def _groups(pod_sets: list[PodSetResources]) -> list[list[PodSetResources]]:
     """Pod sets that are assigned as one, in the order of their first members (SCH-501)."""
     if len(pod_sets) == 1:
         return [pod_sets]
-    groups: dict[tuple[str, str], list[PodSet]] = {}
+    groups: dict[tuple[str, str], list[PodSetResources]] = {}
     for pod_set in pod_sets:
         key = ("group", pod_set.group) if pod_set.group else ("pod set", pod_set.name)
         groups.setdefault(key, []).append(pod_set)
     return list(groups.values())
 
 
-def _requests(search: Search, pod_set: PodSet) -> dict[str, int]:
+def _requests(search: FlavorSearch, pod_set: PodSetResources) -> dict[str, int]:
     """What the pod set asks for in all (SCH-135)."""
     requests = pod_set.total_of(pod_set.count)
     if PODS in search.queue.group_of:
@@ -104,7 +104,7 @@ def _requests(search: Search, pod_set: PodSet) -> dict[str, int]:
     return requests
 
 
-def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResult]) -> bool:
+def _assign_group(search: FlavorSearch, group: list[PodSetResources], results: list[PodSetResult]) -> bool:
     """Choose a flavor for every resource that the group asks for; False when one finds none (SCH-504, SCH-505)."""
     totals: dict[str, int] = {}
     for result in results:
@@ -127,7 +127,7 @@ def _assign_group(search: Search, group: list[PodSet], results: list[PodSetResul
     return True
 
 
-def _beyond_replaced(search: Search, pod_set: str, resource: str, amount: int) -> int:
+def _beyond_replaced(search: FlavorSearch, pod_set: str, resource: str, amount: int) -> int:
     """What is asked for on top of the slice that is replaced (SCH-1103)."""
     replaced = search.replaced.get(pod_set)
     return amount if replaced is None else max(0, amount - replaced.amounts.get(resource, 0))
@@ -144,8 +144,8 @@ def _fail(results: list[PodSetResult], attempts: list[FlavorAttempt], uncovered:
 
 
 def _assign_resources(
-    search: Search,
-    group: list[PodSet],
+    search: FlavorSearch,
+    group: list[PodSetResources],
     results: list[PodSetResult],
     flavors: FlavorGroup,
     totals: Mapping[str, int],
@@ -159,11 +159,11 @@ def _assign_resources(
     tried = _index_of_last(flavors, attempts)
     for result in results:
         result.attempts.append(attempts)
-        if chosen.mode is not Mode.FIT:
+        if chosen.mode is not FitMode.FIT:
             result.short.append(attempts)
         for verdict in chosen.verdicts:
             if verdict.resource in result.requests:
-                result.choices[verdict.resource] = Choice(chosen.flavor, verdict.mode, verdict.borrow, tried)
+                result.choices[verdict.resource] = FlavorAssignment(chosen.flavor, verdict.mode, verdict.borrow, tried)
     for resource, amount in requests.items():
         fr = FlavorResource(chosen.flavor, resource)
         search.taken[fr] = search.taken.get(fr, 0) + amount
@@ -179,7 +179,7 @@ def _index_of_last(flavors: FlavorGroup, attempts: list[FlavorAttempt]) -> int:
 
 
 def _scan(
-    search: Search, group: list[PodSet], flavors: FlavorGroup, requests: Mapping[str, int]
+    search: FlavorSearch, group: list[PodSetResources], flavors: FlavorGroup, requests: Mapping[str, int]
 ) -> tuple[list[FlavorAttempt], FlavorAttempt | None]:
     """Try flavors in order until one is good enough (SCH-540, SCH-541)."""
     attempts: list[FlavorAttempt] = []
@@ -188,22 +188,26 @@ def _scan(
     for name in flavors.flavors[first:]:
         attempt = _try(search, group, name, requests)
         attempts.append(attempt)
-        if attempt.mode is not Mode.NO_FIT and _stops(search, attempt):
+        if attempt.mode is not FitMode.NO_FIT and _stops(search, attempt):
             return attempts, attempt
         if _improves(search, attempt, best):
             best = attempt
     return attempts, best
 
 
-def _improves(search: Search, attempt: FlavorAttempt, best: FlavorAttempt | None) -> bool:
+def _improves(search: FlavorSearch, attempt: FlavorAttempt, best: FlavorAttempt | None) -> bool:
     """Whether a flavor is better than the best so far; without fungibility only its mode counts (SCH-542)."""
     if search.rules.uses_fungibility:
         return is_preferred(attempt, best, search.queue.policies.prefers_preemption)
-    return attempt.mode > (Mode.NO_FIT if best is None else best.mode)
+    return attempt.mode > (FitMode.NO_FIT if best is None else best.mode)
 
 
 def _first_index(
-    search: Search, start: Progress, first: PodSet, flavors: FlavorGroup, requests: Mapping[str, int]
+    search: FlavorSearch,
+    start: FlavorScanState,
+    first: PodSetResources,
+    flavors: FlavorGroup,
+    requests: Mapping[str, int],
 ) -> int:
     """Where the last scan stopped (SCH-550); the first flavor, where the queue lost those that were left to try."""
     if not search.rules.uses_fungibility:
@@ -212,11 +216,11 @@ def _first_index(
     return index if index < len(flavors.flavors) else 0
 
 
-def _stops(search: Search, attempt: FlavorAttempt) -> bool:
+def _stops(search: FlavorSearch, attempt: FlavorAttempt) -> bool:
     if not search.rules.uses_fungibility:
-        return attempt.mode is Mode.FIT
+        return attempt.mode is FitMode.FIT
     policies = search.queue.policies
-    if attempt.mode is Mode.NO_CANDIDATES:
+    if attempt.mode is FitMode.NO_CANDIDATES:
         return False
     if attempt.mode.needs_preemption and policies.tries_next_when_preempting:
         return False
@@ -225,11 +229,11 @@ def _stops(search: Search, attempt: FlavorAttempt) -> bool:
 
 def is_preferred(attempt: FlavorAttempt, best: FlavorAttempt | None, prefers_preemption: bool) -> bool:  # noqa: FBT001
     """Whether a flavor is better than the best so far (SCH-530)."""
-    if attempt.mode is Mode.NO_FIT:
+    if attempt.mode is FitMode.NO_FIT:
         return False
     if best is None:
         return True
-    viable, best_viable = attempt.mode > Mode.NO_CANDIDATES, best.mode > Mode.NO_CANDIDATES
+    viable, best_viable = attempt.mode > FitMode.NO_CANDIDATES, best.mode > FitMode.NO_CANDIDATES
     if viable != best_viable:
         return viable
     if prefers_preemption:
@@ -237,28 +241,28 @@ def is_preferred(attempt: FlavorAttempt, best: FlavorAttempt | None, prefers_pre
     return (attempt.mode, -attempt.borrow) > (best.mode, -best.borrow)
 
 
-def _try(search: Search, group: list[PodSet], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
+def _try(search: FlavorSearch, group: list[PodSetResources], name: str, requests: Mapping[str, int]) -> FlavorAttempt:
     """Whether the pods may use the flavor (SCH-510 to SCH-513), and how its worst resource does (SCH-531)."""
     if search.only is not None and (passed_over := _passed_over(search.only, group[0], name, requests)):
-        return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=passed_over, counts=False)
+        return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=passed_over, counts=False)
     flavor = search.flavors.get(name)
     obstacle = f"flavor {name} not found" if flavor is None else _obstacle(search, flavor, group)
     obstacle = obstacle or _binding(search, group[0], name, requests)
     if obstacle:
-        return FlavorAttempt(name, Mode.NO_FIT, 0, obstacle=obstacle)
+        return FlavorAttempt(name, FitMode.NO_FIT, 0, obstacle=obstacle)
     verdicts = tuple([_judge(search, name, resource, amount) for resource, amount in sorted(requests.items())])
     worst = verdicts[0] if len(verdicts) == 1 else min(verdicts, key=lambda verdict: (verdict.mode, -verdict.borrow))
     return FlavorAttempt(name, worst.mode, worst.borrow, verdicts)
 
 
-def _passed_over(only: Only, first: PodSet, name: str, requests: Mapping[str, int]) -> str:
+def _passed_over(only: Only, first: PodSetResources, name: str, requests: Mapping[str, int]) -> str:
     for resource in sorted(requests):
         if only.get((first.name, resource)) != name:
             return f"skipping flavor {name} as it is not found in the nomination mapping for resource {resource}"
     return ""
 
 
-def _binding(search: Search, first: PodSet, name: str, requests: Mapping[str, int]) -> str:
+def _binding(search: FlavorSearch, first: PodSetResources, name: str, requests: Mapping[str, int]) -> str:
     """Why the workload is bound to other flavors: as a variant, or by the slice it replaces (SCH-1103, SCH-1111)."""
     allowed = search.workload.allowed_flavors
     if allowed is not None and name not in allowed:
@@ -273,7 +277,7 @@ def _binding(search: Search, first: PodSet, name: str, requests: Mapping[str, in
     return ""
 
 
-def _obstacle(search: Search, flavor: Flavor, group: list[PodSet]) -> str:
+def _obstacle(search: FlavorSearch, flavor: Flavor, group: list[PodSetResources]) -> str:
     """Why pods of the group can't use the flavor."""
     for pod_set in group:
         problem = search.eligibility.problem(flavor, pod_set.template)
@@ -285,7 +289,7 @@ def _obstacle(search: Search, flavor: Flavor, group: list[PodSet]) -> str:
 # One resource in one flavor
 
 
-def _judge(search: Search, flavor: str, resource: str, request: int) -> ResourceVerdict:
+def _judge(search: FlavorSearch, flavor: str, resource: str, request: int) -> ResourceVerdict:
     """How one resource does in one flavor (SCH-520, SCH-521, SCH-522, SCH-523)."""
     fr = FlavorResource(flavor, resource)
     cell = search.queue.node.cells[fr]
@@ -293,37 +297,37 @@ def _judge(search: Search, flavor: str, resource: str, request: int) -> Resource
     total = assumed + request
     available = max(0, cell.available())
     if total > cell.potential:
-        return ResourceVerdict(resource, flavor, Mode.NO_FIT, 0, request, assumed, available, cell.potential)
+        return ResourceVerdict(resource, flavor, FitMode.NO_FIT, 0, request, assumed, available, cell.potential)
     borrow, reclaimable = borrowing_level(search.queue.node, fr, total)
     if total <= available:
-        return ResourceVerdict(resource, flavor, Mode.FIT, borrow, request, assumed, available, cell.potential)
+        return ResourceVerdict(resource, flavor, FitMode.FIT, borrow, request, assumed, available, cell.potential)
     if not (cell.nominal >= total or reclaimable or _may_preempt_while_borrowing(search)):
-        return ResourceVerdict(resource, flavor, Mode.NO_FIT, borrow, request, assumed, available, cell.potential)
+        return ResourceVerdict(resource, flavor, FitMode.NO_FIT, borrow, request, assumed, available, cell.potential)
     mode, borrow = _simulate(search, fr, total, borrow)
     return ResourceVerdict(resource, flavor, mode, borrow, request, assumed, available, cell.potential, simulated=True)
 
 
-def _may_preempt_while_borrowing(search: Search) -> bool:
+def _may_preempt_while_borrowing(search: FlavorSearch) -> bool:
     policies = search.queue.policies
     return policies.borrow_policy != "Never" or (search.rules.preempts_by_share and policies.reclaim != "Never")
 
 
-def _simulate(search: Search, fr: FlavorResource, total: int, borrow: int) -> tuple[Mode, int]:
+def _simulate(search: FlavorSearch, fr: FlavorResource, total: int, borrow: int) -> tuple[FitMode, int]:
     """Whether preempting for this flavor-resource alone would make room."""
     targets = search.find_targets(search.workload, search.queue, frozenset((fr,)), {fr: total})
     search.simulated[fr] = (total, targets)
     if not targets:
-        return Mode.NO_CANDIDATES, borrow
+        return FitMode.NO_CANDIDATES, borrow
     for target in targets:
         target.workload.release()
     level, _ = borrowing_level(search.queue.node, fr, total)
     for target in targets:
         target.workload.hold()
     own = any(target.workload.queue is search.queue for target in targets)
-    return (Mode.PREEMPT if own else Mode.RECLAIM), level
+    return (FitMode.PREEMPT if own else FitMode.RECLAIM), level
 
 
-def borrowing_level(node: QueueNode, fr: FlavorResource, amount: int) -> tuple[int, bool]:
+def borrowing_level(node: ClusterQueueNode, fr: FlavorResource, amount: int) -> tuple[int, bool]:
     """How far up the request borrows, and whether what it needs could be reclaimed there (SCH-441)."""
     cell: Cell = node.cells[fr]
     if node.parent is None or not cell.borrows_with(amount):
@@ -339,9 +343,9 @@ def borrowing_level(node: QueueNode, fr: FlavorResource, amount: int) -> tuple[i
     return height, False
 
 
-def _progress(search: Search, results: list[PodSetResult], cycle: int) -> Progress | None:
+def _progress(search: FlavorSearch, results: list[PodSetResult], cycle: int) -> FlavorScanState | None:
     """How far the scan came, for the next time (SCH-550, SCH-551)."""
     tried = {(result.name, resource): choice.tried for result in results for resource, choice in result.choices.items()}
     if not tried:
         return None
-    return Progress(tried, search.queue.node.generation, cycle, search.workload.equivalence)
+    return FlavorScanState(tried, search.queue.node.generation, cycle, search.workload.equivalence)

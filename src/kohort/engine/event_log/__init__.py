@@ -1,0 +1,34 @@
+"""Recording and replaying: what the engine was told, when it was asked, and what it decided, line by line.
+
+Both logs are JSON lines that begin with a header. An event log carries the settings too, so that it replays by itself
+to the very lines of the decision log. Lines come and go as bytes.
+"""
+
+from kohort.engine.event_log.files import compress_lines, decompress_lines
+from kohort.engine.event_log.model import (
+    DecisionLog,
+    EventApplied,
+    EventLog,
+    LoggedDecision,
+    ScheduleCall,
+    ScheduleMode,
+    Step,
+)
+from kohort.engine.event_log.reading import read_decisions, read_events
+from kohort.engine.event_log.recorder import Recorder, replay
+
+__all__ = [
+    "DecisionLog",
+    "EventApplied",
+    "EventLog",
+    "LoggedDecision",
+    "Recorder",
+    "ScheduleCall",
+    "ScheduleMode",
+    "Step",
+    "compress_lines",
+    "decompress_lines",
+    "read_decisions",
+    "read_events",
+    "replay",
+]

@@ -1,0 +1,39 @@
+"""Where a workload goes that was looked at and not admitted: the table of SCH-236 as data."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from kohort.engine.decisions import RequeueReason
+
+
+class RequeueRule(NamedTuple):
+    """Whether the workload goes to the pool, by queueing strategy; if not, it is active again at once."""
+
+    strict: bool
+    best_effort: bool
+
+
+NEVER: Final = RequeueRule(strict=False, best_effort=False)
+BEST_EFFORT_ONLY: Final = RequeueRule(strict=False, best_effort=True)
+ALWAYS: Final = RequeueRule(strict=True, best_effort=True)
+
+PARKS: Final[Mapping[RequeueReason, RequeueRule]] = MappingProxyType(
+    {
+        RequeueReason.FAILED_AFTER_NOMINATION: NEVER,
+        RequeueReason.PENDING_PREEMPTION: NEVER,
+        RequeueReason.PENDING_MIGRATION: NEVER,
+        RequeueReason.PREEMPTION_FAILED: NEVER,
+        RequeueReason.NAMESPACE_MISMATCH: ALWAYS,
+        RequeueReason.NO_FIT: BEST_EFFORT_ONLY,
+        RequeueReason.PREEMPTION_NO_CANDIDATES: BEST_EFFORT_ONLY,
+        RequeueReason.PREEMPTION_GATED: BEST_EFFORT_ONLY,
+        RequeueReason.GENERIC: BEST_EFFORT_ONLY,
+    }
+)
+
+MAKES_PREEMPTOR: Final = frozenset({RequeueReason.PENDING_PREEMPTION, RequeueReason.PENDING_MIGRATION})
+"""After these the queue remembers the workload as its preemptor (SCH-240)."""
+
+SPEAKS_FOR_EQUALS: Final = frozenset({RequeueReason.NO_FIT, RequeueReason.PREEMPTION_NO_CANDIDATES})
+"""What failed so would fail for every equivalent workload too (SCH-251)."""
