@@ -33,7 +33,7 @@ from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import StatusError, forbidden
 from kohort.metrics.kueue import KueueMetrics
-from kohort.metrics.registry import Registry
+from kohort.metrics.registry import MetricsRegistry
 
 USUAL = ManagerSettings()
 Crew = Callable[[World], AbstractAsyncContextManager[None]]
@@ -204,7 +204,7 @@ async def house(
     """A fresh cluster with all core controllers at work, or some of them."""
     async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:
         meddler = Meddler(cluster.core.transport(ADMIN))
-        metrics = KueueMetrics(Registry(), settings.configuration, settings.gates, lambda: "standalone")
+        metrics = KueueMetrics(MetricsRegistry(), settings.configuration, settings.gates, lambda: "standalone")
         manager = running_world(Client(meddler, cluster.clock), settings, metrics, leads)
         world = await stack.enter_async_context(manager)
         await stack.enter_async_context(crew(world))

@@ -25,7 +25,7 @@ from kohort.kube.clock import Clock
 from kohort.kube.errors import UnreachableError
 from kohort.kube.transport import Request, Response, Transport
 from kohort.metrics.kueue import KueueMetrics
-from kohort.metrics.registry import Registry
+from kohort.metrics.registry import MetricsRegistry
 from kube.faults import Fault, FaultyTransport, Refusal
 
 USUAL = ManagerSettings()
@@ -88,7 +88,7 @@ class Stage(House):
         """Another replica, or the next life of one."""
         wire = Wire(self.cluster.core.transport(ADMIN), self.clock)
         stack = AsyncExitStack()
-        metrics = KueueMetrics(Registry(), settings.configuration, settings.gates, lambda: "standalone")
+        metrics = KueueMetrics(MetricsRegistry(), settings.configuration, settings.gates, lambda: "standalone")
         client = Client(wire, self.clock)
         world = await stack.enter_async_context(running_world(client, settings, metrics, leads))
         writer = await stack.enter_async_context(scheduling(world))

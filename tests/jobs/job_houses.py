@@ -21,7 +21,7 @@ from kohort.kube.client import Client
 from kohort.kube.clock import Clock
 from kohort.kube.transport import Request, Response, Transport
 from kohort.metrics.kueue import KueueMetrics
-from kohort.metrics.registry import Registry as Metrics
+from kohort.metrics.registry import MetricsRegistry as Metrics
 from kube.faults import Fault, FaultyTransport, Refusal
 
 USUAL = ManagerSettings()

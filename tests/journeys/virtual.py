@@ -33,7 +33,7 @@ from kohort.manager.leadership import Leadership
 from kohort.manager.lives import Crews, Lives
 from kohort.manager.state import Manager
 from kohort.metrics.kueue import KueueMetrics
-from kohort.metrics.registry import Registry
+from kohort.metrics.registry import MetricsRegistry
 
 STEP = 0.25
 PATIENCE = 900.0
@@ -155,7 +155,7 @@ class Site(House):
     async def _live(self, client: Client, manager: Manager) -> None:
         configuration, gates = self.settings.configuration, self.settings.gates
         registry = registry_of(configuration, (BatchJob(),))
-        metrics = KueueMetrics(Registry(), configuration, gates, manager.leadership.role)
+        metrics = KueueMetrics(MetricsRegistry(), configuration, gates, manager.leadership.role)
         leading = (deciding, lambda world: reconciling(world, registry))
         crews = Crews(always=(telling_of_queues,), leading=leading)
         async with manager.leadership.standing():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kohort.kube.metrics import MetricsSink
 from kohort.metrics.families import number
 from kohort.metrics.kube import ClientMetrics
-from kohort.metrics.registry import Registry
+from kohort.metrics.registry import MetricsRegistry
 
 BUCKETS = (1.0, 2.5, 5.0)
 OBSERVED = st.lists(st.floats(0, 10), max_size=30)
@@ -18,7 +18,7 @@ OBSERVED = st.lists(st.floats(0, 10), max_size=30)
 
 @given(OBSERVED)
 def test_buckets_count_everything_up_to_their_bound(observed: list[float]) -> None:
-    registry = Registry()
+    registry = MetricsRegistry()
     family = registry.histogram("h", "Spread.", buckets=BUCKETS)
     for value in observed:
         family.observe(value)
@@ -42,7 +42,7 @@ def test_numbers_are_written_as_prometheus_writes_them(value: float, text: str) 
 
 
 def test_what_the_client_counts_has_the_names_of_controller_runtime() -> None:
-    registry = Registry()
+    registry = MetricsRegistry()
     sink: MetricsSink = ClientMetrics(registry)
     sink.count("kube_requests", {"method": "GET", "code": "200"})
     sink.count("kube_events_dropped")

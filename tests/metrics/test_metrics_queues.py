@@ -9,7 +9,7 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadSpec
 from kohort.api.meta import LabelSelector, ObjectMeta
-from kohort.metrics import KueueMetrics, Registry
+from kohort.metrics import KueueMetrics, MetricsRegistry
 from kohort.metrics.families import LabelError
 from kohort.metrics.registry import DuplicateMetricError
 from kohort.metrics.scopes import UNTRACKED
@@ -19,7 +19,7 @@ LABELLED = FeatureGates(DEFAULT_GATES.on | {Gate.CustomMetricLabels})
 
 def metrics(settings: Metrics | None = None, gates: FeatureGates = DEFAULT_GATES) -> KueueMetrics:
     configuration = default_configuration() if settings is None else Configuration(metrics=settings)
-    return KueueMetrics(Registry(), configuration, gates, lambda: "standalone")
+    return KueueMetrics(MetricsRegistry(), configuration, gates, lambda: "standalone")
 
 
 def lines(of: KueueMetrics, name: str) -> list[str]:
@@ -118,7 +118,7 @@ def test_without_the_gate_nothing_is_said_of_custom_labels() -> None:
 
 def test_the_role_is_the_one_that_the_replica_has_now() -> None:
     role = ["follower"]
-    subject = KueueMetrics(Registry(), default_configuration(), DEFAULT_GATES, lambda: role[0])
+    subject = KueueMetrics(MetricsRegistry(), default_configuration(), DEFAULT_GATES, lambda: role[0])
     subject.pending_workloads.set(1, cluster_queue="q", status="active")
     role[0] = "leader"
     (line,) = lines(subject, "kueue_pending_workloads")
@@ -141,7 +141,7 @@ def test_labels_that_a_family_does_not_have_are_refused() -> None:
 
 
 def test_a_name_is_taken_once() -> None:
-    registry = Registry()
+    registry = MetricsRegistry()
     registry.gauge("up", "Whether it is up.")
     with pytest.raises(DuplicateMetricError):
         registry.counter("up", "Ups.")

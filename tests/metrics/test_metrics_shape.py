@@ -9,7 +9,7 @@ import pytest
 from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, FairSharing, Metrics
 from kohort.api.gates import DEFAULT_GATES
-from kohort.metrics import KueueMetrics, Registry
+from kohort.metrics import KueueMetrics, MetricsRegistry
 from kohort.metrics.families import Counter, Family, Gauge, Histogram
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden/api/metrics-shape.json").read_text())
@@ -17,7 +17,7 @@ SPECIFICATION = Path(__file__).parents[2] / "docs/spec/api-config-metrics.md"
 
 
 def metrics(configuration: Configuration | None = None) -> KueueMetrics:
-    return KueueMetrics(Registry(), configuration or default_configuration(), DEFAULT_GATES, lambda: "leader")
+    return KueueMetrics(MetricsRegistry(), configuration or default_configuration(), DEFAULT_GATES, lambda: "leader")
 
 
 def record(family: Family[Any]) -> None:

@@ -17,7 +17,7 @@ from kohort.kube.client import Client
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.reviews import KEPT_SECONDS, MOST_KEPT, Act, Reviews, User
 from kohort.kube.tls import load_key_pair
-from kohort.metrics import Registry
+from kohort.metrics import MetricsRegistry
 from kohort.web.front_proxy import NO_PROXY, FrontProxy, FrontProxyError, front_proxy, trust_in_handshakes
 from kohort.web.gate import Gate, errors_as_status, everybody
 from kohort.web.listening import Address, listening
@@ -137,7 +137,7 @@ async def test_an_authority_that_was_withdrawn_counts_no_longer(cluster: Cluster
 
 async def test_a_bearer_token_is_reviewed(cluster: Cluster) -> None:
     good, other = await token(cluster, "scraper"), await token(cluster, "other")
-    registry = Registry()
+    registry = MetricsRegistry()
     registry.gauge("up", "Up.").set(1)
     app = metrics_app(registry, Gate(reviews(cluster)).admit)
     async with TestClient(TestServer(app)) as client:
@@ -149,7 +149,7 @@ async def test_a_bearer_token_is_reviewed(cluster: Cluster) -> None:
 
 
 async def test_a_page_without_a_gate_is_for_everybody_and_arrives_whole() -> None:
-    registry = Registry()
+    registry = MetricsRegistry()
     gauge = registry.gauge("waiting", "Who waits.", "queue")
     for number in range(20_000):
         gauge.set(number, queue=f"queue-{number}")

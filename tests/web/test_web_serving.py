@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from kohort.kube.reviews import Act
-from kohort.metrics import Registry
+from kohort.metrics import MetricsRegistry
 from kohort.web.health import health_app
 from kohort.web.listening import Address, AddressError, listening
 from kohort.web.metrics_page import metrics_app
@@ -57,7 +57,7 @@ async def test_ready_is_who_passes_every_check() -> None:
 
 
 async def test_a_reader_who_goes_away_is_nobodys_fault(caplog: pytest.LogCaptureFixture) -> None:
-    registry = Registry()
+    registry = MetricsRegistry()
     gauge = registry.gauge("waiting", "Who waits.", "queue")
     for number in range(300):
         for other in range(300):

@@ -28,7 +28,7 @@ from kohort.manager.servers import Backstage, serving_health, serving_metrics, s
 from kohort.manager.state import Manager
 from kohort.metrics.kube import ClientMetrics
 from kohort.metrics.kueue import KueueMetrics
-from kohort.metrics.registry import Registry
+from kohort.metrics.registry import MetricsRegistry
 from kohort.web.listening import Address
 from kohort.webhooks.configurations import InCluster, Place, at_url
 from kohort.webhooks.configurations import Manager as Reached
@@ -65,7 +65,7 @@ class _Start:
         self, stack: AsyncExitStack, client: Client, settings: ManagerSettings, options: ManagerOptions
     ) -> None:
         self._stack = stack
-        self._registry = Registry()
+        self._registry = MetricsRegistry()
         self._client = replace(client, metrics=ClientMetrics(self._registry))
         self._settings = settings
         self._options = options

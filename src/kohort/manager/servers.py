@@ -12,7 +12,7 @@ from kohort.kube.client import Client
 from kohort.kube.reviews import Reviews
 from kohort.manager.options import Exposure
 from kohort.manager.proxy_trust import following_front_proxy
-from kohort.metrics.registry import Registry
+from kohort.metrics.registry import MetricsRegistry
 from kohort.web.gate import Gate as Door
 from kohort.web.gate import everybody
 from kohort.web.health import Check, health_app
@@ -47,7 +47,7 @@ async def serving_health(configuration: Configuration, checks: Mapping[str, Chec
 
 @asynccontextmanager
 async def serving_metrics(
-    backstage: Backstage, registry: Registry, exposure: Exposure
+    backstage: Backstage, registry: MetricsRegistry, exposure: Exposure
 ) -> AsyncIterator[Address | None]:
     """Metrics, for as long as the block lasts."""
     configuration = backstage.configuration

@@ -16,7 +16,7 @@ Pairs = Iterable[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class MetricScope:
     """Of what a family speaks: the labels that name it, which are reported, and what is said of each besides."""
 
     owner: Values = ()
@@ -24,7 +24,7 @@ class Scope:
     adds: Callable[[Values], Pairs] = lambda _: ()
 
 
-EVERYTHING: Final = Scope()
+EVERYTHING: Final = MetricScope()
 
 
 class LabelError(TypeError):
@@ -36,7 +36,7 @@ class Family(Generic[Value]):
 
     kind: str
 
-    def __init__(self, name: str, help_text: str, labels: Values, scope: Scope = EVERYTHING) -> None:
+    def __init__(self, name: str, help_text: str, labels: Values, scope: MetricScope = EVERYTHING) -> None:
         self.name = name
         self.help_text = help_text
         self.labels = scope.owner + labels
@@ -139,7 +139,7 @@ class Histogram(Family[_Distribution]):
     kind = "histogram"
 
     def __init__(
-        self, name: str, help_text: str, labels: Values, buckets: tuple[float, ...], scope: Scope = EVERYTHING
+        self, name: str, help_text: str, labels: Values, buckets: tuple[float, ...], scope: MetricScope = EVERYTHING
     ) -> None:
         super().__init__(name, help_text, labels, scope)
         self.buckets = buckets

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kohort.metrics.families import Counter, Histogram
-from kohort.metrics.registry import Registry
+from kohort.metrics.registry import MetricsRegistry
 
 SECONDS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
@@ -41,7 +41,7 @@ NO_LABELS: Final[Mapping[str, str]] = {}
 class ClientMetrics:
     """A sink for `kohort.kube`; what it does not know is an error of the program."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: MetricsRegistry) -> None:
         self._counters: dict[str, Counter] = {
             ours: registry.counter(name, text, *map(_spelled, labels))
             for ours, (name, text, labels) in COUNTERS.items()

@@ -12,9 +12,9 @@ from kohort import __version__
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.metrics.families import Gauge, Scope
-from kohort.metrics.registry import Registry
-from kohort.metrics.scopes import Role, Scopes, only_if
+from kohort.metrics.families import Gauge, MetricScope
+from kohort.metrics.registry import MetricsRegistry
+from kohort.metrics.scopes import MetricScopes, Role, only_if
 from kohort.metrics.series import (
     ClusterQueueSeries,
     CohortSeries,
@@ -22,7 +22,7 @@ from kohort.metrics.series import (
     LocalQueueSeries,
     MultiKueueSeries,
     ProcessSeries,
-    Section,
+    SeriesSection,
 )
 
 NONE: Final[Mapping[str, str]] = {}
@@ -31,9 +31,11 @@ NONE: Final[Mapping[str, str]] = {}
 class KueueMetrics(ClusterQueueSeries, ProcessSeries):
     """All of Kueue's series for one process; ClusterQueues' and the process's own are attributes of it."""
 
-    def __init__(self, registry: Registry, configuration: Configuration, gates: FeatureGates, role: Role) -> None:
+    def __init__(
+        self, registry: MetricsRegistry, configuration: Configuration, gates: FeatureGates, role: Role
+    ) -> None:
         self.registry = registry
-        self._scopes = Scopes(configuration, gates, role)
+        self._scopes = MetricScopes(configuration, gates, role)
         self._make(configuration, gates)
         self.build_info.set(
             1,
@@ -133,7 +135,9 @@ class KueueMetrics(ClusterQueueSeries, ProcessSeries):
 class _Sections:
     """Sections with their scopes, deaf where a gate or setting says so."""
 
-    def __init__(self, registry: Registry, scopes: Scopes, configuration: Configuration, gates: FeatureGates) -> None:
+    def __init__(
+        self, registry: MetricsRegistry, scopes: MetricScopes, configuration: Configuration, gates: FeatureGates
+    ) -> None:
         self._registry = registry
         self._scopes = scopes
         self._configuration = configuration
@@ -141,20 +145,20 @@ class _Sections:
         self._waits = configuration.waits_for_pods_ready(gates)
         self._shares = configuration.fair_sharing is not None
 
-    def process(self) -> tuple[Section, Section, Section]:
+    def process(self) -> tuple[SeriesSection, SeriesSection, SeriesSection]:
         scope = self._scopes.process()
         latency = self._gated(Gate.MetricForWorkloadCreationLatency, scope)
-        return self._section(scope), latency, self._section(Scope())
+        return self._section(scope), latency, self._section(MetricScope())
 
-    def cluster_queue(self) -> Section:
+    def cluster_queue(self) -> SeriesSection:
         return self._section(self._scopes.cluster_queue())
 
-    def cluster_queue_resources(self) -> Section:
+    def cluster_queue_resources(self) -> SeriesSection:
         return self._section(
             only_if(self._configuration.metrics.enable_cluster_queue_resources, self._scopes.cluster_queue())
         )
 
-    def preemptors(self) -> Section:
+    def preemptors(self) -> SeriesSection:
         return self._section(self._scopes.cluster_queue("preempting_cluster_queue"))
 
     def gated(self) -> GatedSections:
@@ -188,8 +192,8 @@ class _Sections:
     def multikueue(self) -> MultiKueueSeries:
         return MultiKueueSeries(self._section(self._scopes.cluster_queue(), "multikueue_"))
 
-    def _section(self, scope: Scope, prefix: str = "kueue_") -> Section:
-        return Section(self._registry, scope, prefix)
+    def _section(self, scope: MetricScope, prefix: str = "kueue_") -> SeriesSection:
+        return SeriesSection(self._registry, scope, prefix)
 
-    def _gated(self, gate: Gate, scope: Scope, prefix: str = "kueue_") -> Section:
+    def _gated(self, gate: Gate, scope: MetricScope, prefix: str = "kueue_") -> SeriesSection:
         return self._section(only_if(self._gates.enabled(gate), scope), prefix)

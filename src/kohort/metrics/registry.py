@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final, TypeVar
 
-from kohort.metrics.families import EVERYTHING, Counter, Family, Gauge, Histogram, Scope, escaped
+from kohort.metrics.families import EVERYTHING, Counter, Family, Gauge, Histogram, MetricScope, escaped
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -14,22 +14,22 @@ class DuplicateMetricError(ValueError):
     """Two families of one name: an error of the program."""
 
 
-class Registry:
+class MetricsRegistry:
     """The families of a process, by name."""
 
     def __init__(self) -> None:
         self._families: dict[str, Family[Any]] = {}
 
-    def counter(self, name: str, help_text: str, *labels: str, scope: Scope = EVERYTHING) -> Counter:
+    def counter(self, name: str, help_text: str, *labels: str, scope: MetricScope = EVERYTHING) -> Counter:
         """A new counter."""
         return self._add(Counter(name, help_text, labels, scope))
 
-    def gauge(self, name: str, help_text: str, *labels: str, scope: Scope = EVERYTHING) -> Gauge:
+    def gauge(self, name: str, help_text: str, *labels: str, scope: MetricScope = EVERYTHING) -> Gauge:
         """A new gauge."""
         return self._add(Gauge(name, help_text, labels, scope))
 
     def histogram(
-        self, name: str, help_text: str, *labels: str, buckets: tuple[float, ...], scope: Scope = EVERYTHING
+        self, name: str, help_text: str, *labels: str, buckets: tuple[float, ...], scope: MetricScope = EVERYTHING
     ) -> Histogram:
         """A new histogram."""
         return self._add(Histogram(name, help_text, labels, buckets, scope))

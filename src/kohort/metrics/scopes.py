@@ -11,7 +11,7 @@ from typing import Final
 from kohort.api.config.v1beta2 import Configuration, CustomLabel
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.selectors import EVERYTHING, compile_selector
-from kohort.metrics.families import Pairs, Scope, Values
+from kohort.metrics.families import MetricScope, Pairs, Values
 
 UNTRACKED: Final = "kueue.x-k8s.io/_UNTRACKED_VALUE_"
 
@@ -61,7 +61,7 @@ def _value(label: CustomLabel, labels: Mapping[str, str], annotations: Mapping[s
     return value if not label.tracked_values or value in label.tracked_values else UNTRACKED
 
 
-class Scopes:
+class MetricScopes:
     """Of what Kueue's series speak: the process, ClusterQueues, LocalQueues, Cohorts."""
 
     def __init__(self, configuration: Configuration, gates: FeatureGates, role: Role) -> None:
@@ -77,25 +77,25 @@ class Scopes:
         self._selector = EVERYTHING if chosen is None else compile_selector(chosen)
         self._chosen: set[Values] = set()
 
-    def process(self) -> Scope:
+    def process(self) -> MetricScope:
         """What holds for the whole process."""
-        return Scope(adds=lambda _: self._with_role(()))
+        return MetricScope(adds=lambda _: self._with_role(()))
 
-    def cluster_queue(self, label: str = "cluster_queue") -> Scope:
+    def cluster_queue(self, label: str = "cluster_queue") -> MetricScope:
         """A ClusterQueue, under the label that names it."""
-        return Scope((label,), adds=lambda owner: self._with_role(self.cluster_queue_labels.of(owner)))
+        return MetricScope((label,), adds=lambda owner: self._with_role(self.cluster_queue_labels.of(owner)))
 
-    def local_queue(self) -> Scope:
+    def local_queue(self) -> MetricScope:
         """A LocalQueue that is to be reported (API-144)."""
-        return Scope(
+        return MetricScope(
             ("name", "namespace"),
             self.reports_local_queue,
             lambda owner: self._with_role(self.local_queue_labels.of(owner)),
         )
 
-    def cohort(self) -> Scope:
+    def cohort(self) -> MetricScope:
         """A Cohort."""
-        return Scope(("cohort",), adds=lambda owner: self._with_role(self.cohort_labels.of(owner)))
+        return MetricScope(("cohort",), adds=lambda owner: self._with_role(self.cohort_labels.of(owner)))
 
     def learn_local_queue(self, owner: Values, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
         """Decide anew whether a LocalQueue is reported; whether it has other custom labels than before."""
@@ -122,6 +122,6 @@ def _of_kind(kind: str, wanted: tuple[CustomLabel, ...]) -> CustomLabels:
     return CustomLabels(tuple(label for label in wanted if label.source_kind == kind))
 
 
-def only_if(condition: bool, scope: Scope) -> Scope:  # noqa: FBT001  a setting of the Configuration, not a switch
+def only_if(condition: bool, scope: MetricScope) -> MetricScope:  # noqa: FBT001  a setting of the Configuration, not a switch
     """The scope, or one that reports nothing where a setting or a gate is off."""
-    return scope if condition else Scope(scope.owner, lambda _: False)
+    return scope if condition else MetricScope(scope.owner, lambda _: False)

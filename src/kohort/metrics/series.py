@@ -5,8 +5,8 @@ Most of what happens to a workload is told of its ClusterQueue and of its LocalQ
 
 from typing import Final, NamedTuple
 
-from kohort.metrics.families import Counter, Gauge, Histogram, Scope
-from kohort.metrics.registry import Registry
+from kohort.metrics.families import Counter, Gauge, Histogram, MetricScope
+from kohort.metrics.registry import MetricsRegistry
 
 E14: Final = (1.0, *(2.5 * 2**i for i in range(13)))
 E16: Final = (1.0, *(2.5 * 2**i for i in range(15)))
@@ -16,10 +16,10 @@ BY: Final = "priority_class"
 QUOTA: Final = ("cohort", "flavor", "resource")
 
 
-class Section:
+class SeriesSection:
     """Families that are declared together: how they are made, and of what they speak."""
 
-    def __init__(self, registry: Registry, scope: Scope, prefix: str = "kueue_") -> None:
+    def __init__(self, registry: MetricsRegistry, scope: MetricScope, prefix: str = "kueue_") -> None:
         self._registry = registry
         self.scope = scope
         self._prefix = prefix
@@ -40,7 +40,9 @@ class Section:
 class ProcessSeries:
     """What speaks of the scheduler and of the process."""
 
-    def __init__(self, make: Section, latency: Section, bare: Section, local_queue_labels: tuple[str, ...]) -> None:
+    def __init__(
+        self, make: SeriesSection, latency: SeriesSection, bare: SeriesSection, local_queue_labels: tuple[str, ...]
+    ) -> None:
         self.admission_attempts_total = make.counter(
             "admission_attempts_total", "Scheduling cycles, by whether they admitted a workload.", "result"
         )
@@ -79,7 +81,11 @@ class WorkloadSeries:
     """What happens to workloads, counted and timed twice: per ClusterQueue and per LocalQueue."""
 
     def __init__(
-        self, make: Section, admission_buckets: tuple[float, ...], ready: Section, custom: CustomWorkloadLabels
+        self,
+        make: SeriesSection,
+        admission_buckets: tuple[float, ...],
+        ready: SeriesSection,
+        custom: CustomWorkloadLabels,
     ) -> None:
         self.custom = custom
         self.pending_workloads = make.gauge("pending_workloads", "Workloads that wait.", "status", *custom.states)
@@ -124,7 +130,12 @@ class ClusterQueueSeries(WorkloadSeries):
     """What is told of ClusterQueues only, and what is told of both kinds of queues."""
 
     def __init__(
-        self, make: Section, resources: Section, preemptors: Section, gated: "GatedSections", custom: tuple[str, ...]
+        self,
+        make: SeriesSection,
+        resources: SeriesSection,
+        preemptors: SeriesSection,
+        gated: "GatedSections",
+        custom: tuple[str, ...],
     ) -> None:
         super().__init__(make, E16, gated.ready, CustomWorkloadLabels(states=custom))
         self._count(make, preemptors)
@@ -132,7 +143,7 @@ class ClusterQueueSeries(WorkloadSeries):
         self._state(make, gated)
         self._quota(resources)
 
-    def _count(self, make: Section, preemptors: Section) -> None:
+    def _count(self, make: SeriesSection, preemptors: SeriesSection) -> None:
         self.evicted_workloads_once_total = make.counter(
             "evicted_workloads_once_total",
             "Workloads evicted for the first time for this reason.",
@@ -152,7 +163,7 @@ class ClusterQueueSeries(WorkloadSeries):
             "result",
         )
 
-    def _time(self, make: Section) -> None:
+    def _time(self, make: SeriesSection) -> None:
         self.pods_ready_to_evicted_time_seconds = make.histogram(
             "pods_ready_to_evicted_time_seconds",
             "Time from ready pods to the eviction.",
@@ -170,7 +181,7 @@ class ClusterQueueSeries(WorkloadSeries):
             buckets=DEFAULT_BUCKETS,
         )
 
-    def _state(self, make: Section, gated: "GatedSections") -> None:
+    def _state(self, make: SeriesSection, gated: "GatedSections") -> None:
         self.admission_cycle_preemption_skips = make.gauge(
             "admission_cycle_preemption_skips", "Workloads whose preemptions the last cycle put off."
         )
@@ -196,7 +207,7 @@ class ClusterQueueSeries(WorkloadSeries):
             "cluster_queue_weighted_share", "How much the ClusterQueue borrows, by its weight.", "cohort"
         )
 
-    def _quota(self, make: Section) -> None:
+    def _quota(self, make: SeriesSection) -> None:
         self.cluster_queue_resource_reservation = make.gauge(
             "cluster_queue_resource_reservation", "Quota that is reserved.", *QUOTA
         )
@@ -215,7 +226,7 @@ class ClusterQueueSeries(WorkloadSeries):
 class MultiKueueSeries:
     """What is told of dispatch to worker clusters: `multikueue_…`."""
 
-    def __init__(self, make: Section) -> None:
+    def __init__(self, make: SeriesSection) -> None:
         self.workloads_dispatched_total = make.counter(
             "workloads_dispatched_total", "Workloads sent to a worker cluster.", "cluster"
         )
@@ -227,7 +238,14 @@ class MultiKueueSeries:
 class GatedSections:
     """The sections of ClusterQueue series that a gate or setting may turn off."""
 
-    def __init__(self, ready: Section, hashes: Section, unadmitted: Section, info: Section, shares: Section) -> None:
+    def __init__(
+        self,
+        ready: SeriesSection,
+        hashes: SeriesSection,
+        unadmitted: SeriesSection,
+        info: SeriesSection,
+        shares: SeriesSection,
+    ) -> None:
         self.ready = ready
         self.hashes = hashes
         self.unadmitted = unadmitted
@@ -238,7 +256,9 @@ class GatedSections:
 class LocalQueueSeries(WorkloadSeries):
     """What is told of LocalQueues: `kueue_local_queue_…`."""
 
-    def __init__(self, make: Section, ready: Section, unadmitted: Section, custom: tuple[str, ...]) -> None:
+    def __init__(
+        self, make: SeriesSection, ready: SeriesSection, unadmitted: SeriesSection, custom: tuple[str, ...]
+    ) -> None:
         super().__init__(make, E14, ready, CustomWorkloadLabels(states=custom, admissions=custom))
         self.status = make.gauge(
             "status", "1 for the state that the LocalQueue's Active condition has, 0 for the others.", "active"
@@ -260,7 +280,7 @@ class LocalQueueSeries(WorkloadSeries):
 class CohortSeries:
     """What is told of Cohorts: `kueue_cohort_…`."""
 
-    def __init__(self, make: Section, shares: Section) -> None:
+    def __init__(self, make: SeriesSection, shares: SeriesSection) -> None:
         self.info = make.gauge("info", "The Cohort's place in its tree; always 1.", "parent_cohort", "root_cohort")
         self.weighted_share = shares.gauge("weighted_share", "How much the Cohort borrows, by its weight.")
         self.subtree_quota = make.gauge("subtree_quota", "Quota of the whole subtree.", "flavor", "resource")

@@ -9,7 +9,7 @@ from typing import Final
 from aiohttp import web
 
 from kohort.kube.reviews import Act
-from kohort.metrics.registry import CONTENT_TYPE, Registry
+from kohort.metrics.registry import CONTENT_TYPE, MetricsRegistry
 from kohort.web.gate import Admit, errors_as_status
 
 PATH: Final = "/metrics"
@@ -17,7 +17,7 @@ PIECE: Final = 2**18
 """Characters that are written before others may go on."""
 
 
-def metrics_app(registry: Registry, admit: Admit) -> web.Application:
+def metrics_app(registry: MetricsRegistry, admit: Admit) -> web.Application:
     """Serves the page to those who may read it."""
 
     async def page(request: web.Request) -> web.StreamResponse:
@@ -33,7 +33,7 @@ def metrics_app(registry: Registry, admit: Admit) -> web.Application:
     return app
 
 
-async def _write(response: web.StreamResponse, registry: Registry) -> None:
+async def _write(response: web.StreamResponse, registry: MetricsRegistry) -> None:
     waiting, size = [], 0
     for part in registry.pages():
         waiting.append(part)
