@@ -12,7 +12,7 @@ from cluster.nodes import simulated_nodes
 from journeys import three_roles, three_teams
 from journeys.houses import House, gpu_nodes
 from kohort.api.config.v1beta2 import Configuration
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport

@@ -17,7 +17,7 @@ from cluster.nodes import simulated, simulated_nodes
 from controllers.houses import cluster_queue, flavor, local_queue
 from jobs.job_houses import batch_job
 from journeys.houses import House, Object, Person, comes_true, condition, running
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport

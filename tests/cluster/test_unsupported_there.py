@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from cluster.control_plane import ControlPlane, WithoutScheduler
 from kohort.api.config.common import Health
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport

@@ -22,8 +22,8 @@ from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.webhooks import MUTATED_ON_CREATE, mutate_on_create, webhook_errors
 from kohort.api.schema import schema_of
 from kohort.api.structural import default, validate
-from kohort.controllers.running import controlling
-from kohort.controllers.world import ManagerSettings, World, always, running_world
+from kohort.controllers.context import ControllerContext, ManagerSettings, always, running_context
+from kohort.controllers.startup import running_core_controllers
 from kohort.embedded.admission.attributes import Attributes, Silent
 from kohort.embedded.auth.jwt import Signer
 from kohort.embedded.server.core import Core, Parts
@@ -36,7 +36,7 @@ from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
 
 USUAL = ManagerSettings()
-Crew = Callable[[World], AbstractAsyncContextManager[None]]
+Crew = Callable[[ControllerContext], AbstractAsyncContextManager[None]]
 LONG = 30.0
 STEP = 0.1
 SETTLED = 3.0
@@ -114,7 +114,7 @@ async def kueue_cluster(gates: FeatureGates = DEFAULT_GATES) -> AsyncIterator[Cl
 class House:
     """A cluster and the controllers that keep it."""
 
-    def __init__(self, cluster: Cluster, world: World, meddler: Meddler) -> None:
+    def __init__(self, cluster: Cluster, world: ControllerContext, meddler: Meddler) -> None:
         self.cluster = cluster
         self.world = world
         self.meddler = meddler
@@ -199,13 +199,13 @@ def is_active(status: str, reason: str) -> Callable[[Object], bool]:
 
 @asynccontextmanager
 async def house(
-    settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always, crew: Crew = controlling
+    settings: ManagerSettings = USUAL, leads: Callable[[], bool] = always, crew: Crew = running_core_controllers
 ) -> AsyncIterator[House]:
     """A fresh cluster with all core controllers at work, or some of them."""
     async with kueue_cluster(settings.gates) as cluster, AsyncExitStack() as stack:
         meddler = Meddler(cluster.core.transport(ADMIN))
         metrics = KueueMetrics(MetricsRegistry(), settings.configuration, settings.gates, lambda: "standalone")
-        manager = running_world(Client(meddler, cluster.clock), settings, metrics, leads)
+        manager = running_context(Client(meddler, cluster.clock), settings, metrics, leads)
         world = await stack.enter_async_context(manager)
         await stack.enter_async_context(crew(world))
         try:

@@ -14,10 +14,10 @@ from embedded.server.clusters import ADMIN, Cluster, Object
 from kohort.api.codec import decode_json, from_json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import difference
-from kohort.controllers.scheduling.scheduler import scheduling
-from kohort.controllers.scheduling.writer import Writer
-from kohort.controllers.workloads.controller import reconciling_workloads
-from kohort.controllers.world import ManagerSettings, World, always, running_world
+from kohort.controllers.context import ControllerContext, ManagerSettings, always, running_context
+from kohort.controllers.scheduling.scheduler import running_scheduler
+from kohort.controllers.scheduling.writer import DecisionWriter
+from kohort.controllers.workloads.controller import running_workload_controller
 from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.finishing import finish
 from kohort.kube.client import Client
@@ -73,9 +73,9 @@ class Wire(FaultyTransport):
 class Manager:
     """One replica at work."""
 
-    world: World
+    world: ControllerContext
     wire: Wire
-    writer: Writer
+    writer: DecisionWriter
     stack: AsyncExitStack
 
 
@@ -90,9 +90,9 @@ class Stage(House):
         stack = AsyncExitStack()
         metrics = KueueMetrics(MetricsRegistry(), settings.configuration, settings.gates, lambda: "standalone")
         client = Client(wire, self.clock)
-        world = await stack.enter_async_context(running_world(client, settings, metrics, leads))
-        writer = await stack.enter_async_context(scheduling(world))
-        await stack.enter_async_context(reconciling_workloads(world))
+        world = await stack.enter_async_context(running_context(client, settings, metrics, leads))
+        writer = await stack.enter_async_context(running_scheduler(world))
+        await stack.enter_async_context(running_workload_controller(world))
         manager = Manager(world, wire, writer, stack)
         self.managers.append(manager)
         return manager

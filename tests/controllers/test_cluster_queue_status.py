@@ -18,7 +18,7 @@ from controllers.houses import (
     topology,
     workload,
 )
-from kohort.controllers.running import telling_of_queues
+from kohort.controllers.startup import running_queue_gauges
 
 STATUS = "clusterqueues/q/status"
 
@@ -68,7 +68,7 @@ async def test_figures_follow_the_workloads() -> None:
 
 
 async def test_those_who_lose_their_local_queue_wait_no_longer() -> None:
-    async with house(crew=telling_of_queues) as home:
+    async with house(crew=running_queue_gauges) as home:
         await queue_with(home, "a")
         await home.until(lambda q: figures(q) == (1, 0, 0), "ClusterQueue", "q")
         await home.delete("LocalQueue", "l")

@@ -4,7 +4,7 @@ from controllers.houses import House, cluster_queue, cohort, figures, flavor, ho
 from embedded.server.clusters import Object
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 
 FAIR = ManagerSettings(from_json({"fairSharing": {}}, Configuration))
 

@@ -13,8 +13,14 @@ from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.controllers.devices.claims import DeviceResources, UncountableError, UnreadableError, count, has_claims
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
+from kohort.controllers.devices.claims import (
+    ClaimTemplateUnavailableError,
+    DeviceResources,
+    UncountableError,
+    count,
+    has_claims,
+)
 
 MAPPINGS = {
     "resources": {
@@ -183,7 +189,7 @@ def counted(claims: dict[str, Object]) -> dict[str, dict[str, int]]:
 def problem(request: Object) -> str:
     with pytest.raises(UncountableError) as raised:
         counted({"t": template("t", request)})
-    assert not isinstance(raised.value, UnreadableError)
+    assert not isinstance(raised.value, ClaimTemplateUnavailableError)
     return str(raised.value)
 
 

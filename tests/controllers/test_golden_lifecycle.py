@@ -11,7 +11,7 @@ from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.fields import ROOT
 from kohort.api.gates import from_settings
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 
 Differences = dict[str, list[str]]
 

@@ -10,8 +10,8 @@ import pytest
 from controllers.houses import house
 from controllers.replaying import Play, Skipped, scenarios
 from controllers.test_golden_lifecycle import Differences, settings_of
-from kohort.controllers.running import controlling
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.startup import running_core_controllers
 from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.embedded.controllers.running import running_controllers
 from kohort.jobs.frameworks.job import BatchJob
@@ -22,9 +22,13 @@ NAME = "lifecycle-gated"
 
 
 @asynccontextmanager
-async def everybody(world: World) -> AsyncIterator[None]:
+async def everybody(world: ControllerContext) -> AsyncIterator[None]:
     registry = registry_of(world.settings.configuration, (BatchJob(),))
-    async with controlling(world), reconciling(world, registry), running_controllers(world.client, (JobController,)):
+    async with (
+        running_core_controllers(world),
+        reconciling(world, registry),
+        running_controllers(world.client, (JobController,)),
+    ):
         yield
 
 

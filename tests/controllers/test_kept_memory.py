@@ -10,7 +10,7 @@ import pytest
 from kohort.api.codec import decode
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.controllers.workloads.sharing import Sharing
+from kohort.controllers.workloads.interning import StructInterner
 from kohort.engine.engine import Engine
 from kohort.engine.events import ObjectUpserted
 from kohort.engine.settings import EngineSettings
@@ -49,7 +49,7 @@ class Leader:
 
     def __init__(self) -> None:
         self.engine = Engine(EngineSettings(gates=DEFAULT_GATES))
-        self.sharing = Sharing()
+        self.sharing = StructInterner()
         self.jobs: list[Any] = []
         self.workloads: list[Workload] = []
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, ObjectMeta
-from kohort.controllers.workloads.known import KnownWorkloads
+from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache
 from kohort.kube.clock import VirtualClock
 from kohort.kube.informer import Informer
 from kohort.kube.metrics import NO_METRICS
@@ -74,7 +74,7 @@ def test_what_is_known_never_goes_back_and_ends_as_the_watch_does(
 ) -> None:
     states, order = drawn
     informer = FakeInformer()
-    known = KnownWorkloads(cast("Informer[Workload]", informer))
+    known = WorkloadAssumeCache(cast("Informer[Workload]", informer))
     told: list[Workload | None] = []
     known.follow(lambda _key, found: told.append(found))
     for how, state in order:

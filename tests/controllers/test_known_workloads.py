@@ -13,7 +13,7 @@ from embedded.server.clusters import ADMIN, Cluster, Object
 from kohort.api.codec import from_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey, OwnerReference
-from kohort.controllers.workloads.known import LONGEST_AHEAD, KnownWorkloads, key_of
+from kohort.controllers.workloads.assume_cache import LONGEST_AHEAD, WorkloadAssumeCache, key_of
 from kohort.engine.lifecycle.finishing import finish
 from kohort.kube.client import Client
 from kohort.kube.clock import settle
@@ -44,7 +44,7 @@ class Watcher:
         self.cluster = cluster
         self.hand = Hand(cluster.core.transport(ADMIN))
         self.informers = SharedInformerFactory(Client(self.hand, cluster.clock))
-        self.known = KnownWorkloads(self.informers.of(Workload))
+        self.known = WorkloadAssumeCache(self.informers.of(Workload))
         self.told: list[str | None] = []
         """Versions as they became known; None for an end."""
         self.known.follow(self._hear)

@@ -5,7 +5,7 @@ from embedded.server.clusters import Object
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.metrics.scopes import UNTRACKED
 
 USERS = {"name": "user", "sourceKind": "Workload", "sourceAnnotationKey": "example.com/u", "trackedValues": ["ann"]}

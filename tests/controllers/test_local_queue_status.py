@@ -15,7 +15,7 @@ from controllers.houses import (
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.quantity import NANO, Quantity
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 
 SHARING = {"usageHalfLifeTime": "60s", "usageSamplingInterval": "10s"}
 SAMPLING = ManagerSettings(from_json({"admissionFairSharing": SHARING}, Configuration))

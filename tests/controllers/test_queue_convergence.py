@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from controllers.houses import House, check, checked, cluster_queue, cohort, flavor, house, local_queue, workload
 from embedded.server.clusters import Object
-from kohort.controllers.running import deciding, other_keepers, queue_keepers
+from kohort.controllers.startup import queue_controllers, running_leader_controllers, supporting_controllers
 
 Step = tuple[str, ...]
 
@@ -93,13 +93,13 @@ async def test_in_the_end_every_status_says_what_is(steps: list[Step], hurried: 
             await hands.do(step)
             await home.later(0 if hurried else 0.5)
         await home.later(15)
-        for keeper in (*queue_keepers(home.world), *other_keepers(home.world)):
+        for keeper in (*queue_controllers(home.world), *supporting_controllers(home.world)):
             for found in keeper.informer.cache:
                 assert keeper.judge(found) == found
 
 
 async def test_nothing_is_let_go_by_caches_that_are_not_live() -> None:
-    async with house(crew=deciding) as home:
+    async with house(crew=running_leader_controllers) as home:
         await home.create(flavor("f"))
         await home.later(3)
         feed, stale = home.world.feed, SimpleNamespace(is_live=False)

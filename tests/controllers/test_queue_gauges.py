@@ -17,9 +17,9 @@ from controllers.houses import (
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.kueue.v1beta2 import ClusterQueue
-from kohort.controllers.queues.cluster_queues import ClusterQueues
-from kohort.controllers.running import telling_of_queues
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
+from kohort.controllers.queues.cluster_queues import ClusterQueueController
+from kohort.controllers.startup import running_queue_gauges
 from kohort.metrics.families import Gauge
 
 EVERYTHING = ManagerSettings(
@@ -229,14 +229,14 @@ async def test_who_is_gone_has_no_series() -> None:
 
 async def test_a_replica_that_follows_sets_gauges_too_but_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[str] = []
-    judge = ClusterQueues.judge
+    judge = ClusterQueueController.judge
 
-    def looking(self: ClusterQueues, found: ClusterQueue) -> ClusterQueue:
+    def looking(self: ClusterQueueController, found: ClusterQueue) -> ClusterQueue:
         looks.append(found.metadata.name)
         return judge(self, found)
 
-    monkeypatch.setattr(ClusterQueues, "judge", looking)
-    async with house(EVERYTHING, leads=lambda: False, crew=telling_of_queues) as home:
+    monkeypatch.setattr(ClusterQueueController, "judge", looking)
+    async with house(EVERYTHING, leads=lambda: False, crew=running_queue_gauges) as home:
         await home.create(flavor(), cluster_queue("q"), local_queue("l", "q"))
         for number in range(40):
             await home.create(workload(f"w{number}", "l"))

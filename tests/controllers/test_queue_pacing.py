@@ -5,17 +5,17 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.controllers.queues.pacing import FEW, INTERVAL, LONGEST, MOMENT, Pace
-from kohort.controllers.strain import AT_EASE, MOST, Strain
+from kohort.controllers.queues.throttle import FEW, INTERVAL, LONGEST, MOMENT, UpdateThrottle
+from kohort.controllers.server_load import AT_EASE, MOST, ServerLoad
 from kohort.kube.clock import VirtualClock
 from kohort.kube.workqueue import WorkQueue
 
 
-async def looks_at(events: list[float], strain: Strain | None = None) -> list[float]:
+async def looks_at(events: list[float], strain: ServerLoad | None = None) -> list[float]:
     """The moments at which a key is looked at that was booked at these moments."""
     clock = VirtualClock()
     queue: WorkQueue[str] = WorkQueue(clock)
-    pace = Pace(queue, clock, strain or Strain())
+    pace = UpdateThrottle(queue, clock, strain or ServerLoad())
     looks: list[float] = []
 
     async def pass_time(until: float) -> None:
@@ -44,9 +44,9 @@ async def test_many_events_make_one_look_a_second() -> None:
     assert len(looks) <= 5
 
 
-def strained(seconds: float) -> Strain:
+def strained(seconds: float) -> ServerLoad:
     """As after many writes that took so long."""
-    strain = Strain()
+    strain = ServerLoad()
     for _ in range(100):
         strain.note(seconds)
     return strain
@@ -58,11 +58,11 @@ async def test_a_busy_server_is_told_less_often() -> None:
     assert len(looks) >= 3
 
 
-async def looks_at_many(number: int, strain: Strain, seconds: int) -> list[float]:
+async def looks_at_many(number: int, strain: ServerLoad, seconds: int) -> list[float]:
     """How long each look at one of many objects that always move comes after the one before."""
     clock = VirtualClock()
     queue: WorkQueue[int] = WorkQueue(clock)
-    pace, last, distances = Pace(queue, clock, strain), dict.fromkeys(range(number), 0.0), []
+    pace, last, distances = UpdateThrottle(queue, clock, strain), dict.fromkeys(range(number), 0.0), []
     for _ in range(seconds * 10):
         for each in range(number):
             pace.book(each)
@@ -85,7 +85,7 @@ async def test_the_more_objects_move_the_less_often_a_busy_server_is_told_of_eac
 
 
 async def test_however_many_move_a_server_at_ease_is_told_of_each_within_a_second() -> None:
-    assert max(await looks_at_many(300, Strain(), 5)) < INTERVAL + 0.3
+    assert max(await looks_at_many(300, ServerLoad(), 5)) < INTERVAL + 0.3
 
 
 async def test_nobody_waits_for_longer_than_a_minute() -> None:
@@ -94,7 +94,7 @@ async def test_nobody_waits_for_longer_than_a_minute() -> None:
 
 @given(st.lists(st.floats(0, 100), max_size=50))
 def test_strain_stays_within_bounds_and_passes(answers: list[float]) -> None:
-    strain = Strain()
+    strain = ServerLoad()
     for seconds in answers:
         strain.note(seconds)
         assert 1 <= strain.factor <= MOST

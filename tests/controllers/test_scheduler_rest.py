@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kohort.controllers.scheduling.scheduler import LONGEST_REST, REST, Scheduler
+from kohort.controllers.scheduling.scheduler import LONGEST_REST, REST, QueueScheduler
 
 
 class Watched:
@@ -47,7 +47,7 @@ def world_of(clock: Watched) -> Any:
 @pytest.mark.parametrize(("cycle", "rest"), [(0.001, 0.001 * REST), (0.01, 0.01 * REST), (1.0, LONGEST_REST)])
 async def test_after_a_turn_comes_a_rest_that_fits_it(cycle: float, rest: float) -> None:
     clock = Watched(cycle)
-    turns = asyncio.create_task(Scheduler(world_of(clock), SimpleNamespace()).run())  # type: ignore[arg-type]
+    turns = asyncio.create_task(QueueScheduler(world_of(clock), SimpleNamespace()).run())  # type: ignore[arg-type]
     while not clock.slept:
         await asyncio.sleep(0)
     turns.cancel()

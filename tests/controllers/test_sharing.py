@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kohort.api.codec import encode, from_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import Admission, PodSet, PodSetAssignment
-from kohort.controllers.workloads.sharing import Sharing
+from kohort.controllers.workloads.interning import StructInterner
 
 Json = Any
 
@@ -34,7 +34,7 @@ TEMPLATE = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cp
 
 
 def test_what_is_equal_is_kept_once() -> None:
-    sharing, one, other = Sharing(), workload("a", TEMPLATE, {"cpu": "2"}), workload("b", TEMPLATE, {"cpu": "2"})
+    sharing, one, other = StructInterner(), workload("a", TEMPLATE, {"cpu": "2"}), workload("b", TEMPLATE, {"cpu": "2"})
     sharing.share(one)
     sharing.share(other)
     assert other.spec.pod_sets is one.spec.pod_sets
@@ -48,7 +48,7 @@ USAGES = st.dictionaries(st.sampled_from(["cpu", "gpu"]), st.sampled_from(["1", 
 
 @given(shown=st.lists(st.tuples(TEMPLATES, USAGES, st.sampled_from(["q", "r"])), max_size=6))
 def test_nobody_says_anything_else_afterwards(shown: list[tuple[Json, Json, str]]) -> None:
-    sharing = Sharing()
+    sharing = StructInterner()
     for number, (template, usage, queue) in enumerate(shown):
         found = workload(f"w{number}", template, usage, queue)
         before = encode(found)
@@ -57,7 +57,7 @@ def test_nobody_says_anything_else_afterwards(shown: list[tuple[Json, Json, str]
 
 
 def test_places_of_pods_and_wishes_for_them_stay_ones_own() -> None:
-    sharing, plain = Sharing(), workload("a", TEMPLATE, {"cpu": "2"})
+    sharing, plain = StructInterner(), workload("a", TEMPLATE, {"cpu": "2"})
     sharing.share(plain)
     wishing = workload("b", TEMPLATE, {"cpu": "2"}, wish={"required": "rack"}, place={"levels": ["rack"], "slices": []})
     before = encode(wishing)

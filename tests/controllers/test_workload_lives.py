@@ -8,8 +8,8 @@ from embedded.server.clusters import Object
 from kohort.api.config.common import ObjectRetentionPolicies, RequeuingStrategy, WorkloadRetention
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
+from kohort.controllers.context import ManagerSettings
 from kohort.controllers.workloads.variants import flavor_of
-from kohort.controllers.world import ManagerSettings
 from kohort.engine.lifecycle.pods_ready import report_readiness
 from kohort.engine.lifecycle.slices import settle_slices
 

@@ -15,8 +15,8 @@ from kohort.api.documents import Document, read_documents
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
+from kohort.controllers.context import ManagerSettings
 from kohort.controllers.devices.claims import TEMPLATES
-from kohort.controllers.world import ManagerSettings
 from kohort.engine.explain import WorkloadPhase
 from kohort.insight.fitting.candidates import Reader
 from kohort.insight.fitting.judging import Verdict, judge

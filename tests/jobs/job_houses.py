@@ -11,8 +11,8 @@ from controllers.houses import House, cluster_queue, flavor, kueue_cluster, loca
 from embedded.collector.worlds import Meddler
 from embedded.controllers.workshops import time_passing
 from embedded.server.clusters import ADMIN, Cluster, Object
-from kohort.controllers.running import controlling
-from kohort.controllers.world import ManagerSettings, World, always, running_world
+from kohort.controllers.context import ControllerContext, ManagerSettings, always, running_context
+from kohort.controllers.startup import running_core_controllers
 from kohort.jobs.contract import Framework
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.registry import registry_of
@@ -63,7 +63,7 @@ class Wire:
 class Manager:
     """One life of a manager."""
 
-    world: World
+    world: ControllerContext
     wire: Wire
     stack: AsyncExitStack
 
@@ -83,8 +83,8 @@ class JobHouse(House):
         settings, stack = self.settings, AsyncExitStack()
         wire = Wire(self.cluster.core.transport(ADMIN), self.clock)
         metrics = KueueMetrics(Metrics(), settings.configuration, settings.gates, lambda: "standalone")
-        world = await stack.enter_async_context(running_world(Client(wire, self.clock), settings, metrics, leads))
-        await stack.enter_async_context(controlling(world))
+        world = await stack.enter_async_context(running_context(Client(wire, self.clock), settings, metrics, leads))
+        await stack.enter_async_context(running_core_controllers(world))
         await stack.enter_async_context(reconciling(world, registry_of(settings.configuration, self.frameworks)))
         self.manager = Manager(world, wire, stack)
         wire.last = 1 if self.fragile else wire.last

@@ -17,7 +17,7 @@ from jobs.job_houses import STEP, JobHouse, built
 from kohort.api.kueue.conversion import V1BETA2
 from kohort.api.merge import merge
 from kohort.api.times import format_time, parse_time
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.embedded.collector.collector import collecting
 from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.jobs.builtin import built_in_frameworks

@@ -10,7 +10,7 @@ from jobs.pod_flows import FRAMEWORKS
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.merge import merge
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.jobs.defaulting import default_job
 from kohort.jobs.defaulting.gathering import FactsGatherer
 from kohort.jobs.effects import Object as Job

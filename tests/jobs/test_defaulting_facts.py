@@ -11,7 +11,7 @@ from jobs.pod_flows import FRAMEWORKS
 from jobs.pod_houses import K, pod_of, sent_pod
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.jobs.defaulting.gathering import FactsGatherer
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import RetryError

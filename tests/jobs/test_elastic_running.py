@@ -4,7 +4,7 @@ from jobs.acting import ELASTIC
 from jobs.job_houses import a_queue, batch_job, conditions
 from jobs.job_plays import NAMESPACE, PODS, Farm, farm
 from kohort.api.config.v1beta2 import Configuration
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.jobs.frameworks.job import BatchJob
 
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"

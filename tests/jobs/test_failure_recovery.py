@@ -8,7 +8,7 @@ import pytest
 from controllers.houses import House, house
 from embedded.server.clusters import Object
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
-from kohort.controllers.world import ManagerSettings, World
+from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.jobs.failure_recovery import failed_status
 from kohort.jobs.registry import registry_of
 from kohort.jobs.running import reconciling
@@ -24,7 +24,7 @@ TOLD = (
 )
 
 
-def crew(world: World) -> AbstractAsyncContextManager[None]:
+def crew(world: ControllerContext) -> AbstractAsyncContextManager[None]:
     return reconciling(world, registry_of(world.settings.configuration, ()))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.job_plays import NAMESPACE, JobPlay, farm
 from kohort.api.config.v1beta2 import Configuration, WaitForPodsReady
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 
 FILE = Path(__file__).parents[1] / "golden" / "api" / "jobs.json"
 CASES = json.loads(FILE.read_text())

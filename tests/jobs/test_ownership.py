@@ -13,7 +13,7 @@ from jobs.pod_houses import K, pod_of, sent_pod
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import UserInfo
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.jobs.defaulting import FORGED_CONTROLLER_WARNING, default_job
 from kohort.jobs.defaulting.facts import JobFacts
 from kohort.jobs.defaulting.gathering import FactsGatherer

@@ -6,7 +6,7 @@ from jobs.job_houses import JobHouse, a_queue, conditions, job_house
 from jobs.pod_builders import gated, member, pod
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.jobs.builtin import built_in_frameworks
 
 PODS = "/api/v1/namespaces/default/pods"

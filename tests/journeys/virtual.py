@@ -22,8 +22,8 @@ from journeys.wires import Wire
 from kohort.api.config.common import LeaderElection
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.times import format_time
-from kohort.controllers.running import deciding, telling_of_queues
-from kohort.controllers.world import ManagerSettings, World
+from kohort.controllers.context import ControllerContext, ManagerSettings
+from kohort.controllers.startup import running_leader_controllers, running_queue_gauges
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.jobs.registry import registry_of
 from kohort.jobs.running import reconciling
@@ -57,7 +57,7 @@ class Replica:
     task: asyncio.Task[None]
 
     @property
-    def world(self) -> World:
+    def world(self) -> ControllerContext:
         assert self.manager.world is not None
         return self.manager.world
 
@@ -156,8 +156,8 @@ class Site(House):
         configuration, gates = self.settings.configuration, self.settings.gates
         registry = registry_of(configuration, (BatchJob(),))
         metrics = KueueMetrics(MetricsRegistry(), configuration, gates, manager.leadership.role)
-        leading = (deciding, lambda world: reconciling(world, registry))
-        crews = Crews(always=(telling_of_queues,), leading=leading)
+        leading = (running_leader_controllers, lambda world: reconciling(world, registry))
+        crews = Crews(always=(running_queue_gauges,), leading=leading)
         async with manager.leadership.standing():
             await Lives(manager, client, metrics, crews, lambda world: None).run()
 

@@ -6,7 +6,7 @@ Runs only when asked for by name, `pytest tests/manager/every_failover.py`; `tes
 import pytest
 
 from journeys.mishaps import dying, nothing
-from kohort.controllers import world
+from kohort.controllers import context
 from manager.rivals import HeldUpFirst, all_goes_well, rivals
 
 WRITES = range(600)
@@ -24,7 +24,7 @@ async def test_a_leader_that_dies_after_any_write(writes: int) -> None:
 
 @pytest.mark.parametrize("writes", WRITES)
 async def test_a_leader_that_stands_still_before_any_write(writes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "LeadersTransport", HeldUpFirst)
+    monkeypatch.setattr(context, "LeaderOnlyTransport", HeldUpFirst)
     async with rivals() as load:
         load.start("one", load.holding_at(writes))
         load.start("two", nothing)

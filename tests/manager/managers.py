@@ -14,7 +14,7 @@ from kohort.api.config.loading import default_configuration
 from kohort.api.config.v1beta2 import Configuration, Metrics, VisibilityServer
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.embedded.plane import ControlPlane, control_plane
 from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client

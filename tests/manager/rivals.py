@@ -8,7 +8,7 @@ from journeys.mishaps import Mishap
 from journeys.virtual import STEP, Replica, Site, says, site
 from journeys.wires import Wire
 from kohort.api.config.common import LeaderElection
-from kohort.controllers.leading import LeadersTransport
+from kohort.controllers.leader_transport import LeaderOnlyTransport
 from kohort.embedded.store.entries import Key
 from kohort.engine.invariants.sums import wrong_cells
 from kohort.kube.transport import Request, Response
@@ -122,7 +122,7 @@ async def all_goes_well(load: Rivals) -> None:
         assert not list(wrong_cells(engine))
 
 
-class HeldUpFirst(LeadersTransport):
+class HeldUpFirst(LeaderOnlyTransport):
     """A process that stands still stands still before it asks whether it leads."""
 
     async def send(self, request: Request, timeout: float) -> Response:

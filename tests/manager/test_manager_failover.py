@@ -6,7 +6,7 @@ In the server's whole history nothing is admitted twice, no quota is exceeded, a
 import pytest
 
 from journeys.mishaps import dying
-from kohort.controllers import world
+from kohort.controllers import context
 from manager.rivals import HeldUpFirst, all_goes_well, rivals
 
 
@@ -20,7 +20,7 @@ async def test_leaders_that_die_again_and_again() -> None:
 
 
 async def test_a_leader_whose_process_stands_still_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(world, "LeadersTransport", HeldUpFirst)
+    monkeypatch.setattr(context, "LeaderOnlyTransport", HeldUpFirst)
     async with rivals() as load:
         load.start("one", load.holding_at(45))
         load.start("two", load.holding_at(2))

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from kohort.api.config.v1beta2 import Configuration
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.embedded.plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock

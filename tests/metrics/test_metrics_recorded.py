@@ -19,7 +19,7 @@ from jobs.pod_houses import pod_house, sent_member, sent_pod
 from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.jobs.frameworks.job import BatchJob
 from kohort.metrics import KueueMetrics
 

@@ -18,7 +18,7 @@ from kohort.api.errors import ApiError
 from kohort.api.gates import COMPAT
 from kohort.cli.options import PATIENT, connected
 from kohort.cli.stopping import stop_asked
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config

@@ -11,10 +11,10 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers.devices.claims import (
     TEMPLATES,
+    ClaimTemplateUnavailableError,
     DeviceResources,
     Spec,
     UncountableError,
-    UnreadableError,
     are_counted,
     claims_problem,
     count,
@@ -73,7 +73,7 @@ class Claims:
             return ()
         try:
             counted = count(workload, self._specs(workload), self._mapped)
-        except UnreadableError:
+        except ClaimTemplateUnavailableError:
             if self._templates.unseen is None:
                 raise
             # What we may not see, its manager may: it has written down what is wrong.

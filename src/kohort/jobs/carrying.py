@@ -11,8 +11,8 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload_update import workload_create_errors
 from kohort.api.merge import difference
 from kohort.api.meta import ObjectKey
-from kohort.controllers.workloads.known import key_of as workload_key
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.workloads.assume_cache import key_of as workload_key
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.jobs.effects import (
     CreateWorkload,
@@ -55,7 +55,7 @@ def merge_patch(effect: PatchObject, version: str) -> MergePatch | None:
 class Carrier:
     """Carries out the effects of one pass."""
 
-    world: World
+    world: ControllerContext
     reads: WorldReads
     recorder: EventRecorder
     manager: str

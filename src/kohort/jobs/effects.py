@@ -9,7 +9,7 @@ from typing import Any
 from kohort.api.core.objects import ObjectReference
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.controllers import telling
+from kohort.controllers import workload_events
 from kohort.engine.lifecycle.writes import WriteTarget
 from kohort.kube.events import EventToRecord, EventType
 from kohort.kube.options import AS_USUAL, DeletionOptions
@@ -98,7 +98,7 @@ def reference(obj: Object) -> ObjectReference:
     )
 
 
-workload_reference = telling.reference
+workload_reference = workload_events.reference
 """The Workload as events name it."""
 
 

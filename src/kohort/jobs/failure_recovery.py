@@ -13,7 +13,7 @@ from kohort.api.core.pods import Pod
 from kohort.api.gates import Gate
 from kohort.api.meta import ObjectKey
 from kohort.api.times import format_duration, format_time, from_timedelta, parse_time
-from kohort.controllers.world import RETRIES, World
+from kohort.controllers.context import RETRIES, ControllerContext
 from kohort.jobs.effects import Object, key_of, reference
 from kohort.jobs.known import Kept, KnownObjects
 from kohort.jobs.objects import annotations, metadata, uid
@@ -74,7 +74,7 @@ def failed_status(pod: Object, now: datetime) -> dict[str, Any] | None:
 class FailureRecovery:
     """Ends pods on nodes that nobody reaches."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._recorder = world.recorder(CONTROLLER)
         self._pods = KnownObjects(world.informers, Pod.resource)
@@ -146,7 +146,7 @@ def _is_unreachable(node: Node) -> bool:
 
 
 @asynccontextmanager
-async def recovering(world: World) -> AsyncIterator[None]:
+async def recovering(world: ControllerContext) -> AsyncIterator[None]:
     """Pods on unreachable nodes are ended for as long as the block lasts, where the gate is on."""
     if not world.settings.gates.enabled(Gate.FailureRecoveryPolicy):
         yield

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.jobs.contract import JobKey
 from kohort.jobs.defaulting.webhook_only import WebhookOnly
 from kohort.jobs.effects import Object
@@ -35,7 +35,12 @@ class PlannerReconciler(JobReconciler):
     """Carries out what a planner plans."""
 
     def __init__(
-        self, world: World, registry: Registry, planner: Planner, reads: WorldReads, expectations: Expectations
+        self,
+        world: ControllerContext,
+        registry: Registry,
+        planner: Planner,
+        reads: WorldReads,
+        expectations: Expectations,
     ) -> None:
         super().__init__(world, registry, planner, reads, expectations)
         self._planner = planner

@@ -10,7 +10,7 @@ from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityClass
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.jobs.contract import Framework
 from kohort.jobs.effects import Object
 from kohort.jobs.expectations import Expectations
@@ -30,7 +30,7 @@ def _default(priority_class: PriorityClass) -> Iterable[bool]:
 class WorldReads:
     """Caches, settings and the time."""
 
-    def __init__(self, world: World, expectations: Expectations) -> None:
+    def __init__(self, world: ControllerContext, expectations: Expectations) -> None:
         self._world = world
         self._expectations = expectations
         self._mapping = RestMapper(world.client)

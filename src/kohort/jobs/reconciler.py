@@ -7,7 +7,7 @@ import asyncio
 import logging
 from typing import Final
 
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.jobs.ancestors import managed_ancestor
 from kohort.jobs.carrying import Carrier, NameTakenError
 from kohort.jobs.contract import Framework, JobKey
@@ -36,7 +36,12 @@ class JobReconciler:
     """Leads the jobs of one framework through their lives."""
 
     def __init__(
-        self, world: World, registry: Registry, framework: Framework, reads: WorldReads, expectations: Expectations
+        self,
+        world: ControllerContext,
+        registry: Registry,
+        framework: Framework,
+        reads: WorldReads,
+        expectations: Expectations,
     ) -> None:
         self._world = world
         self._registry = registry

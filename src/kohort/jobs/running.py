@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from kohort.api.resource import Resource
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.jobs.contract import Framework
 from kohort.jobs.expectations import Expectations
 from kohort.jobs.failure_recovery import recovering
@@ -27,7 +27,7 @@ ASKING: Final = Backoff(base=1.0, cap=120.0, jitter=0.0)
 
 
 @asynccontextmanager
-async def reconciling(world: World, registry: Registry) -> AsyncIterator[None]:
+async def reconciling(world: ControllerContext, registry: Registry) -> AsyncIterator[None]:
     """Jobs of all enabled frameworks led through their lives, for as long as the block lasts."""
     crew = _Crew(world, registry)
     try:
@@ -40,7 +40,7 @@ async def reconciling(world: World, registry: Registry) -> AsyncIterator[None]:
 class _Crew:
     """All that is at work, and who still waits for a kind."""
 
-    def __init__(self, world: World, registry: Registry) -> None:
+    def __init__(self, world: ControllerContext, registry: Registry) -> None:
         self._world = world
         self._registry = registry
         self._expectations = Expectations()

@@ -10,8 +10,8 @@ from kohort.api.core.pods import Pod
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.controllers.workloads.known import key_of as workload_key
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.workloads.assume_cache import key_of as workload_key
 from kohort.jobs.carrying import merge_patch
 from kohort.jobs.effects import Object, PatchObject, key_of
 from kohort.jobs.expectations import Expectations
@@ -48,7 +48,7 @@ def slices_of_pod(pod: Object) -> Iterable[tuple[str, str]]:
 class Ungater:
     """Opens gates of pods, chain by chain."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._expectations = Expectations()
         self._pods: KnownObjects | None = None

@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 import click
 
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.local.logs import Echo
 from kohort.local.running import Cluster, Front
 from kohort.local.scene import Happening, Scene
@@ -69,7 +69,7 @@ def _say_aside(line: str) -> None:
     click.echo(line, err=True)
 
 
-async def _look_on(world: World, facts: Facts, echo: Echo, stopped: asyncio.Event) -> None:
+async def _look_on(world: ControllerContext, facts: Facts, echo: Echo, stopped: asyncio.Event) -> None:
     """Show what happens until the cluster is stopped, or the view is closed: then in lines."""
     lines = _Lines()
     scene = Scene(lines.tell)

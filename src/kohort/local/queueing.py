@@ -21,7 +21,7 @@ from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.core.config_objects import Secret
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.controllers.world import ManagerSettings
+from kohort.controllers.context import ManagerSettings
 from kohort.install.manifests import api_services
 from kohort.install.options import Options, usual_document
 from kohort.install.workload import CONFIG, CONFIG_FILE

@@ -6,7 +6,7 @@ Otherwise one that was sent in time and held up on the way would arrive when the
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kohort.controllers.leading import READS
+from kohort.controllers.leader_transport import READS
 from kohort.kube.transport import Request, Response, Transport
 
 

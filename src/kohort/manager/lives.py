@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
-from kohort.controllers.world import World, running_world
+from kohort.controllers.context import ControllerContext, running_context
 from kohort.kube.client import Client
 from kohort.manager.fencing import FencedTransport
 from kohort.manager.state import Manager
@@ -17,7 +17,7 @@ from kohort.metrics.kueue import KueueMetrics
 
 log = logging.getLogger(__name__)
 
-Crew = Callable[[World], AbstractAsyncContextManager[object]]
+Crew = Callable[[ControllerContext], AbstractAsyncContextManager[object]]
 """Controllers that work in a world for as long as a block lasts."""
 
 
@@ -40,7 +40,7 @@ class Lives:
         client: Client,
         metrics: KueueMetrics,
         crews: Crews,
-        on_warm: Callable[[World], None],
+        on_warm: Callable[[ControllerContext], None],
     ) -> None:
         self._manager = manager
         self._client = replace(client, transport=FencedTransport(client.transport, manager.leadership.right))
@@ -56,7 +56,7 @@ class Lives:
 
     async def _live(self) -> None:
         manager, leadership = self._manager, self._manager.leadership
-        async with running_world(self._client, manager.settings, self._metrics, leadership.leads) as world:
+        async with running_context(self._client, manager.settings, self._metrics, leadership.leads) as world:
             manager.world = world
             self._on_warm(world)
             manager.warm.set()
@@ -70,7 +70,7 @@ class Lives:
                 manager.world = None
                 self._metrics.forget_gauges()
 
-    async def _lead(self, world: World) -> None:
+    async def _lead(self, world: ControllerContext) -> None:
         async with _at_work(world, self._crews.leading):
             self._manager.at_work.set()
             log.info("controllers are at work")
@@ -81,7 +81,7 @@ class Lives:
 
 
 @asynccontextmanager
-async def _at_work(world: World, crews: Sequence[Crew]) -> AsyncIterator[None]:
+async def _at_work(world: ControllerContext, crews: Sequence[Crew]) -> AsyncIterator[None]:
     async with AsyncExitStack() as stack:
         for crew in crews:
             await stack.enter_async_context(crew(world))

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from kohort.controllers.running import deciding, telling_of_queues
-from kohort.controllers.world import ManagerSettings, World
+from kohort.controllers.context import ControllerContext, ManagerSettings
+from kohort.controllers.startup import running_leader_controllers, running_queue_gauges
 from kohort.jobs.defaulting.gathering import FactsGatherer
 from kohort.jobs.expectations import Expectations
 from kohort.jobs.reading import WorldReads
@@ -122,14 +122,14 @@ class _Start:
         await self._stack.enter_async_context(leadership.standing())
         metrics = KueueMetrics(self._registry, self._configuration, self._settings.gates, leadership.role)
         client = replace(self._client, limiter=_limiter(self._client, self._settings))
-        crews = Crews(always=(telling_of_queues,), leading=(deciding, self._jobs))
+        crews = Crews(always=(running_queue_gauges,), leading=(running_leader_controllers, self._jobs))
         lives = Lives(self.manager, client, metrics, crews, self._warm)
         await self._stack.enter_async_context(_while_living(lives))
 
-    def _jobs(self, world: World) -> AbstractAsyncContextManager[None]:
+    def _jobs(self, world: ControllerContext) -> AbstractAsyncContextManager[None]:
         return reconciling(world, self._frameworks)
 
-    def _warm(self, world: World) -> None:
+    def _warm(self, world: ControllerContext) -> None:
         """Webhooks of jobs look round in the newest world: that of the last life until the next one is warm."""
         # Nothing is expected of these reads: only reconcilers wait to see what they wrote.
         self._gatherer = FactsGatherer(world, self._frameworks, WorldReads(world, Expectations()))

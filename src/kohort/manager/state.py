@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from kohort.controllers.world import ManagerSettings, World
+from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.engine.engine import Engine
 from kohort.manager.leadership import Leadership
 from kohort.web.listening import Address
@@ -16,7 +16,7 @@ class Manager:
 
     settings: ManagerSettings
     leadership: Leadership
-    world: World | None = None
+    world: ControllerContext | None = None
     """That of the present life, once its caches are live."""
     certificates: Certified | None = None
     addresses: dict[str, Address] = field(default_factory=dict)

@@ -33,7 +33,7 @@ class UncountableError(Exception):
     """Claims of a Workload can't be counted; the text is for its condition."""
 
 
-class UnreadableError(UncountableError):
+class ClaimTemplateUnavailableError(UncountableError):
     """A claim template is not there, or can't be read now: it is worth another look."""
 
 
@@ -124,7 +124,9 @@ class _Claim:
 
     def count(self, spec: Spec | str, mapped: DeviceResources) -> Iterator[tuple[str, int]]:
         if isinstance(spec, str):
-            raise UnreadableError(f"{self.path}: Internal error: failed to get claim spec for {self._who}: {spec}")
+            raise ClaimTemplateUnavailableError(
+                f"{self.path}: Internal error: failed to get claim spec for {self._who}: {spec}"
+            )
         requests = (spec.get("devices") or {}).get("requests") or ()
         devices = [self._devices(request, index) for index, request in enumerate(requests)]
         for name, amount in devices:

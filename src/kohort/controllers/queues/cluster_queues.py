@@ -16,17 +16,17 @@ from kohort.api.kueue.v1beta2 import (
 )
 from kohort.api.kueue.v1beta2.queues import ClusterQueueStatus
 from kohort.api.meta import ObjectKey
-from kohort.controllers.queues import naming
-from kohort.controllers.queues.cohort_trees import circle_of, queues_in_tree
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.queues import references
+from kohort.controllers.queues.cohort_trees import cohort_cycle, queues_in_tree
 from kohort.controllers.queues.finalizers import with_finalizers
 from kohort.controllers.queues.gauges import ClusterQueueGauges
 from kohort.controllers.queues.holders import has_unseen, listable
-from kohort.controllers.queues.keeping import Keeper, key
-from kohort.controllers.queues.pacing import INTERVAL
-from kohort.controllers.queues.surveys import Surveys
-from kohort.controllers.queues.tallies import Tallies
-from kohort.controllers.queues.writing import write_finalizers, write_status
-from kohort.controllers.world import World
+from kohort.controllers.queues.periodic_gauges import PeriodicGauges
+from kohort.controllers.queues.reconciler import QueueReconciler, key
+from kohort.controllers.queues.status_writer import write_finalizers, write_status
+from kohort.controllers.queues.throttle import INTERVAL
+from kohort.controllers.queues.workload_counts import WorkloadCounts
 from kohort.engine.lifecycle.activity import QueueReferences, with_cluster_queue_activity
 from kohort.engine.records import ClusterQueueInfo
 from kohort.kube.controller import RequeueAfter
@@ -35,13 +35,13 @@ from kohort.kube.informer import Informer
 T = TypeVar("T")
 
 
-class ClusterQueues(Keeper[ClusterQueue]):
+class ClusterQueueController(QueueReconciler[ClusterQueue]):
     """Tells of every ClusterQueue whether it admits and what it holds."""
 
-    def __init__(self, world: World, tallies: Tallies) -> None:
+    def __init__(self, world: ControllerContext, tallies: WorkloadCounts) -> None:
         super().__init__(world, world.cluster_queues, world.topologies)
         self._gauges = ClusterQueueGauges(world, tallies)
-        self._surveys = Surveys(world, self._gauges.survey)
+        self._surveys = PeriodicGauges(world, self._gauges.survey)
 
     def start(self) -> None:
         """Begin to look, and to walk over queues now and then."""
@@ -56,10 +56,10 @@ class ClusterQueues(Keeper[ClusterQueue]):
     def subscribe(self) -> None:
         """API-111."""
         world = self.world
-        self.informer.index(naming.FLAVOR, naming.flavors_of)
-        self.informer.index(naming.CHECK, naming.checks_of)
-        world.flavors.index(naming.TOPOLOGY, naming.topologies_of)
-        world.local_queues.index(naming.CLUSTER_QUEUE, naming.cluster_queues_of)
+        self.informer.index(references.FLAVOR, references.flavors_of)
+        self.informer.index(references.CHECK, references.checks_of)
+        world.flavors.index(references.TOPOLOGY, references.topologies_of)
+        world.local_queues.index(references.CLUSTER_QUEUE, references.cluster_queues_of)
         self.informer.subscribe(self.wake_itself)
         self.informer.subscribe(self._quota_changed)
         world.workloads.subscribe(self._workload_changed)
@@ -93,21 +93,21 @@ class ClusterQueues(Keeper[ClusterQueue]):
     def _local_queue_changed(self, old: LocalQueue | None, new: LocalQueue | None) -> None:
         """Workloads come to wait when their LocalQueue is created or set free."""
         if old is None or new is None or old.spec != new.spec:
-            self.wake_soon(key(name) for each in (old, new) if each for name in naming.cluster_queues_of(each))
+            self.wake_soon(key(name) for each in (old, new) if each for name in references.cluster_queues_of(each))
 
     def _flavor_changed(self, old: ResourceFlavor | None, new: ResourceFlavor | None) -> None:
         """A flavor that came, went, or got a topology."""
         if old is None or new is None or old.spec.topology_name != new.spec.topology_name:
-            self._wake_named(naming.FLAVOR, new or old)
+            self._wake_named(references.FLAVOR, new or old)
 
     def _check_changed(self, old: AdmissionCheck | None, new: AdmissionCheck | None) -> None:
-        self._wake_named(naming.CHECK, new or old)
+        self._wake_named(references.CHECK, new or old)
 
     def _topology_changed(self, old: Topology | None, new: Topology | None) -> None:
         found = new or old
         if found is not None and (old is None or new is None):
-            for flavor in self.world.flavors.cache.find(naming.TOPOLOGY, found.metadata.name):
-                self._wake_named(naming.FLAVOR, flavor)
+            for flavor in self.world.flavors.cache.find(references.TOPOLOGY, found.metadata.name):
+                self._wake_named(references.FLAVOR, flavor)
 
     def _wake_named(self, index: str, found: ResourceFlavor | AdmissionCheck | None) -> None:
         if found is not None:
@@ -148,11 +148,11 @@ class ClusterQueues(Keeper[ClusterQueue]):
     def _surroundings(self, found: ClusterQueue) -> QueueReferences:
         """As much of the world as the queue names."""
         world = self.world
-        flavors = _present(world.flavors, naming.flavors_of(found))
-        checks = _present(world.checks, naming.checks_of(found))
-        topologies = {name for flavor in flavors.values() for name in naming.topologies_of(flavor)}
+        flavors = _present(world.flavors, references.flavors_of(found))
+        checks = _present(world.checks, references.checks_of(found))
+        topologies = {name for flavor in flavors.values() for name in references.topologies_of(flavor)}
         there = _present(world.topologies, topologies)
-        return QueueReferences(flavors, checks, there.keys(), circle_of(world.engine, found.metadata.name))
+        return QueueReferences(flavors, checks, there.keys(), cohort_cycle(world.engine, found.metadata.name))
 
     def forget(self, gone: ObjectKey) -> None:
         """API-144."""

@@ -6,7 +6,7 @@ from kohort.engine.engine import Engine
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 
 
-def circle_of(engine: Engine, queue: str) -> str:
+def cohort_cycle(engine: Engine, queue: str) -> str:
     """The circle in which the parents above a ClusterQueue run, told to people; empty where there is none (API-79)."""
     node = engine.queues[queue].node
     if not node.is_cyclic:

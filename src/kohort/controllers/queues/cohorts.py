@@ -4,18 +4,18 @@ from msgspec.structs import replace
 
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort
 from kohort.api.meta import ObjectKey
+from kohort.controllers.context import ControllerContext
 from kohort.controllers.queues.cohort_trees import cohorts_above
 from kohort.controllers.queues.gauges import CohortGauges
-from kohort.controllers.queues.keeping import Keeper, key
-from kohort.controllers.queues.writing import write_status
-from kohort.controllers.world import World
+from kohort.controllers.queues.reconciler import QueueReconciler, key
+from kohort.controllers.queues.status_writer import write_status
 from kohort.kube.controller import RequeueAfter
 
 
-class Cohorts(Keeper[Cohort]):
+class CohortController(QueueReconciler[Cohort]):
     """Tells of every Cohort how much it has borrowed; in a circle there is nothing to tell, and nothing is written."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         super().__init__(world, world.cohorts)
         self._gauges = CohortGauges(world)
         self._deleted: set[ObjectKey] = set()

@@ -14,13 +14,13 @@ from kohort.api.conditions import find, is_true
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue
 from kohort.api.kueue.v1beta2.queues import FlavorUsage, LocalQueueFlavorUsage
 from kohort.api.meta import ObjectKey
-from kohort.controllers.queues.keeping import key
-from kohort.controllers.queues.labelled import show_by_labels
-from kohort.controllers.queues.naming import CLUSTER_QUEUE
-from kohort.controllers.queues.pending import ACTIVE as PENDING
-from kohort.controllers.queues.pending import PARKED, STATUSES, Waiting, waiting_among
-from kohort.controllers.queues.tallies import Standing, Tallies
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.queues.labelled_gauges import show_by_labels
+from kohort.controllers.queues.pending_totals import ACTIVE as PENDING
+from kohort.controllers.queues.pending_totals import PARKED, STATUSES, PendingTotals, pending_totals
+from kohort.controllers.queues.reconciler import key
+from kohort.controllers.queues.references import CLUSTER_QUEUE
+from kohort.controllers.queues.workload_counts import UnadmittedReason, WorkloadCounts
 from kohort.engine.drs import share_of
 from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.lifecycle.conditions import ACTIVE
@@ -37,7 +37,7 @@ Labels = dict[str, str]
 class ClusterQueueGauges:
     """What is told of ClusterQueues."""
 
-    def __init__(self, world: World, tallies: Tallies) -> None:
+    def __init__(self, world: ControllerContext, tallies: WorkloadCounts) -> None:
         self._world = world
         self._metrics = world.metrics
         self._tallies = tallies
@@ -70,10 +70,10 @@ class ClusterQueueGauges:
         queue = engine.pending.get(name)
         if queue is None:
             return
-        waiting = Waiting()
+        waiting = PendingTotals()
         for each in self._local_queues(name):
             place = _place(each)
-            mine = waiting_among(engine.local_queues[ObjectKey(*place)].workloads.values(), queue)
+            mine = pending_totals(engine.local_queues[ObjectKey(*place)].workloads.values(), queue)
             if not metrics.has_workload_labels:
                 counts = self._admissible(name, mine.counts)
                 _show_counts(metrics.local_queue.pending_workloads, counts, _labels_of(place))
@@ -96,7 +96,7 @@ class ClusterQueueGauges:
     def _show_standings(self, name: str, labels: Labels) -> None:
         places = [_place(each) for each in self._local_queues(name)]
         self._metrics.finished_workloads.set(sum(map(self._tallies.finished, places)), **labels)
-        unadmitted: Counter[Standing] = Counter()
+        unadmitted: Counter[UnadmittedReason] = Counter()
         for place in places:
             unadmitted += self._tallies.unadmitted(place)
         self._metrics.unadmitted_workloads.forget(name)
@@ -135,7 +135,7 @@ class ClusterQueueGauges:
 class LocalQueueGauges:
     """What is told of LocalQueues, where that is asked for."""
 
-    def __init__(self, world: World, tallies: Tallies) -> None:
+    def __init__(self, world: ControllerContext, tallies: WorkloadCounts) -> None:
         self._world = world
         self._metrics = world.metrics
         self._tallies = tallies
@@ -183,7 +183,7 @@ class LocalQueueGauges:
 class CohortGauges:
     """What is told of Cohorts."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._metrics = world.metrics
 
@@ -247,7 +247,7 @@ def _show_counts(gauge: Gauge, places: Mapping[str, int], labels: Labels) -> Non
         gauge.set(places.get(status, 0), status=status, **labels)
 
 
-def _show_unadmitted(gauge: Gauge, counts: Counter[Standing], labels: Labels) -> None:
+def _show_unadmitted(gauge: Gauge, counts: Counter[UnadmittedReason], labels: Labels) -> None:
     for standing, count in counts.items():
         gauge.set(count, reason=standing.reason, underlying_cause=standing.cause, **labels)
 

@@ -9,14 +9,14 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.kueue.v1beta2.queues import LocalQueueStatus
 from kohort.api.meta import ObjectKey
 from kohort.api.times import SECOND
-from kohort.controllers.queues import naming
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.queues import references
 from kohort.controllers.queues.gauges import LocalQueueGauges
 from kohort.controllers.queues.holders import has_unseen, listable
-from kohort.controllers.queues.keeping import Keeper, key
-from kohort.controllers.queues.pacing import INTERVAL
-from kohort.controllers.queues.tallies import Tallies
-from kohort.controllers.queues.writing import write_status
-from kohort.controllers.world import World
+from kohort.controllers.queues.reconciler import QueueReconciler, key
+from kohort.controllers.queues.status_writer import write_status
+from kohort.controllers.queues.throttle import INTERVAL
+from kohort.controllers.queues.workload_counts import WorkloadCounts
 from kohort.engine.lifecycle.activity import with_local_queue_activity
 from kohort.engine.lifecycle.conditions import ACTIVE
 from kohort.engine.record_builders import conditions_of, is_admissible
@@ -24,16 +24,16 @@ from kohort.engine.state.base import LocalQueueInfo as Record
 from kohort.kube.controller import RequeueAfter
 
 
-class LocalQueues(Keeper[LocalQueue]):
+class LocalQueueController(QueueReconciler[LocalQueue]):
     """Tells of every LocalQueue whether it takes work and what its Workloads hold."""
 
-    def __init__(self, world: World, tallies: Tallies) -> None:
+    def __init__(self, world: ControllerContext, tallies: WorkloadCounts) -> None:
         super().__init__(world, world.local_queues)
         self._gauges = LocalQueueGauges(world, tallies)
 
     def subscribe(self) -> None:
         """API-114."""
-        self.informer.index(naming.CLUSTER_QUEUE, naming.cluster_queues_of)
+        self.informer.index(references.CLUSTER_QUEUE, references.cluster_queues_of)
         self.informer.subscribe(self.wake_itself)
         self.world.workloads.subscribe(self._workload_changed)
         self.world.cluster_queues.subscribe(self._cluster_queue_changed)
@@ -45,7 +45,7 @@ class LocalQueues(Keeper[LocalQueue]):
     def _cluster_queue_changed(self, old: ClusterQueue | None, new: ClusterQueue | None) -> None:
         found = new or old
         if found is not None and not (old is not None and new is not None and _mean_alike(old, new)):
-            concerned = self.informer.cache.find(naming.CLUSTER_QUEUE, found.metadata.name)
+            concerned = self.informer.cache.find(references.CLUSTER_QUEUE, found.metadata.name)
             self.wake(key(each.metadata.name, each.metadata.namespace) for each in concerned)
 
     async def keep(self, found: LocalQueue, wanted: LocalQueue) -> RequeueAfter | None:

@@ -6,10 +6,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from kohort.api.kueue.v1beta2 import Workload, WorkloadPriorityClass
-from kohort.controllers.queues.keeping import Keeper, key
-from kohort.controllers.queues.naming import PRIORITY_CLASS, priority_classes_of
-from kohort.controllers.queues.writing import MANAGER
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.queues.reconciler import QueueReconciler, key
+from kohort.controllers.queues.references import PRIORITY_CLASS, priority_classes_of
+from kohort.controllers.queues.status_writer import MANAGER
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.errors import StatusError
 
@@ -17,10 +17,10 @@ AT_ONCE: Final = 20
 """Writes on their way at the same time; a class may have very many Workloads."""
 
 
-class PriorityClasses(Keeper[WorkloadPriorityClass]):
+class PriorityClassController(QueueReconciler[WorkloadPriorityClass]):
     """Hands a new value on to the Workloads that refer to the class; a deletion changes nothing."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         super().__init__(world, world.priority_classes)
 
     def subscribe(self) -> None:

@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from kohort.api.meta import ObjectKey
-from kohort.controllers.scheduling.measuring import Measures
-from kohort.controllers.scheduling.writer import MANAGER, USUAL_PACE, Pace, Writer
-from kohort.controllers.telling import tell
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.scheduling.cycle_metrics import CycleMetrics
+from kohort.controllers.scheduling.writer import MANAGER, USUAL_PACE, DecisionWriter, WriterSettings
+from kohort.controllers.workload_events import record_workload_events
 from kohort.engine.decisions import Decision, KeepPending, KeepUnplaced
 from kohort.engine.engine import MOST_SCANS
 from kohort.engine.lifecycle.events import warning
@@ -33,13 +33,13 @@ NOT_LEADING: Final = 1.0
 """Seconds between two looks at whether this replica leads."""
 
 
-class Scheduler:
+class QueueScheduler:
     """Gives the engine its turns."""
 
-    def __init__(self, world: World, writer: Writer) -> None:
+    def __init__(self, world: ControllerContext, writer: DecisionWriter) -> None:
         self._world = world
         self._writer = writer
-        self._measures = Measures(world)
+        self._measures = CycleMetrics(world)
         self._spent = 0.0
         """Seconds of deciding since the last rest."""
         self._stirred = asyncio.Event()
@@ -111,7 +111,9 @@ class Scheduler:
             return
         workload = self._world.known.get(decision.workload)
         if workload is not None:
-            tell(self._world.recorder(MANAGER), workload, [warning("SecondPassFailed", decision.message)])
+            record_workload_events(
+                self._world.recorder(MANAGER), workload, [warning("SecondPassFailed", decision.message)]
+            )
 
 
 def _goes_round(decisions: list[Decision], looks: Counter[ObjectKey]) -> bool:
@@ -124,11 +126,13 @@ def _goes_round(decisions: list[Decision], looks: Counter[ObjectKey]) -> bool:
 
 
 @asynccontextmanager
-async def scheduling(world: World, pace: Pace = USUAL_PACE) -> AsyncIterator[Writer]:
+async def running_scheduler(
+    world: ControllerContext, pace: WriterSettings = USUAL_PACE
+) -> AsyncIterator[DecisionWriter]:
     """A scheduler at work for as long as the block lasts."""
-    writer = Writer(world, pace)
+    writer = DecisionWriter(world, pace)
     writer.start()
-    task = asyncio.create_task(Scheduler(world, writer).run())
+    task = asyncio.create_task(QueueScheduler(world, writer).run())
     try:
         yield writer
     finally:

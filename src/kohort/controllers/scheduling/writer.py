@@ -10,11 +10,11 @@ from typing import Final
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.controllers.scheduling.intents import EndSlice, Intent, Intents, ToWrite
-from kohort.controllers.scheduling.scribe import Scribe
-from kohort.controllers.scheduling.standing import has_arrived, stands
-from kohort.controllers.telling import tell
-from kohort.controllers.world import RETRIES, World
+from kohort.controllers.context import RETRIES, ControllerContext
+from kohort.controllers.scheduling.decision_validity import still_applies, was_written
+from kohort.controllers.scheduling.pending_writes import EndSlice, PendingWrite, PendingWrites, ToWrite
+from kohort.controllers.scheduling.status_builder import StatusBuilder
+from kohort.controllers.workload_events import record_workload_events
 from kohort.engine.decisions import Evict, KeepPending, Reserve
 from kohort.engine.events import EvictionFailed, ObjectDeleted, ObjectUpserted, ReservationFailed
 from kohort.engine.lifecycle.conditions import QUOTA_RESERVED, condition, is_reserved
@@ -34,7 +34,7 @@ REFUSALS: Final = frozenset({400, 403, 405, 413, 415, 422})
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class WriterSettings:
     """How much is written at once, and how soon."""
 
     in_flight: int = 50
@@ -47,18 +47,18 @@ class Pace:
     """Seconds before a Workload is tried again whose admission the server refuses."""
 
 
-USUAL_PACE: Final = Pace()
+USUAL_PACE: Final = WriterSettings()
 
 
-class Writer:
+class DecisionWriter:
     """Writes what was decided."""
 
-    def __init__(self, world: World, pace: Pace = USUAL_PACE) -> None:
+    def __init__(self, world: ControllerContext, pace: WriterSettings = USUAL_PACE) -> None:
         self._world = world
         self._pace = pace
-        self._scribe = Scribe(world)
+        self._scribe = StatusBuilder(world)
         self._recorder = world.recorder(MANAGER)
-        self._intents = Intents()
+        self._intents = PendingWrites()
         self._aside: set[ObjectKey] = set()
         """Workloads that the engine does not see for a while, because their admission is refused."""
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "scheduler", RETRIES)
@@ -82,7 +82,7 @@ class Writer:
         record = self._world.engine.workloads.get(decision.workload)
         if record is None or record.object is None:
             return
-        intent = Intent(decision, record.object, self._preemptor_version(decision))
+        intent = PendingWrite(decision, record.object, self._preemptor_version(decision))
         self._intents.add(intent)
         if not isinstance(decision, KeepPending):
             self._queue.add(decision.workload, priority=1)
@@ -117,7 +117,7 @@ class Writer:
         self._bring_back(key)
         while (intent := self._intents.first(key)) is not None:
             workload = self._world.known.get(key)
-            if workload is None or not stands(intent, workload, self._world.settings.gates):
+            if workload is None or not still_applies(intent, workload, self._world.settings.gates):
                 self._let_go(intent, workload)
             elif not self._world.leads():
                 self._withdraw(intent)
@@ -125,7 +125,7 @@ class Writer:
                 return pause
         return None
 
-    async def _write(self, intent: Intent, workload: Workload) -> RequeueAfter | None:
+    async def _write(self, intent: PendingWrite, workload: Workload) -> RequeueAfter | None:
         """Write; when to come back, if not at once. Raises what is worth another try soon."""
         if intent.refusal is not None and intent.outdated == workload.metadata.resource_version:
             raise intent.refusal
@@ -141,9 +141,9 @@ class Writer:
         self._succeeded(intent, workload, WorkloadChange(written, change.events))
         return None
 
-    def _succeeded(self, intent: Intent, before: Workload, change: WorkloadChange) -> None:
+    def _succeeded(self, intent: PendingWrite, before: Workload, change: WorkloadChange) -> None:
         self._intents.drop(intent)
-        tell(self._recorder, change.workload, change.events)
+        record_workload_events(self._recorder, change.workload, change.events)
         decision = intent.decision
         if isinstance(decision, Reserve) and decision.replaces is not None:
             self.take(EndSlice(decision.replaces, decision.workload))
@@ -161,17 +161,17 @@ class Writer:
         if preemptor is not None and victim.status.admission is not None:
             preemption = self._scribe.preemption(decision, victim)
             event = preemptor_event(victim, preemption, victim.status.admission.cluster_queue)
-            tell(self._recorder, preemptor, [event], series)
+            record_workload_events(self._recorder, preemptor, [event], series)
 
-    def _let_go(self, intent: Intent, workload: Workload | None) -> None:
+    def _let_go(self, intent: PendingWrite, workload: Workload | None) -> None:
         """The decision is no longer to be written, be it that it was, or that the Workload is another by now."""
         change = self._scribe.change(intent.decision, intent.seen)
-        if workload is not None and has_arrived(intent, workload, change.workload):
+        if workload is not None and was_written(intent, workload, change.workload):
             self._succeeded(intent, intent.seen, WorkloadChange(workload, change.events))
             return
         self._withdraw(intent)
 
-    def _withdraw(self, intent: Intent) -> None:
+    def _withdraw(self, intent: PendingWrite) -> None:
         """Tell the engine that a decision came to nothing (SCH-352, SCH-654)."""
         self._intents.drop(intent)
         key = intent.decision.workload
@@ -184,7 +184,7 @@ class Writer:
         elif not isinstance(intent.decision, KeepPending | EndSlice):
             self._world.feed.tell(EvictionFailed(key))
 
-    def _refused(self, intent: Intent, error: StatusError) -> RequeueAfter | None:
+    def _refused(self, intent: PendingWrite, error: StatusError) -> RequeueAfter | None:
         """The server will not have it: an admission gives its quota back and stays away for a while."""
         log.warning("scheduler %s: %s", intent.decision.workload, error)
         if isinstance(intent.decision, KeepPending):

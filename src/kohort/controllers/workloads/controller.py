@@ -14,13 +14,13 @@ from kohort.api.core.namespaces import Namespace
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.kueue.v1beta2.workload import WorkloadStatus
 from kohort.api.meta import ObjectKey
-from kohort.controllers.telling import tell
-from kohort.controllers.workloads.counting import Counting
-from kohort.controllers.workloads.facts import Surroundings
-from kohort.controllers.workloads.known import key_of
-from kohort.controllers.workloads.relatives import Relatives
+from kohort.controllers.context import RETRIES, ControllerContext
+from kohort.controllers.workload_events import record_workload_events
+from kohort.controllers.workloads.assume_cache import key_of
+from kohort.controllers.workloads.context_builder import ReconcileContextBuilder
+from kohort.controllers.workloads.related_workloads import RelatedWorkloads
 from kohort.controllers.workloads.variants import as_parent, flavor_of
-from kohort.controllers.world import RETRIES, World
+from kohort.controllers.workloads.workload_metrics import WorkloadMetrics
 from kohort.engine.lifecycle.events import WorkloadEvent, normal
 from kohort.engine.lifecycle.reconcile_context import cluster_queue_facts, local_queue_facts
 from kohort.engine.lifecycle.reconciliation import reconcile
@@ -46,10 +46,10 @@ BEHIND: Final = "cluster queue"
 class WorkloadController:
     """Looks at Workloads when they, or what surrounds them, changed."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
-        self._surroundings = Surroundings(world)
-        self._relatives = Relatives(world, self._surroundings)
+        self._surroundings = ReconcileContextBuilder(world)
+        self._relatives = RelatedWorkloads(world, self._surroundings)
         self._recorder = world.recorder(CONTROLLER)
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "workload", RETRIES)
         self._controller = Controller("workload", self._queue, self._reconcile, world.clock)
@@ -144,7 +144,7 @@ class WorkloadController:
             case WriteTarget.DELETION:
                 await self._world.known.delete(before)
                 written = before
-        tell(self._recorder, written, write.events)
+        record_workload_events(self._recorder, written, write.events)
         return written
 
     async def _settle(self, key: ObjectKey) -> datetime | None:
@@ -177,7 +177,7 @@ class WorkloadController:
     def _tell(self, key: ObjectKey, event: WorkloadEvent) -> None:
         workload = self._world.known.get(key)
         if workload is not None:
-            tell(self._recorder, workload, [event])
+            record_workload_events(self._recorder, workload, [event])
 
 
 def _queue_behind(local_queue: LocalQueue) -> tuple[str, ...]:
@@ -189,9 +189,9 @@ def _requeue(moment: datetime, now: datetime) -> RequeueAfter:
 
 
 @asynccontextmanager
-async def reconciling_workloads(world: World) -> AsyncIterator[WorkloadController]:
+async def running_workload_controller(world: ControllerContext) -> AsyncIterator[WorkloadController]:
     """A Workload controller at work for as long as the block lasts."""
-    counting = Counting(world)
+    counting = WorkloadMetrics(world)
     controller = WorkloadController(world)
     world.known.subscribe(counting.see)
     controller.start()

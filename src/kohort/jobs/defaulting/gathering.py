@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kohort.api.core.namespaces import Namespace
 from kohort.api.core.reviews import UserInfo
 from kohort.api.gates import Gate
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.jobs.ancestors import known_controller, managed_ancestor, owner_is_managed_kind
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE
 from kohort.jobs.defaulting.facts import JobFacts
@@ -27,7 +27,7 @@ from kohort.kube.reviews import Reviews
 class FactsGatherer:
     """Knows the surroundings of every job."""
 
-    def __init__(self, world: World, registry: Registry, reads: WorldReads) -> None:
+    def __init__(self, world: ControllerContext, registry: Registry, reads: WorldReads) -> None:
         self._world = world
         self._registry = registry
         self._reads = reads

@@ -9,7 +9,7 @@ from kohort.api.conditions import find, is_true
 from kohort.api.errors import ApiError
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.resource import Resource
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.kube.client import Client
 from kohort.local.demo.objects import PRODUCT, QUOTA, RESEARCH, TEAMS, Object, Team, jobs, queues
 
@@ -45,7 +45,7 @@ class Script:
     """The demonstration on a cluster."""
 
     client: Client
-    world: World
+    world: ControllerContext
     narrate: Narrate
 
     async def play(self, look_seconds: float = LOOK_SECONDS) -> None:

@@ -10,8 +10,8 @@ from kohort.api.gates import Gate
 from kohort.api.kueue.keys import JOB_UID_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload import priority_boost
-from kohort.controllers.scheduling.intents import EndSlice, ToWrite
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.scheduling.pending_writes import EndSlice, ToWrite
 from kohort.engine.decisions import Evict, EvictForFailedNodes, KeepPending, Migrate, RequeueReason, Reserve
 from kohort.engine.lifecycle.admission import NotAdmitted, Reservation, admit, refuse, reserve
 from kohort.engine.lifecycle.checks import required_checks, sync_checks
@@ -25,10 +25,10 @@ from kohort.engine.lifecycle.slices import end_replaced, take_over
 from kohort.engine.requests import resource_requests
 
 
-class Scribe:
+class StatusBuilder:
     """Knows what a decision means for a Workload's status."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._gates = world.settings.gates
 

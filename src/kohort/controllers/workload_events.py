@@ -8,7 +8,9 @@ from kohort.engine.lifecycle.events import WorkloadEvent
 from kohort.kube.events import EventRecorder, EventToRecord
 
 
-def tell(recorder: EventRecorder, workload: Workload, events: Iterable[WorkloadEvent], series: str = "") -> None:
+def record_workload_events(
+    recorder: EventRecorder, workload: Workload, events: Iterable[WorkloadEvent], series: str = ""
+) -> None:
     """Record events about a Workload, in their order; those of a series are counted together."""
     for event in events:
         recorder.record(reference(workload), EventToRecord(event.type, event.reason, event.note, event.action, series))

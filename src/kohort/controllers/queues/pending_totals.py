@@ -23,7 +23,7 @@ def status_of(place: PendingState) -> str:
 
 
 @dataclass(slots=True)
-class Waiting:
+class PendingTotals:
     """Sums over workloads that wait."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -39,7 +39,7 @@ class Waiting:
             for resource, amount in pod_set.total.items():
                 self.amounts[resource] += amount
 
-    def join(self, other: "Waiting") -> None:
+    def join(self, other: "PendingTotals") -> None:
         """All of another queue."""
         self.counts.update(other.counts)
         self.amounts.update(other.amounts)
@@ -47,9 +47,9 @@ class Waiting:
             self.kinds[status] |= other.kinds[status]
 
 
-def waiting_among(workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Waiting:
+def pending_totals(workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> PendingTotals:
     """Those who wait in a ClusterQueue, out of these."""
-    waiting = Waiting()
+    waiting = PendingTotals()
     for workload in workloads:
         place = queue.place_of(workload)
         if place is not None:

@@ -10,10 +10,10 @@ from datetime import datetime
 from kohort.api.gates import Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
-from kohort.controllers.workloads.facts import Surroundings
-from kohort.controllers.workloads.known import key_of
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.workloads.assume_cache import key_of
+from kohort.controllers.workloads.context_builder import ReconcileContextBuilder
 from kohort.controllers.workloads.variants import becomes_parent, missing_variants, stale_variants
-from kohort.controllers.world import World
 from kohort.engine import record_builders
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.slices import end_replaced
@@ -22,7 +22,7 @@ from kohort.engine.lifecycle.writes import WorkloadWrite, WriteTarget
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class RelatedWrites:
     """What relatives need, in the order in which it must be written, and when to look again."""
 
     writes: tuple[WorkloadWrite, ...] = ()
@@ -33,13 +33,13 @@ class Settlement:
     """Variants to be deleted."""
 
 
-NOTHING = Settlement()
+NOTHING = RelatedWrites()
 
 
-class Relatives:
+class RelatedWorkloads:
     """Knows which Workloads belong together."""
 
-    def __init__(self, world: World, surroundings: Surroundings) -> None:
+    def __init__(self, world: ControllerContext, surroundings: ReconcileContextBuilder) -> None:
         self._world = world
         self._surroundings = surroundings
         self._gates = world.settings.gates
@@ -55,7 +55,7 @@ class Relatives:
         """Whether variants are to stand for the Workload, and it does not say so yet (SCH-1110)."""
         return becomes_parent(workload, self._surroundings.cluster_queue_of(workload), self._gates)
 
-    def settle(self, key: ObjectKey) -> Settlement:
+    def settle(self, key: ObjectKey) -> RelatedWrites:
         """Bring a Workload and its relatives in line."""
         workload = self._world.known.get(key)
         if workload is None:
@@ -72,7 +72,7 @@ class Relatives:
         found = (self._world.known.get((namespace, each.name)) for each in owners)
         return next((each for each in found if each is not None), None)
 
-    def _settle_family(self, parent: Workload) -> Settlement:
+    def _settle_family(self, parent: Workload) -> RelatedWrites:
         queue = self._surroundings.cluster_queue_of(parent)
         if queue is None:
             return NOTHING
@@ -82,16 +82,16 @@ class Relatives:
         variants = [each for each in family if each not in stale]
         missing = () if is_finished(parent) else missing_variants(parent, variants, rules.flavors)
         outcome = settle_family(parent, variants, rules, self._gates, self._world.now())
-        return Settlement(outcome.writes, outcome.wake_at, tuple(missing), tuple(stale))
+        return RelatedWrites(outcome.writes, outcome.wake_at, tuple(missing), tuple(stale))
 
-    def _end_replaced(self, successor: Workload) -> Settlement:
+    def _end_replaced(self, successor: Workload) -> RelatedWrites:
         """SCH-1104: a slice ends once the admission of its successor is written, whoever was there to see it."""
         key = record_builders.replaced_slice(successor, self._gates)
         replaced = self._world.known.get(key) if key is not None else None
         if replaced is None or is_finished(replaced) or not _holds(successor) or not is_reserved(replaced):
             return NOTHING
         change = end_replaced(replaced, successor, self._world.now())
-        return Settlement((WorkloadWrite(WriteTarget.STATUS, change.workload, change.events),))
+        return RelatedWrites((WorkloadWrite(WriteTarget.STATUS, change.workload, change.events),))
 
 
 def _holds(workload: Workload) -> bool:

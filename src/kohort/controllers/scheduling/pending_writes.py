@@ -21,7 +21,7 @@ ToWrite = Reserve | Evict | Migrate | EvictForFailedNodes | KeepPending | EndSli
 
 
 @dataclass(slots=True)
-class Intent:
+class PendingWrite:
     """A decision on its way to the API server."""
 
     decision: ToWrite
@@ -35,27 +35,27 @@ class Intent:
     """In which words."""
 
 
-class Intents:
+class PendingWrites:
     """All that is to be written; at most a handful for each Workload."""
 
     def __init__(self) -> None:
-        self._queues: dict[ObjectKey, list[Intent]] = {}
+        self._queues: dict[ObjectKey, list[PendingWrite]] = {}
 
     def __len__(self) -> int:
         return len(self._queues)
 
-    def add(self, intent: Intent) -> None:
+    def add(self, intent: PendingWrite) -> None:
         """Behind whatever is to be written of the Workload before; why it waited is no longer worth a word."""
         queue = self._queues.setdefault(intent.decision.workload, [])
         queue[:] = [each for each in queue if not isinstance(each.decision, KeepPending)]
         queue.append(intent)
 
-    def first(self, key: ObjectKey) -> Intent | None:
+    def first(self, key: ObjectKey) -> PendingWrite | None:
         """What is to be written next of a Workload."""
         queue = self._queues.get(key)
         return queue[0] if queue else None
 
-    def drop(self, intent: Intent) -> None:
+    def drop(self, intent: PendingWrite) -> None:
         """It is written, or need not be any more."""
         key = intent.decision.workload
         left = [each for each in self._queues.get(key, ()) if each is not intent]

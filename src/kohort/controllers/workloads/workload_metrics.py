@@ -9,7 +9,7 @@ from datetime import datetime
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import EvictionCount
 from kohort.api.meta import ObjectKey
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.engine.lifecycle.admission import queued_since
 from kohort.engine.lifecycle.conditions import (
     ADMITTED,
@@ -28,10 +28,10 @@ from kohort.metrics.series import WorkloadSeries
 Labels = dict[str, str]
 
 
-class Counting:
+class WorkloadMetrics:
     """Turns changes of Workloads into Kueue's series (docs/spec/api-config-metrics.md, section 11)."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._metrics = world.metrics
 

@@ -4,8 +4,8 @@ from typing import Final
 
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.meta import ObjectKey
+from kohort.controllers.context import ControllerContext
 from kohort.controllers.devices.claims import claims_problem
-from kohort.controllers.world import World
 from kohort.engine.lifecycle.reasons import MISCONFIGURED
 from kohort.engine.lifecycle.reconcile_context import (
     ClusterQueueContext,
@@ -19,10 +19,10 @@ MOST_READ: Final = 10_000
 """ClusterQueues whose facts are kept at hand."""
 
 
-class Surroundings:
+class ReconcileContextBuilder:
     """Answers what the life of a Workload depends on."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._gates = world.settings.gates
         self._policies = policies_of(world.settings.configuration, self._gates)

@@ -6,16 +6,16 @@ Everything is read off the decisions of a cycle; the engine counts nothing for a
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
 from kohort.engine.assignment import FitMode
 from kohort.engine.cycle.processing import WAITING_FOR_QUOTA
 from kohort.engine.decisions import Decision, KeepPending, RequeueReason, Reserve
 
 
-class Measures:
+class CycleMetrics:
     """Turns cycles into Kueue's series."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._metrics = world.metrics
         self._engine = world.engine
         self._skipped: set[str] = set()

@@ -19,7 +19,7 @@ from kohort.api.kueue.v1beta2 import (
     Workload,
 )
 from kohort.api.meta import ObjectKey
-from kohort.controllers.workloads.known import KnownWorkloads
+from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache
 from kohort.controllers.workloads.variants import becomes_parent
 from kohort.engine.engine import Engine
 from kohort.engine.events import Event, Object, ObjectDeleted, ObjectUpserted
@@ -42,10 +42,12 @@ FED: tuple[type[Any], ...] = (
 """What decisions depend on besides Workloads; an engine takes it in any order."""
 
 
-class Feed:
+class EngineFeed:
     """The way of objects into an engine, and who wants to know that something came."""
 
-    def __init__(self, engine: Engine, informers: SharedInformerFactory, known: KnownWorkloads, clock: Clock) -> None:
+    def __init__(
+        self, engine: Engine, informers: SharedInformerFactory, known: WorkloadAssumeCache, clock: Clock
+    ) -> None:
         self._engine = engine
         self._clock = clock
         self._listeners: list[Callable[[], None]] = []

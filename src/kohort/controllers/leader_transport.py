@@ -6,7 +6,7 @@ It stands below the client's retries, so that no attempt goes out after the leas
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kohort.controllers.strain import Strain
+from kohort.controllers.server_load import ServerLoad
 from kohort.kube.clock import Clock
 from kohort.kube.errors import KubeError
 from kohort.kube.transport import Request, Response, Transport
@@ -19,13 +19,13 @@ class NotLeadingError(KubeError):
 
 
 @dataclass(frozen=True)
-class LeadersTransport:
+class LeaderOnlyTransport:
     """Another transport, shut for writes while somebody else leads."""
 
     inner: Transport
     leads: Callable[[], bool]
     clock: Clock
-    strain: Strain
+    strain: ServerLoad
     """Is told how long writes take."""
 
     async def send(self, request: Request, timeout: float) -> Response:

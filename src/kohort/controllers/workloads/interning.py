@@ -24,7 +24,7 @@ _REMEMBERED_BYTES: Final = 32 * 2**20
 """Bytes of templates that are at hand: they may be of Workloads that are gone."""
 
 
-class Sharing:
+class StructInterner:
     """Brings together what is equal in the Workloads that it is shown."""
 
     def __init__(self) -> None:

@@ -8,11 +8,11 @@ from typing import Generic, TypeVar
 
 from kohort.api.kinds import CustomObject
 from kohort.api.kueue.v1beta2 import AdmissionCheck, ClusterQueue, ResourceFlavor, Topology
-from kohort.controllers.queues import naming
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.queues import references
 from kohort.controllers.queues.finalizers import with_finalizers
-from kohort.controllers.queues.keeping import Keeper, key
-from kohort.controllers.queues.writing import write_finalizers
-from kohort.controllers.world import World
+from kohort.controllers.queues.reconciler import QueueReconciler, key
+from kohort.controllers.queues.status_writer import write_finalizers
 from kohort.kube.controller import RequeueAfter
 from kohort.kube.informer import Informer
 
@@ -20,12 +20,12 @@ T = TypeVar("T", bound=CustomObject)
 U = TypeVar("U", bound=CustomObject)
 
 
-class Guard(Keeper[T], Generic[T, U]):
+class InUseProtection(QueueReconciler[T], Generic[T, U]):
     """Marks objects as in use, and lets go of those that were deleted and that nobody names."""
 
     def __init__(
         self,
-        world: World,
+        world: ControllerContext,
         guarded: Informer[T],
         users: Informer[U],
         index: str,
@@ -59,16 +59,16 @@ class Guard(Keeper[T], Generic[T, U]):
         return with_finalizers(found, in_use=in_use)
 
 
-def flavor_guard(world: World) -> Guard[ResourceFlavor, ClusterQueue]:
+def flavor_guard(world: ControllerContext) -> InUseProtection[ResourceFlavor, ClusterQueue]:
     """ResourceFlavors stay while a ClusterQueue lists them (API-116)."""
-    return Guard(world, world.flavors, world.cluster_queues, naming.FLAVOR, naming.flavors_of)
+    return InUseProtection(world, world.flavors, world.cluster_queues, references.FLAVOR, references.flavors_of)
 
 
-def check_guard(world: World) -> Guard[AdmissionCheck, ClusterQueue]:
+def check_guard(world: ControllerContext) -> InUseProtection[AdmissionCheck, ClusterQueue]:
     """AdmissionChecks stay while a ClusterQueue lists them; who answers one sets its Active (API-117, API-42)."""
-    return Guard(world, world.checks, world.cluster_queues, naming.CHECK, naming.checks_of)
+    return InUseProtection(world, world.checks, world.cluster_queues, references.CHECK, references.checks_of)
 
 
-def topology_guard(world: World) -> Guard[Topology, ResourceFlavor]:
+def topology_guard(world: ControllerContext) -> InUseProtection[Topology, ResourceFlavor]:
     """Topologies stay while a flavor names them (API-46)."""
-    return Guard(world, world.topologies, world.flavors, naming.TOPOLOGY, naming.topologies_of)
+    return InUseProtection(world, world.topologies, world.flavors, references.TOPOLOGY, references.topologies_of)

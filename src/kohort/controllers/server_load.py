@@ -13,7 +13,7 @@ MEMORY: Final = 0.9
 """What the writes before weigh beside the last one."""
 
 
-class Strain:
+class ServerLoad:
     """A factor by which words may wait: 1 while the server answers at once, more the longer it takes."""
 
     def __init__(self) -> None:

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kohort.api.meta import ObjectKey
-from kohort.controllers.queues.pending import status_of
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.queues.pending_totals import status_of
 from kohort.engine.pending import PendingQueue
 from kohort.engine.records import WorkloadInfo
 from kohort.metrics.families import Gauge
@@ -19,7 +19,7 @@ Labels = tuple[tuple[str, str], ...]
 """Names and values."""
 
 
-def show_by_labels(world: World, name: str, places: Iterable[ObjectKey]) -> None:
+def show_by_labels(world: ControllerContext, name: str, places: Iterable[ObjectKey]) -> None:
     """Set the gauges of a ClusterQueue and of the LocalQueues before it, by labels of their Workloads."""
     engine, pending, waiting = world.engine, world.engine.pending[name], Counter[Labels]()
     for place in places:
@@ -33,7 +33,7 @@ def show_by_labels(world: World, name: str, places: Iterable[ObjectKey]) -> None
     _show_admitted(world, world.metrics, engine.queues[name].holders.values(), {"cluster_queue": name})
 
 
-def _waiting(world: World, workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Iterator[Labels]:
+def _waiting(world: ControllerContext, workloads: Iterable[WorkloadInfo], queue: PendingQueue) -> Iterator[Labels]:
     for each in workloads:
         place = queue.place_of(each)
         if place is not None:
@@ -41,13 +41,13 @@ def _waiting(world: World, workloads: Iterable[WorkloadInfo], queue: PendingQueu
 
 
 def _show_admitted(
-    world: World, series: WorkloadSeries, holders: Iterable[WorkloadInfo], owner: dict[str, str]
+    world: ControllerContext, series: WorkloadSeries, holders: Iterable[WorkloadInfo], owner: dict[str, str]
 ) -> None:
     admitted = Counter(_custom(world, each) for each in holders if each.is_admitted)
     _set(series.admitted_active_workloads, admitted, owner)
 
 
-def _custom(world: World, workload: WorkloadInfo) -> Labels:
+def _custom(world: ControllerContext, workload: WorkloadInfo) -> Labels:
     return tuple(world.metrics.labels_of(workload.object).items()) if workload.object is not None else ()
 
 

@@ -17,7 +17,7 @@ from kohort.api.codec import Json, to_json
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.merge import difference
 from kohort.api.meta import ObjectKey
-from kohort.controllers.workloads.sharing import Sharing
+from kohort.controllers.workloads.interning import StructInterner
 from kohort.kube.errors import MODIFIED, ErrorSubject, StatusError, conflict
 from kohort.kube.indexer import Indexer
 from kohort.kube.informer import Informer
@@ -51,7 +51,7 @@ Follower = Callable[[ObjectKey, Workload | None], None]
 """Is told of each new state, None where a Workload is gone."""
 
 
-class KnownWorkloads:
+class WorkloadAssumeCache:
     """All Workloads, and the only way to write one."""
 
     def __init__(self, informer: Informer[Workload]) -> None:
@@ -65,7 +65,7 @@ class KnownWorkloads:
         """UIDs that the watch showed the end of, the latest: an answer that comes late must not bring one back."""
         self._turns: dict[ObjectKey, _Turn] = {}
         self._followers: list[Follower] = []
-        self._sharing = Sharing()
+        self._sharing = StructInterner()
         for cache in (informer.cache, self._ahead):
             cache.index(OWNER, _owners)
             cache.index(OWNER_UID, _owner_uids)

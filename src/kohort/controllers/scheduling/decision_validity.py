@@ -2,13 +2,13 @@
 
 from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.controllers.scheduling.intents import EndSlice, Intent
+from kohort.controllers.scheduling.pending_writes import EndSlice, PendingWrite
 from kohort.engine import record_builders
 from kohort.engine.decisions import KeepPending, Reserve
 from kohort.engine.lifecycle.conditions import EVICTED, condition, is_evicted, is_finished, is_reserved
 
 
-def stands(intent: Intent, workload: Workload | None, gates: FeatureGates) -> bool:
+def still_applies(intent: PendingWrite, workload: Workload | None, gates: FeatureGates) -> bool:
     """Whether the decision is still to be written, on the Workload as it is known now."""
     if workload is None or workload.metadata.uid != intent.seen.metadata.uid or is_finished(workload):
         return False
@@ -33,7 +33,7 @@ def _is_as_decided(seen: Workload, workload: Workload, gates: FeatureGates) -> b
     return record_builders.is_admissible(workload, conditions, gates)
 
 
-def has_arrived(intent: Intent, workload: Workload | None, wanted: Workload) -> bool:
+def was_written(intent: PendingWrite, workload: Workload | None, wanted: Workload) -> bool:
     """Whether a write whose answer got lost was carried out; `wanted` is what it would have made of the Workload."""
     if workload is None or workload.metadata.uid != intent.seen.metadata.uid:
         return False

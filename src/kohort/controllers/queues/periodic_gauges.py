@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from kohort.api.meta import ObjectKey
-from kohort.controllers.queues.pacing import INTERVAL, Pace
-from kohort.controllers.strain import Strain
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.queues.throttle import INTERVAL, UpdateThrottle
+from kohort.controllers.server_load import ServerLoad
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.workqueue import WorkQueue
 
@@ -24,13 +24,13 @@ def interval_of(workloads: int) -> float:
     return min(max(INTERVAL, workloads / PER_SECOND), EVERY)
 
 
-class Surveys:
+class PeriodicGauges:
     """Lets queues be walked over, each in its time."""
 
-    def __init__(self, world: World, walk: Callable[[str], None]) -> None:
+    def __init__(self, world: ControllerContext, walk: Callable[[str], None]) -> None:
         self._walk = walk
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "surveys")
-        self._pace = Pace(self._queue, world.clock, Strain())
+        self._pace = UpdateThrottle(self._queue, world.clock, ServerLoad())
         self._controller = Controller("surveys", self._queue, self._look, world.clock)
 
     def start(self) -> None:

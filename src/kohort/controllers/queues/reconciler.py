@@ -9,8 +9,8 @@ from typing import Any, Final, Generic, TypeVar
 
 from kohort.api.kinds import CustomObject
 from kohort.api.meta import ObjectKey
-from kohort.controllers.queues.pacing import INTERVAL, Pace
-from kohort.controllers.world import World
+from kohort.controllers.context import ControllerContext
+from kohort.controllers.queues.throttle import INTERVAL, UpdateThrottle
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
@@ -30,17 +30,17 @@ def key(name: str, namespace: str = "") -> ObjectKey:
     return ObjectKey(namespace, name)
 
 
-class Keeper(ABC, Generic[T]):
+class QueueReconciler(ABC, Generic[T]):
     """Keeps the objects of one kind as they should be."""
 
-    def __init__(self, world: World, informer: Informer[T], *sources: Informer[Any]) -> None:
+    def __init__(self, world: ControllerContext, informer: Informer[T], *sources: Informer[Any]) -> None:
         """The sources are what `keep` goes by besides the object itself and what the engine is told."""
         self.world = world
         self.informer = informer
         self._sources = (informer, *sources)
         name = informer.objects.kind.resource.kind.lower()
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, name, metrics=world.client.metrics)
-        self._pace = Pace(self._queue, world.clock, world.strain)
+        self._pace = UpdateThrottle(self._queue, world.clock, world.strain)
         self._controller = Controller(name, self._queue, self._look, world.clock, world.client.metrics)
 
     @abstractmethod

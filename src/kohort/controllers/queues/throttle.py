@@ -6,7 +6,7 @@ server that is hard pressed is spared the more, the more objects there are that 
 
 from typing import Final, Generic, TypeVar
 
-from kohort.controllers.strain import Strain
+from kohort.controllers.server_load import ServerLoad
 from kohort.kube.clock import Clock
 from kohort.kube.workqueue import WorkQueue
 
@@ -22,10 +22,10 @@ LONGEST: Final = 60.0
 """Times the interval that a look may have to wait, however hard pressed the server and however many the objects."""
 
 
-class Pace(Generic[K]):
+class UpdateThrottle(Generic[K]):
     """Puts keys into a queue for their next look, each at most once until then."""
 
-    def __init__(self, queue: WorkQueue[K], clock: Clock, strain: Strain) -> None:
+    def __init__(self, queue: WorkQueue[K], clock: Clock, strain: ServerLoad) -> None:
         self._queue = queue
         self._clock = clock
         self._strain = strain

@@ -24,10 +24,10 @@ from kohort.api.kueue.v1beta2 import (
     Workload,
     WorkloadPriorityClass,
 )
-from kohort.controllers.feeding import Feed
-from kohort.controllers.leading import LeadersTransport
-from kohort.controllers.strain import Strain
-from kohort.controllers.workloads.known import KnownWorkloads
+from kohort.controllers.engine_feed import EngineFeed
+from kohort.controllers.leader_transport import LeaderOnlyTransport
+from kohort.controllers.server_load import ServerLoad
+from kohort.controllers.workloads.assume_cache import WorkloadAssumeCache
 from kohort.engine.engine import Engine
 from kohort.engine.settings import EngineSettings
 from kohort.kube.backoff import Backoff
@@ -61,15 +61,15 @@ class ManagerSettings:
     """The name of this replica, as events tell it."""
 
 
-class World:
+class ControllerContext:
     """Everything that controllers share."""
 
     def __init__(
         self, client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always
     ) -> None:
-        self.strain = Strain()
+        self.strain = ServerLoad()
         self.clock: Clock = client.clock
-        transport = LeadersTransport(client.transport, leads, self.clock, self.strain)
+        transport = LeaderOnlyTransport(client.transport, leads, self.clock, self.strain)
         self.client = replace(client, transport=transport)
         """Writes nothing while another replica leads."""
         self.settings = settings
@@ -78,8 +78,8 @@ class World:
         self.informers = SharedInformerFactory(self.client)
         self._take_up_informers()
         self.engine = Engine(EngineSettings.of(settings.configuration, settings.gates))
-        self.known = KnownWorkloads(self.workloads)
-        self.feed = Feed(self.engine, self.informers, self.known, self.clock)
+        self.known = WorkloadAssumeCache(self.workloads)
+        self.feed = EngineFeed(self.engine, self.informers, self.known, self.clock)
         self._heirs: list[Callable[[], None]] = []
         self._recorders: dict[str, EventRecorder] = {}
         self._writing: list[asyncio.Task[None]] = []
@@ -132,11 +132,11 @@ class World:
 
 
 @asynccontextmanager
-async def running_world(
+async def running_context(
     client: Client, settings: ManagerSettings, metrics: KueueMetrics, leads: Callable[[], bool] = always
-) -> AsyncIterator[World]:
+) -> AsyncIterator[ControllerContext]:
     """A world whose caches follow the server, for as long as the block lasts; live when it begins."""
-    world = World(client, settings, metrics, leads)
+    world = ControllerContext(client, settings, metrics, leads)
     world.informers.start()
     try:
         await world.informers.wait_live()

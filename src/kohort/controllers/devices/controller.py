@@ -11,22 +11,22 @@ from typing import Final, NamedTuple
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
+from kohort.controllers.context import RETRIES, ControllerContext
 from kohort.controllers.devices.claims import (
     TEMPLATES,
+    ClaimTemplateUnavailableError,
     DeviceResources,
     Spec,
     UncountableError,
-    UnreadableError,
     are_counted,
     count,
     has_claims,
     refusal,
     templates_of,
 )
+from kohort.controllers.workloads.context_builder import ReconcileContextBuilder
 from kohort.controllers.workloads.controller import MANAGER, NOT_LIVE
-from kohort.controllers.workloads.facts import Surroundings
 from kohort.controllers.workloads.variants import becomes_parent
-from kohort.controllers.world import RETRIES, World
 from kohort.engine.events import DeviceClaimsCounted, ObjectDeleted, ObjectUpserted
 from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
 from kohort.engine.lifecycle.pending_reason import explain_waiting
@@ -43,22 +43,22 @@ LOOKING: Final = Backoff(base=1.0, cap=60.0, jitter=0.0)
 """How patiently a template is looked for that is not there."""
 
 
-class State(NamedTuple):
+class ClaimInputs(NamedTuple):
     """What the claims of a Workload can depend on."""
 
     uid: str
     generation: int
 
 
-class Claimants:
+class DeviceClaimController:
     """Counts the claims of Workloads that wait."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._gates = world.settings.gates
         self._mapped = DeviceResources.of(world.settings.configuration)
-        self._surroundings = Surroundings(world)
-        self._counted: dict[ObjectKey, State] = {}
+        self._surroundings = ReconcileContextBuilder(world)
+        self._counted: dict[ObjectKey, ClaimInputs] = {}
         """Those who wait and whose claims the engine may be told."""
         self._looks: dict[ObjectKey, int] = {}
         """How often templates were looked for in vain."""
@@ -100,7 +100,7 @@ class Claimants:
             return RequeueAfter(NOT_LIVE)
         try:
             devices = count(workload, await self._read(workload), self._mapped)
-        except UnreadableError as error:
+        except ClaimTemplateUnavailableError as error:
             await self._tell(workload, str(error))
             return self._look_later(key)
         except UncountableError as error:
@@ -147,8 +147,8 @@ class Claimants:
         self._world.feed.tell(DeviceClaimsCounted(ObjectKey(*key), claimed))
 
 
-def _state(workload: Workload) -> State:
-    return State(workload.metadata.uid, workload.metadata.generation or 0)
+def _state(workload: Workload) -> ClaimInputs:
+    return ClaimInputs(workload.metadata.uid, workload.metadata.generation or 0)
 
 
 def _waits(workload: Workload) -> bool:
@@ -156,9 +156,9 @@ def _waits(workload: Workload) -> bool:
 
 
 @asynccontextmanager
-async def counting_claims(world: World) -> AsyncIterator[None]:
+async def running_claim_controller(world: ControllerContext) -> AsyncIterator[None]:
     """Claims are counted for as long as the block lasts; begins before anything is scheduled."""
-    claimants = Claimants(world)
+    claimants = DeviceClaimController(world)
     claimants.start()
     try:
         yield
