@@ -14,19 +14,19 @@ from kohort.controllers.context import ControllerContext
 from kohort.controllers.startup import running_core_controllers
 from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.embedded.controllers.running import running_controllers
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import registry_of
-from kohort.jobs.running import reconciling
+from kohort.jobs.startup import running_job_reconcilers
 
 NAME = "lifecycle-gated"
 
 
 @asynccontextmanager
 async def everybody(world: ControllerContext) -> AsyncIterator[None]:
-    registry = registry_of(world.settings.configuration, (BatchJob(),))
+    registry = registry_of(world.settings.configuration, (BatchJobFramework(),))
     async with (
         running_core_controllers(world),
-        reconciling(world, registry),
+        running_job_reconcilers(world, registry),
         running_controllers(world.client, (JobController,)),
     ):
         yield

@@ -14,8 +14,8 @@ from kohort.controllers.workloads.interning import StructInterner
 from kohort.engine.engine import Engine
 from kohort.engine.events import ObjectUpserted
 from kohort.engine.settings import EngineSettings
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.known import KeptKind
+from kohort.jobs.assume_cache import CachedResource
+from kohort.jobs.frameworks.job import BatchJobFramework
 
 Json = Any
 JOBS = 8
@@ -54,7 +54,7 @@ class Leader:
         self.workloads: list[Workload] = []
 
     def see(self, number: int, pods: Json) -> None:
-        self.jobs.append(KeptKind(BatchJob().resource).read(job(f"j{number}", pods)))
+        self.jobs.append(CachedResource(BatchJobFramework().resource).read(job(f"j{number}", pods)))
         found = decode(workload(f"w{number}", pods), Workload)
         self.sharing.share(found)
         self.workloads.append(found)

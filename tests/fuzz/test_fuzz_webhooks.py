@@ -21,9 +21,9 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import UserInfo
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.jobs.builtin import built_in_frameworks
-from kohort.jobs.contract import Reads
-from kohort.jobs.defaulting.facts import JobFacts
-from kohort.jobs.registry import Registry
+from kohort.jobs.contract import ClusterReader
+from kohort.jobs.defaulting.job_context import JobContext
+from kohort.jobs.registry import FrameworkRegistry
 from kohort.webhooks.conversion import converted
 from kohort.webhooks.jobs import job_judges
 from kohort.webhooks.kueue import kueue_judges
@@ -48,13 +48,13 @@ class FuzzReads:
 class FuzzGatherer:
     """Knows that every job is in scope."""
 
-    async def gather(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobFacts:
-        return replace(JobFacts(cast("Reads", FuzzReads())), is_new=is_new)
+    async def gather(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobContext:
+        return replace(JobContext(cast("ClusterReader", FuzzReads())), is_new=is_new)
 
 
 def all_judges() -> dict[str, Judge]:
     frameworks = {each.name: each for each in built_in_frameworks()}
-    registry = Registry(frameworks, frozenset(frameworks), frozenset(frameworks))
+    registry = FrameworkRegistry(frameworks, frozenset(frameworks), frozenset(frameworks))
     return kueue_judges(DEFAULT_GATES) | job_judges(registry, FuzzGatherer)
 
 

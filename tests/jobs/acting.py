@@ -23,10 +23,10 @@ from kohort.engine.lifecycle.conditions import (
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.effects import Object
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import registry_of
 
-JOB = BatchJob()
+JOB = BatchJobFramework()
 KEY = JobKey("ns", "etl")
 OBJECT = ObjectKey("ns", "etl")
 ELASTIC = {"kueue.x-k8s.io/elastic-job": "true"}

@@ -14,9 +14,9 @@ from embedded.server.clusters import ADMIN, Cluster, Object
 from kohort.controllers.context import ControllerContext, ManagerSettings, always, running_context
 from kohort.controllers.startup import running_core_controllers
 from kohort.jobs.contract import Framework
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import registry_of
-from kohort.jobs.running import reconciling
+from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock
 from kohort.kube.transport import Request, Response, Transport
@@ -85,7 +85,9 @@ class JobHouse(House):
         metrics = KueueMetrics(Metrics(), settings.configuration, settings.gates, lambda: "standalone")
         world = await stack.enter_async_context(running_context(Client(wire, self.clock), settings, metrics, leads))
         await stack.enter_async_context(running_core_controllers(world))
-        await stack.enter_async_context(reconciling(world, registry_of(settings.configuration, self.frameworks)))
+        await stack.enter_async_context(
+            running_job_reconcilers(world, registry_of(settings.configuration, self.frameworks))
+        )
         self.manager = Manager(world, wire, stack)
         wire.last = 1 if self.fragile else wire.last
         self.lives.append(self.manager)
@@ -176,5 +178,5 @@ def built(kind: type[H], cluster: Cluster, settings: ManagerSettings, *framework
     house = kind.__new__(kind)
     house.cluster, house.clock = cluster, cluster.clock
     house.meddler = Meddler(cluster.core.transport(ADMIN))
-    house.frameworks, house.settings, house.lives = frameworks or (BatchJob(),), settings, []
+    house.frameworks, house.settings, house.lives = frameworks or (BatchJobFramework(),), settings, []
     return house

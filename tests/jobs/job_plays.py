@@ -21,20 +21,20 @@ from kohort.controllers.context import ManagerSettings
 from kohort.embedded.collector.collector import collecting
 from kohort.embedded.controllers.jobs.controller import JobController
 from kohort.jobs.builtin import built_in_frameworks
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import default_job
-from kohort.jobs.defaulting.facts import JobFacts
-from kohort.jobs.defaulting.gathering import FactsGatherer
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.defaulting.context_builder import JobContextBuilder
+from kohort.jobs.defaulting.job_context import JobContext
+from kohort.jobs.expectations import UidExpectations
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.names import workload_name
-from kohort.jobs.reading import WorldReads
 from kohort.jobs.registry import registry_of
 from kohort.jobs.validation import validate_job
 from kohort.kube.client import Client
 from kohort.kube.informer import SharedInformerFactory
 
 Json = Any
-JOB = BatchJob()
+JOB = BatchJobFramework()
 NAMESPACE = "verify"
 PATIENCE, RESIGNED = 15.0, 3.0
 """Seconds until a step counts as come out differently, and for one that is known to."""
@@ -117,8 +117,8 @@ class JobPlay:
         self._farm = home
         self._deviating = deviating
         registry = registry_of(home.settings.configuration, built_in_frameworks())
-        self._reads = WorldReads(home.manager.world, Expectations())
-        self._gatherer = FactsGatherer(home.manager.world, registry, self._reads)
+        self._reads = CacheReader(home.manager.world, UidExpectations())
+        self._gatherer = JobContextBuilder(home.manager.world, registry, self._reads)
         self._names: dict[str, str] = {}
 
     async def case(self, case: Json) -> AsyncIterator[tuple[int, str]]:
@@ -246,7 +246,7 @@ def _is_refusal(event: Json) -> bool:
     return str(event["reason"]).startswith("WaitingFor")
 
 
-def _refused(new: Object, old: Object | None, facts: JobFacts) -> Reply | None:
+def _refused(new: Object, old: Object | None, facts: JobContext) -> Reply | None:
     errors, _ = validate_job(JOB, new, old, facts)
     return Reply(403, {"message": "; ".join(map(str, errors))}) if errors else None
 

@@ -5,7 +5,7 @@ from typing import Any
 from jobs.pod_flows import PodStage
 from kohort.api.merge import merge
 from kohort.jobs.contract import JobKey
-from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import role_of
 
@@ -73,6 +73,6 @@ def stage(*objects: Object, **gates: bool) -> PodStage:
     return made
 
 
-def facts(**changes: Any) -> JobFacts:
+def facts(**changes: Any) -> JobContext:
     """The surroundings of a job of which nothing special is to be said."""
-    return JobFacts(**{"reads": stage(), **changes})
+    return JobContext(**{"reads": stage(), **changes})

@@ -18,23 +18,24 @@ from kohort.engine.lifecycle.conditions import REQUEUED, without_condition
 from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
 from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.defaulting import default_job
-from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
-from kohort.jobs.frameworks.cronjob import CronJobs
-from kohort.jobs.frameworks.deployment import Deployments
-from kohort.jobs.frameworks.pods.framework import Pods
-from kohort.jobs.frameworks.replicaset import ReplicaSets
-from kohort.jobs.frameworks.statefulset import StatefulSets
-from kohort.jobs.passes import Plan
+from kohort.jobs.frameworks.cronjob import CronJobFramework
+from kohort.jobs.frameworks.deployment import DeploymentFramework
+from kohort.jobs.frameworks.pods.framework import PodFramework
+from kohort.jobs.frameworks.replicaset import ReplicaSetFramework
+from kohort.jobs.frameworks.statefulset import StatefulSetFramework
+from kohort.jobs.reconcile_pass import PassPlan
 from kohort.jobs.registry import registry_of
 from kohort.jobs.validation import validate_job
 
 Json = Any
 
-PODS = Pods()
+PODS = PodFramework()
 FRAMEWORKS: dict[str, Framework] = {
-    each.name: each for each in (PODS, Deployments(), StatefulSets(), ReplicaSets(), CronJobs())
+    each.name: each
+    for each in (PODS, DeploymentFramework(), StatefulSetFramework(), ReplicaSetFramework(), CronJobFramework())
 }
 GENERATED = ("resourceVersion", "creationTimestamp")
 
@@ -63,9 +64,9 @@ class PodStage(Stage):
         now = self.now.isoformat().replace("+00:00", "Z")
         self.put(merge(obj, {"metadata": {"deletionTimestamp": now}}))
 
-    async def facts(self, obj: Object, *, is_new: bool = True) -> JobFacts:
+    async def facts(self, obj: Object, *, is_new: bool = True) -> JobContext:
         ancestor = await managed_ancestor(obj, self.registry, self._fetch, without_queue_name=False)
-        return JobFacts(
+        return JobContext(
             reads=self,
             is_new=is_new,
             has_managed_owner=ancestor is not None,
@@ -95,7 +96,7 @@ class PodStage(Stage):
 
     async def look(self, planner: str, name: str) -> Seen:
         """One pass of a controller of StatefulSets."""
-        (found,) = (each for each in StatefulSets().planners if each.name == planner)
+        (found,) = (each for each in StatefulSetFramework().planners if each.name == planner)
         obj = self.objects[found.resource.kind, ObjectKey("ns", name)]
         assert found.key(obj) == JobKey("ns", name)
         ancestor = None
@@ -105,7 +106,7 @@ class PodStage(Stage):
         try:
             plan = found.plan(obj, ancestor, self)
         except JobError as error:
-            plan = Plan(error.effects, error)
+            plan = PassPlan(error.effects, error)
         assert (self.objects, self.workloads) == before, "planning changed what it read"
         seen = Seen(error=str(plan.error) if plan.error else None)
         for effect in plan.effects:

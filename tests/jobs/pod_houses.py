@@ -11,11 +11,11 @@ from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.merge import merge
 from kohort.controllers.context import ManagerSettings
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import default_job
-from kohort.jobs.defaulting.gathering import FactsGatherer
+from kohort.jobs.defaulting.context_builder import JobContextBuilder
 from kohort.jobs.effects import Object as Job
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.reading import WorldReads
+from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.registry import registry_of
 from kohort.jobs.validation import validate_job
 
@@ -49,7 +49,7 @@ class Door:
     async def _judged(self, new: Job, old: Job | None) -> tuple[Job, list[str]]:
         world = self._house.manager.world
         registry = registry_of(world.settings.configuration, FRAMEWORKS.values())
-        gatherer = FactsGatherer(world, registry, WorldReads(world, Expectations()))
+        gatherer = JobContextBuilder(world, registry, CacheReader(world, UidExpectations()))
         facts = await gatherer.gather(new, is_new=old is None, author=None)
         (framework,) = (each for each in FRAMEWORKS.values() if each.resource.kind == new["kind"])
         made, _ = default_job(framework, new, facts)

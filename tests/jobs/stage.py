@@ -27,13 +27,13 @@ from kohort.jobs.effects import (
     Object,
     PatchObject,
     PatchWorkload,
-    Tell,
+    RecordEvent,
 )
 from kohort.jobs.errors import JobError
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.passes import Plan
+from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.planning import plan_pass
-from kohort.jobs.registry import Registry
+from kohort.jobs.reconcile_pass import PassPlan
+from kohort.jobs.registry import FrameworkRegistry
 
 START = datetime(2026, 8, 1, 12, tzinfo=UTC)
 
@@ -54,7 +54,10 @@ class Stage:
     """Objects, time and settings; also what passes read."""
 
     def __init__(
-        self, registry: Registry, configuration: Configuration | None = None, gates: FeatureGates = DEFAULT_GATES
+        self,
+        registry: FrameworkRegistry,
+        configuration: Configuration | None = None,
+        gates: FeatureGates = DEFAULT_GATES,
     ) -> None:
         self.registry = registry
         self.configuration = configuration or Configuration()
@@ -67,7 +70,7 @@ class Stage:
         self.workload_classes: dict[str, WorkloadPriorityClass] = {}
         self.namespaces: dict[str, dict[str, str]] = {"ns": {}}
         self.checks: dict[str, str] = {}
-        self.expectations = Expectations()
+        self.expectations = UidExpectations()
         self._version = 0
 
     # What passes read
@@ -161,7 +164,7 @@ class Stage:
 
     # Passes
 
-    async def plan(self, framework: Framework, key: JobKey) -> Plan:
+    async def plan(self, framework: Framework, key: JobKey) -> PassPlan:
         obj = framework.load(key, self)
         ancestor = None
         if obj is not None and not framework.is_top_level:
@@ -169,7 +172,7 @@ class Stage:
             try:
                 ancestor = await managed_ancestor(obj, self.registry, self._fetch, without_queue_name=manages_all)
             except JobError as error:
-                return Plan(error.effects, error)
+                return PassPlan(error.effects, error)
         return plan_pass(framework, key, obj, ancestor, self)
 
     async def reconcile(self, framework: Framework, key: JobKey, most: int | None = None) -> Seen:
@@ -189,7 +192,7 @@ class Stage:
 
     def _apply(self, effect: Effect, seen: Seen) -> None:
         match effect:
-            case Tell(about, note):
+            case RecordEvent(about, note):
                 seen.events.append((note.type, note.reason, note.message, f"{about.namespace}/{about.name}"))
             case PatchObject(before, after, part):
                 self._patch_object(before, after, part, seen)

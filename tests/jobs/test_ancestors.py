@@ -11,28 +11,28 @@ from kohort.api.resource import Resource
 from kohort.jobs.ancestors import managed_ancestor, owner_is_managed_kind
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import RetryError
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.registry import Registry, registry_of
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.registry import FrameworkRegistry, registry_of
 
 
-class JobSets(BatchJob):
+class JobSets(BatchJobFramework):
     """Another kind that owns Jobs."""
 
     name: ClassVar[str] = "jobset.x-k8s.io/jobset"
     resource: ClassVar[Resource] = Resource("jobset.x-k8s.io", "v1", "JobSet", "jobsets", namespaced=True)
 
 
-class Wrappers(BatchJob):
+class Wrappers(BatchJobFramework):
     """A kind that owns everything."""
 
     name: ClassVar[str] = "workload.codeflare.dev/appwrapper"
     resource: ClassVar[Resource] = Resource("codeflare.dev", "v1", "AppWrapper", "appwrappers", namespaced=True)
 
 
-def registry(*enabled: str, external: tuple[str, ...] = ()) -> Registry:
+def registry(*enabled: str, external: tuple[str, ...] = ()) -> FrameworkRegistry:
     names = enabled or ("batch/job", JobSets.name, Wrappers.name)
     settings = Configuration(integrations=Integrations(frameworks=names, external_frameworks=external))
-    return registry_of(settings, (BatchJob(), JobSets(), Wrappers()))
+    return registry_of(settings, (BatchJobFramework(), JobSets(), Wrappers()))
 
 
 def an_object(api_version: str, kind: str, name: str, queue: str = "", owner: Object | None = None) -> Object:
@@ -55,7 +55,7 @@ def a_wrapper(queue: str = "q") -> Object:
 
 
 async def ancestor(
-    obj: Object, *others: Object, known: Registry | None = None, manages_all: bool = False
+    obj: Object, *others: Object, known: FrameworkRegistry | None = None, manages_all: bool = False
 ) -> str | None:
     by_name = {each["metadata"]["name"]: each for each in others}
 

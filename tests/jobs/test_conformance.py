@@ -7,10 +7,10 @@ import pytest
 
 from jobs.acting import a_job, a_stage
 from kohort.jobs.conformance import Samples, check_framework
-from kohort.jobs.contract import Finish, Framework, Reads
+from kohort.jobs.contract import ClusterReader, Finish, Framework
 from kohort.jobs.effects import Object
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.podsets import PodSet, PodSetInfo, restore_info
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.podsets import JobPodSet, PodSetInfo, restore_info
 
 
 def ended(type_: str) -> Object:
@@ -30,10 +30,10 @@ JOBS = Samples(
 def test_batch_jobs_hold_to_the_contract(annotations: dict[str, str]) -> None:
     samples = Samples(a_job(annotations=annotations), JOBS.running, JOBS.succeeded, JOBS.failed)
     for each in (JOBS, samples):
-        check_framework(BatchJob(), each, a_stage())
+        check_framework(BatchJobFramework(), each, a_stage())
 
 
-class Forgetful(BatchJob):
+class Forgetful(BatchJobFramework):
     """Does not put the node selector back."""
 
     def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
@@ -45,7 +45,7 @@ class Forgetful(BatchJob):
         return True
 
 
-class Meddling(BatchJob):
+class Meddling(BatchJobFramework):
     """Changes what it looks at."""
 
     def is_active(self, obj: Object) -> bool:
@@ -53,31 +53,31 @@ class Meddling(BatchJob):
         return False
 
 
-class Careless(BatchJob):
+class Careless(BatchJobFramework):
     """Takes any number of infos."""
 
     def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
         super().start(obj, infos[:1])
 
 
-class Unstable(BatchJob):
+class Unstable(BatchJobFramework):
     """Names its pod sets anew each time."""
 
     count = 0
 
-    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
         self.count += 1
-        return [PodSet(f"main{self.count}", 1, {})]
+        return [JobPodSet(f"main{self.count}", 1, {})]
 
 
-class Shouting(BatchJob):
+class Shouting(BatchJobFramework):
     """Names a pod set as no label may be."""
 
-    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
-        return [PodSet("MAIN", each.count, each.template) for each in super().pod_sets(obj, reads)]
+    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
+        return [JobPodSet("MAIN", each.count, each.template) for each in super().pod_sets(obj, reads)]
 
 
-class Cheerful(BatchJob):
+class Cheerful(BatchJobFramework):
     """Takes every end for a good one."""
 
     def finished(self, obj: Object) -> Finish | None:
@@ -85,7 +85,7 @@ class Cheerful(BatchJob):
         return Finish(success=True, message="") if found else None
 
 
-class Stubborn(BatchJob):
+class Stubborn(BatchJobFramework):
     """Does not suspend."""
 
     def suspend(self, obj: Object) -> None:

@@ -6,14 +6,14 @@ from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.meta import ObjectKey
 from kohort.jobs.contract import JobKey
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.registry import Registry, registry_of
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.registry import FrameworkRegistry, registry_of
 
 UID = "0a1b2c3d-0000-4000-8000-0000000000"
-JOB = BatchJob()
+JOB = BatchJobFramework()
 
 
-def registry() -> Registry:
+def registry() -> FrameworkRegistry:
     names = ("batch/job", "batch/cronjob", "replicaset", "deployment")
     return registry_of(Configuration(integrations=Integrations(frameworks=names)), (*FRAMEWORKS.values(), JOB))
 

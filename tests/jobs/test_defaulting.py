@@ -6,14 +6,14 @@ from jobs.pod_builders import K, facts, gated, of_kind, owned, pod, stage
 from kohort.api.config.v1beta2 import Configuration
 from kohort.jobs.defaulting import QUEUE_ANNOTATION_WARNING, default_job
 from kohort.jobs.effects import Object
-from kohort.jobs.frameworks.cronjob import CronJobs
-from kohort.jobs.frameworks.deployment import Deployments
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.frameworks.pods.framework import Pods
-from kohort.jobs.frameworks.replicaset import ReplicaSets
-from kohort.jobs.frameworks.statefulset import StatefulSets
+from kohort.jobs.frameworks.cronjob import CronJobFramework
+from kohort.jobs.frameworks.deployment import DeploymentFramework
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.frameworks.pods.framework import PodFramework
+from kohort.jobs.frameworks.replicaset import ReplicaSetFramework
+from kohort.jobs.frameworks.statefulset import StatefulSetFramework
 
-JOB = BatchJob()
+JOB = BatchJobFramework()
 UNLABELLED = {"labels": {f"{K}queue-name": None}}
 
 
@@ -107,21 +107,21 @@ def test_updates_of_jobs_are_not_touched() -> None:
 
 
 def test_a_queued_pod_is_marked_held_and_given_its_role() -> None:
-    made, _ = default_job(Pods(), pod(), facts())
+    made, _ = default_job(PodFramework(), pod(), facts())
     assert made == gated(pod())
     assert made["metadata"]["annotations"] == {f"{K}role-hash": "dc85db45"}
 
 
 def test_with_topology_a_second_gate_waits_and_the_index_is_copied() -> None:
     notes = {"annotations": {f"{K}pod-group-pod-index-label": "rank"}, "labels": {"rank": "3"}}
-    made, _ = default_job(Pods(), pod(metadata=notes), facts(reads=stage(TopologyAwareScheduling=True)))
+    made, _ = default_job(PodFramework(), pod(metadata=notes), facts(reads=stage(TopologyAwareScheduling=True)))
     assert [gate["name"] for gate in made["spec"]["schedulingGates"]] == [f"{K}admission", f"{K}topology"]
     assert labels(made)[f"{K}pod-group-pod-index"] == "3"
 
 
 def test_a_pod_that_its_parent_holds_is_gated_whatever_else_and_has_no_finalizer() -> None:
     held = pod(metadata={**UNLABELLED, "annotations": {f"{K}pod-suspending-parent": "deployment"}})
-    made, _ = default_job(Pods(), held, facts(in_scope=False, has_managed_owner=True))
+    made, _ = default_job(PodFramework(), held, facts(in_scope=False, has_managed_owner=True))
     assert made["spec"]["schedulingGates"] == [{"name": f"{K}admission"}]
     assert "finalizers" not in made["metadata"]
 
@@ -129,19 +129,19 @@ def test_a_pod_that_its_parent_holds_is_gated_whatever_else_and_has_no_finalizer
 @pytest.mark.parametrize("around", [{"in_scope": False}, {"has_managed_owner": True}])
 def test_a_pod_that_is_not_ours_is_left_alone(around: Object) -> None:
     surroundings = facts(**around, has_default_queue=True, has_default_priority_class=True)
-    assert default_job(Pods(), pod(), surroundings) == (pod(), [])
+    assert default_job(PodFramework(), pod(), surroundings) == (pod(), [])
 
 
 def test_a_pod_without_queue_gets_the_default_queue_or_none() -> None:
     bare = pod(metadata=UNLABELLED)
-    assert default_job(Pods(), bare, facts()) == (bare, [])
-    made, _ = default_job(Pods(), bare, facts(has_default_queue=True))
+    assert default_job(PodFramework(), bare, facts()) == (bare, [])
+    made, _ = default_job(PodFramework(), bare, facts(has_default_queue=True))
     assert labels(made) == {f"{K}queue-name": "default", f"{K}managed": "true"}
 
 
 def test_a_pod_that_waits_at_a_gate_of_its_own_accord_is_left_alone() -> None:
     waiting = pod(metadata=UNLABELLED, spec={"schedulingGates": [{"name": f"{K}admission"}]})
-    assert default_job(Pods(), waiting, facts()) == (waiting, [])
+    assert default_job(PodFramework(), waiting, facts()) == (waiting, [])
 
 
 # Kinds that suspend by their pods
@@ -152,8 +152,12 @@ def template(obj: Object) -> Object:
     return found
 
 
-@pytest.mark.parametrize(("framework", "kind"), [(Deployments(), "Deployment"), (ReplicaSets(), "ReplicaSet")])
-def test_pods_of_deployments_and_replica_sets_are_marked_in_the_template(framework: Deployments, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("framework", "kind"), [(DeploymentFramework(), "Deployment"), (ReplicaSetFramework(), "ReplicaSet")]
+)
+def test_pods_of_deployments_and_replica_sets_are_marked_in_the_template(
+    framework: DeploymentFramework, kind: str
+) -> None:
     classed = of_kind(kind, "web", metadata={"labels": {f"{K}priority-class": "gold"}})
     made, _ = default_job(framework, classed, facts())
     assert template(made)["annotations"] == {f"{K}pod-suspending-parent": framework.name}
@@ -162,29 +166,29 @@ def test_pods_of_deployments_and_replica_sets_are_marked_in_the_template(framewo
 
 
 def test_a_deployment_that_gets_a_queue_later_is_marked_then() -> None:
-    made, _ = default_job(Deployments(), of_kind("Deployment", "web"), facts(is_new=False))
+    made, _ = default_job(DeploymentFramework(), of_kind("Deployment", "web"), facts(is_new=False))
     assert template(made)["labels"][f"{K}queue-name"] == "q"
 
 
 def test_a_deployment_without_queue_is_left_alone() -> None:
     bare = of_kind("Deployment", "web", metadata=UNLABELLED)
-    assert default_job(Deployments(), bare, facts()) == (bare, [])
+    assert default_job(DeploymentFramework(), bare, facts()) == (bare, [])
 
 
 def test_a_replica_set_of_a_deployment_is_left_to_it() -> None:
     made_by = of_kind("ReplicaSet", "rs", metadata=owned("Deployment", "web"))
-    assert default_job(ReplicaSets(), made_by, facts(has_default_queue=True)) == (made_by, [])
+    assert default_job(ReplicaSetFramework(), made_by, facts(has_default_queue=True)) == (made_by, [])
 
 
 def test_a_stateful_set_only_names_who_holds_its_pods() -> None:
-    made, _ = default_job(StatefulSets(), of_kind("StatefulSet", "db"), facts())
+    made, _ = default_job(StatefulSetFramework(), of_kind("StatefulSet", "db"), facts())
     assert template(made) == {"labels": {"a": "b"}, "annotations": {f"{K}pod-suspending-parent": "statefulset"}}
 
 
 def test_a_stateful_set_of_another_framework_is_left_alone() -> None:
     foreign = {"template": {"metadata": {"annotations": {f"{K}pod-suspending-parent": "leaderworkerset"}}}}
     held = of_kind("StatefulSet", "db", spec=foreign)
-    assert default_job(StatefulSets(), held, facts(has_default_queue=True)) == (held, [])
+    assert default_job(StatefulSetFramework(), held, facts(has_default_queue=True)) == (held, [])
 
 
 # Propagators
@@ -197,7 +201,7 @@ def cron_job(**metadata: Object) -> Object:
 
 def test_a_cron_job_hands_its_queue_to_its_jobs_and_is_not_suspended() -> None:
     limits = {f"{K}priority-class": "gold", f"{K}max-exec-time-seconds": "60", "team": "blue"}
-    made, _ = default_job(CronJobs(), cron_job(labels=limits), facts(has_default_queue=True))
+    made, _ = default_job(CronJobFramework(), cron_job(labels=limits), facts(has_default_queue=True))
     handed = {f"{K}queue-name": "q", f"{K}priority-class": "gold", f"{K}max-exec-time-seconds": "60"}
     assert made["spec"]["jobTemplate"]["metadata"] == {"labels": handed}
     assert "suspend" not in made["spec"]
@@ -206,17 +210,17 @@ def test_a_cron_job_hands_its_queue_to_its_jobs_and_is_not_suspended() -> None:
 def test_a_cron_job_does_not_overwrite_what_its_jobs_are_told_already() -> None:
     told = cron_job()
     told["spec"]["jobTemplate"]["metadata"] = {"labels": {f"{K}queue-name": "z"}}
-    made, _ = default_job(CronJobs(), told, facts())
+    made, _ = default_job(CronJobFramework(), told, facts())
     assert made["spec"]["jobTemplate"]["metadata"]["labels"] == {f"{K}queue-name": "z"}
 
 
 def test_a_cron_job_without_labels_is_left_alone_for_its_jobs_to_be_defaulted() -> None:
     bare = cron_job(**UNLABELLED)
-    assert default_job(CronJobs(), bare, facts(has_default_queue=True)) == (bare, [])
+    assert default_job(CronJobFramework(), bare, facts(has_default_queue=True)) == (bare, [])
 
 
 def test_a_queue_in_an_annotation_of_a_cron_job_reaches_its_jobs() -> None:
     annotated = cron_job(**UNLABELLED, annotations={f"{K}queue-name": "a"})
-    made, warnings = default_job(CronJobs(), annotated, facts())
+    made, warnings = default_job(CronJobFramework(), annotated, facts())
     assert made["spec"]["jobTemplate"]["metadata"]["labels"] == {f"{K}queue-name": "a"}
     assert warnings == [QUEUE_ANNOTATION_WARNING]

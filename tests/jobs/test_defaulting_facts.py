@@ -12,24 +12,24 @@ from jobs.pod_houses import K, pod_of, sent_pod
 from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
-from kohort.jobs.defaulting.gathering import FactsGatherer
+from kohort.jobs.cache_reader import CacheReader
+from kohort.jobs.defaulting.context_builder import JobContextBuilder
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import RetryError
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.reading import WorldReads
+from kohort.jobs.expectations import UidExpectations
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import registry_of
 
 SETTINGS = ManagerSettings(Configuration(integrations=Integrations(frameworks=("batch/job", "pod"))))
 
 
 @asynccontextmanager
-async def gathering() -> AsyncIterator[tuple[JobHouse, FactsGatherer]]:
-    frameworks = (BatchJob(), *FRAMEWORKS.values())
+async def gathering() -> AsyncIterator[tuple[JobHouse, JobContextBuilder]]:
+    frameworks = (BatchJobFramework(), *FRAMEWORKS.values())
     async with job_house(SETTINGS, *frameworks) as house:
         world = house.manager.world
         registry = registry_of(SETTINGS.configuration, frameworks)
-        yield house, FactsGatherer(world, registry, WorldReads(world, Expectations()))
+        yield house, JobContextBuilder(world, registry, CacheReader(world, UidExpectations()))
 
 
 async def child_of_a_job(house: JobHouse, uid: str = "") -> Object:

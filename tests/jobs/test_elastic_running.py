@@ -5,7 +5,7 @@ from jobs.job_houses import a_queue, batch_job, conditions
 from jobs.job_plays import NAMESPACE, PODS, Farm, farm
 from kohort.api.config.v1beta2 import Configuration
 from kohort.controllers.context import ManagerSettings
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
@@ -29,7 +29,7 @@ async def test_a_job_grows_as_far_as_quota_goes_and_shrinks_at_once() -> None:
         local["metadata"]["namespace"] = NAMESPACE
         job = batch_job(parallelism=2, completions=None)
         job["metadata"] |= {"namespace": NAMESPACE, "annotations": ELASTIC}
-        BatchJob().gate_templates(job)
+        BatchJobFramework().gate_templates(job)
         await home.create(flavor, queue, local, job)
         await home.later(6)
         assert await placed(home) == 2

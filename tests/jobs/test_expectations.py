@@ -4,20 +4,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.job_houses import a_queue, batch_job, job_house
-from kohort.jobs.carrying import Carrier
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import JobKey
+from kohort.jobs.effect_executor import EffectExecutor
 from kohort.jobs.effects import DeleteObject
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.reading import WorldReads
-from kohort.jobs.triggers import Triggers
+from kohort.jobs.expectations import UidExpectations
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.triggers import JobEventMapper
 
 UIDS = st.sets(st.sampled_from("abcd"))
 
 
 @given(UIDS, UIDS)
 def test_a_key_is_settled_when_all_that_was_expected_has_been_seen(expected: set[str], seen: set[str]) -> None:
-    expectations = Expectations()
+    expectations = UidExpectations()
     if expected:
         expectations.expect("key", expected)
     for uid in seen:
@@ -27,16 +27,16 @@ def test_a_key_is_settled_when_all_that_was_expected_has_been_seen(expected: set
 
 
 async def test_a_deletion_is_expected_until_the_watch_shows_it() -> None:
-    key, expectations = JobKey("default", "etl"), Expectations()
+    key, expectations = JobKey("default", "etl"), UidExpectations()
     async with job_house() as house:
         await house.create(*a_queue(), batch_job())
         await house.calm()
         world = house.manager.world
-        reads = WorldReads(world, expectations)
-        reads.know(BatchJob())
-        triggers = Triggers(BatchJob(), reads, expectations, lambda _key, _seconds: None)
-        reads.known[BatchJob.resource].informer.subscribe(triggers.object_changed)
-        carrier = Carrier(world, reads, world.recorder("test"), "test", expectations)
+        reads = CacheReader(world, expectations)
+        reads.know(BatchJobFramework())
+        triggers = JobEventMapper(BatchJobFramework(), reads, expectations, lambda _key, _seconds: None)
+        reads.known[BatchJobFramework.resource].informer.subscribe(triggers.object_changed)
+        carrier = EffectExecutor(world, reads, world.recorder("test"), "test", expectations)
         await carrier.carry(DeleteObject(await house.job(), expected_by=str(key)))
         assert not reads.is_settled(str(key))
         await house.calm()
@@ -44,12 +44,12 @@ async def test_a_deletion_is_expected_until_the_watch_shows_it() -> None:
 
 
 async def test_a_deletion_of_what_is_gone_is_not_waited_for() -> None:
-    expectations = Expectations()
+    expectations = UidExpectations()
     async with job_house() as house:
         world = house.manager.world
-        reads = WorldReads(world, expectations)
-        reads.know(BatchJob())
-        carrier = Carrier(world, reads, world.recorder("test"), "test", expectations)
+        reads = CacheReader(world, expectations)
+        reads.know(BatchJobFramework())
+        carrier = EffectExecutor(world, reads, world.recorder("test"), "test", expectations)
         gone = {**batch_job(), "metadata": {**batch_job()["metadata"], "uid": "u"}}
         await carrier.carry(DeleteObject(gone, expected_by="key"))
         assert expectations.is_settled("key")

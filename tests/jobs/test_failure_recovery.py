@@ -11,7 +11,7 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.jobs.failure_recovery import failed_status
 from kohort.jobs.registry import registry_of
-from kohort.jobs.running import reconciling
+from kohort.jobs.startup import running_job_reconcilers
 
 ON = ManagerSettings(gates=FeatureGates(DEFAULT_GATES.on | {Gate.FailureRecoveryPolicy}))
 SAFE = {"kueue.x-k8s.io/safe-to-forcefully-delete": "true"}
@@ -25,7 +25,7 @@ TOLD = (
 
 
 def crew(world: ControllerContext) -> AbstractAsyncContextManager[None]:
-    return reconciling(world, registry_of(world.settings.configuration, ()))
+    return running_job_reconcilers(world, registry_of(world.settings.configuration, ()))
 
 
 async def occupied(home: House, annotations: Object, phase: str = "Running") -> None:

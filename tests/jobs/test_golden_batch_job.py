@@ -14,15 +14,15 @@ from kohort.api.merge import merge
 from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.conditions import ADMITTED, QUOTA_RESERVED, condition_true, with_condition_set, with_status
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
-from kohort.jobs.building import stored
 from kohort.jobs.contract import JobKey
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.names import workload_name
 from kohort.jobs.objects import asks_for_slices
+from kohort.jobs.workload_builder import stored
 
 Json = Any
 
-JOB = BatchJob()
+JOB = BatchJobFramework()
 CASES = cases("job")
 QUEUED = [case for case in CASES if "workload" in case]
 STARTED = [case for case in QUEUED if "stopped" in case]

@@ -9,10 +9,10 @@ from jobs.stage import Stage
 from jobs.test_golden_job_flows import admit
 from kohort.api.meta import ObjectKey
 from kohort.jobs.contract import JobKey
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 
 Json = Any
-JOB = BatchJob()
+JOB = BatchJobFramework()
 KEY = JobKey("ns", "etl")
 OBJECT_KEY = ObjectKey("ns", "etl")
 ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "flavors": {"cpu": "f"}, "count": 3}]}

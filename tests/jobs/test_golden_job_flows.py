@@ -22,11 +22,11 @@ from kohort.engine.lifecycle.conditions import (
 )
 from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.jobs.contract import JobKey
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 
 Json = Any
 Event = tuple[str, str, str, str]
-JOB = BatchJob()
+JOB = BatchJobFramework()
 
 DIFFERENT = {
     "recreated job, old workload pending (upstream rewrites it, see DEV-8)",

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from jobs.acting import a_job
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.known import KnownObjects
+from kohort.jobs.assume_cache import ObjectAssumeCache
 from kohort.kube.client import Client
 from kohort.kube.informer import SharedInformerFactory
 from kube.fake_api import FakeApi
@@ -17,9 +17,9 @@ KEY = ObjectKey("ns", "etl")
 
 
 @asynccontextmanager
-async def known_jobs(api: FakeApi) -> AsyncIterator[KnownObjects]:
+async def known_jobs(api: FakeApi) -> AsyncIterator[ObjectAssumeCache]:
     informers = SharedInformerFactory(Client(api))
-    known = KnownObjects(informers, JOBS)
+    known = ObjectAssumeCache(informers, JOBS)
     known.index("queue", lambda obj: [obj["metadata"]["labels"]["kueue.x-k8s.io/queue-name"]])
     informers.start()
     try:

@@ -14,16 +14,16 @@ from kohort.api.config.common import Integrations
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import UserInfo
 from kohort.controllers.context import ManagerSettings
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import FORGED_CONTROLLER_WARNING, default_job
-from kohort.jobs.defaulting.facts import JobFacts
-from kohort.jobs.defaulting.gathering import FactsGatherer
+from kohort.jobs.defaulting.context_builder import JobContextBuilder
+from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.effects import Object
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.frameworks.pods.framework import Pods
+from kohort.jobs.expectations import UidExpectations
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.ownership import controls
-from kohort.jobs.reading import WorldReads
-from kohort.jobs.registry import Registry, registry_of
+from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.jobs.validation import validate_job
 
 FRAMEWORKS_AT_WORK = ("batch/job", "pod", "deployment", "statefulset")
@@ -39,21 +39,23 @@ class Gate:
     def __init__(self, house: JobHouse) -> None:
         self.house = house
         world = house.manager.world
-        self.registry: Registry = registry_of(SETTINGS.configuration, (BatchJob(), *FRAMEWORKS.values()))
-        self.reads = WorldReads(world, Expectations())
-        self._gatherer = FactsGatherer(world, self.registry, self.reads)
+        self.registry: FrameworkRegistry = registry_of(
+            SETTINGS.configuration, (BatchJobFramework(), *FRAMEWORKS.values())
+        )
+        self.reads = CacheReader(world, UidExpectations())
+        self._gatherer = JobContextBuilder(world, self.registry, self.reads)
 
-    async def facts(self, obj: Object, author: UserInfo | None, *, is_new: bool = True) -> JobFacts:
+    async def facts(self, obj: Object, author: UserInfo | None, *, is_new: bool = True) -> JobContext:
         return await self._gatherer.gather(obj, is_new=is_new, author=author)
 
     async def is_gated(self, pod: Object, author: UserInfo) -> bool:
-        made, _ = default_job(Pods(), pod, await self.facts(pod, author))
+        made, _ = default_job(PodFramework(), pod, await self.facts(pod, author))
         return bool(made["spec"].get("schedulingGates"))
 
 
 @asynccontextmanager
 async def gate(cpu: str = "4") -> AsyncIterator[Gate]:
-    async with job_house(SETTINGS, BatchJob(), *FRAMEWORKS.values()) as house:
+    async with job_house(SETTINGS, BatchJobFramework(), *FRAMEWORKS.values()) as house:
         editor = {
             "apiVersion": "rbac.authorization.k8s.io/v1",
             "kind": "RoleBinding",
@@ -91,7 +93,7 @@ async def test_a_pod_that_names_a_pending_job_is_gated_whoever_made_it(author: U
 async def test_a_pod_that_a_tenant_made_for_an_admitted_job_is_gated_and_keeps_its_owner() -> None:
     async with gate() as door:
         pod = pod_of(await job_in(door.house))
-        made, warnings = default_job(Pods(), pod, await door.facts(pod, TENANT))
+        made, warnings = default_job(PodFramework(), pod, await door.facts(pod, TENANT))
         assert made["spec"]["schedulingGates"]
         assert made["metadata"]["labels"][f"{K}managed"] == "true"
         (before,), (after,) = pod["metadata"]["ownerReferences"], made["metadata"]["ownerReferences"]
@@ -125,9 +127,9 @@ async def test_a_cache_that_lags_behind_holds_no_pod_of_an_admitted_job(monkeypa
 async def test_an_owner_with_another_uid_in_the_cache_is_read_from_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
     async with gate() as door:
         job = await job_in(door.house)
-        door.reads.know(BatchJob())
+        door.reads.know(BatchJobFramework())
         former = {**job, "metadata": {**job["metadata"], "uid": "before"}}
-        monkeypatch.setattr(door.reads.known[BatchJob.resource], "get", lambda _key: former)
+        monkeypatch.setattr(door.reads.known[BatchJobFramework.resource], "get", lambda _key: former)
         assert not await door.is_gated(pod_of(job), JOB_CONTROLLER)
         assert await door.is_gated(pod_of(former), JOB_CONTROLLER)
 
@@ -141,7 +143,7 @@ async def test_a_default_queue_is_not_escaped_by_a_forged_owner() -> None:
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "never", "uid": "u", "controller": True}
         child = batch_job("child", queue="", suspend=False)
         child["metadata"]["ownerReferences"] = [owner]
-        made, _ = default_job(BatchJob(), child, await door.facts(child, TENANT))
+        made, _ = default_job(BatchJobFramework(), child, await door.facts(child, TENANT))
         assert made["metadata"]["labels"][f"{K}queue-name"] == "default"
         assert made["spec"]["suspend"] is True
 
@@ -151,7 +153,7 @@ async def test_a_job_that_a_tenant_made_for_another_job_is_queued_on_its_own() -
         owner = await job_in(door.house)
         child = batch_job("child", suspend=False)
         child["metadata"]["ownerReferences"] = pod_of(owner)["metadata"]["ownerReferences"]
-        made, _ = default_job(BatchJob(), child, await door.facts(child, TENANT))
+        made, _ = default_job(BatchJobFramework(), child, await door.facts(child, TENANT))
         assert made["spec"]["suspend"] is True
 
 
@@ -160,9 +162,9 @@ async def test_a_controller_is_not_added_later_by_a_tenant() -> None:
         job = await job_in(door.house)
         old = sent_pod("a", labels=pod_of(job)["metadata"]["labels"])
         new = pod_of(job)
-        errors, _ = validate_job(Pods(), new, old, await door.facts(new, TENANT, is_new=False))
+        errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, TENANT, is_new=False))
         assert [str(error.path) for error in errors] == ["metadata.ownerReferences"]
-        errors, _ = validate_job(Pods(), new, old, await door.facts(new, JOB_CONTROLLER, is_new=False))
+        errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, JOB_CONTROLLER, is_new=False))
         assert errors == []
 
 
@@ -195,11 +197,11 @@ def test_an_owner_controls_what_its_controller_creates_and_selects(
 async def test_a_parent_that_nobody_is_does_not_keep_a_pod_out_of_the_queue() -> None:
     async with gate() as door:
         claimed = sent_pod("a", annotations={f"{K}pod-suspending-parent": "deployment"})
-        made, _ = default_job(Pods(), claimed, await door.facts(claimed, None))
+        made, _ = default_job(PodFramework(), claimed, await door.facts(claimed, None))
         assert made["spec"]["schedulingGates"]
         assert made["metadata"]["labels"][f"{K}managed"] == "true"
         held = pod_of(await job_in(door.house), annotations={f"{K}pod-suspending-parent": "deployment"})
-        made, _ = default_job(Pods(), held, await door.facts(held, ADMIN))
+        made, _ = default_job(PodFramework(), held, await door.facts(held, ADMIN))
         assert f"{K}managed" not in made["metadata"]["labels"]
 
 
@@ -208,5 +210,5 @@ async def test_a_pod_is_not_taken_out_of_the_queue_before_it_ended(phase: str, r
     async with gate() as door:
         old = {**sent_pod("a", labels={f"{K}managed": "true"}), "status": {"phase": phase}}
         new = {**sent_pod("a"), "status": {"phase": phase}}
-        errors, _ = validate_job(Pods(), new, old, await door.facts(new, None, is_new=False))
+        errors, _ = validate_job(PodFramework(), new, old, await door.facts(new, None, is_new=False))
         assert [str(error.path) for error in errors] == [f"metadata.labels[{K}managed]"] * refused

@@ -15,9 +15,9 @@ from kohort.engine.lifecycle.eviction import EvictionCause, evict
 from kohort.engine.lifecycle.finishing import finish
 from kohort.jobs.contract import JobKey
 from kohort.jobs.effects import Object
-from kohort.jobs.frameworks.statefulset import StatefulSets
+from kohort.jobs.frameworks.statefulset import StatefulSetFramework
 
-SETS = StatefulSets()
+SETS = StatefulSetFramework()
 DB = ObjectKey("ns", "db")
 
 

@@ -11,7 +11,7 @@ import pytest
 from jobs.acting import JOB, KEY, OBJECT, a_job, a_stage, admit, newest, preempt, rest
 from jobs.stage import Seen, Stage
 from kohort.engine.lifecycle.conditions import is_reserved
-from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.effects import Object
 from kohort.jobs.validation import validate_job
 
@@ -155,18 +155,18 @@ async def test_suspending_an_admitted_job_is_answered_with_the_remedy() -> None:
     """JOB-24, DEV-10."""
     stage, _ = await running()
     before = deepcopy(the_job(stage))
-    errors, (warning,) = validate_job(JOB, suspended(stage), before, JobFacts(stage, is_new=False))
+    errors, (warning,) = validate_job(JOB, suspended(stage), before, JobContext(stage, is_new=False))
     assert errors == []
     assert "remove spec.suspend from the manifest" in warning
     assert newest(stage).metadata.name in warning
-    assert validate_job(JOB, before, before, JobFacts(stage, is_new=False)) == ([], [])
+    assert validate_job(JOB, before, before, JobContext(stage, is_new=False)) == ([], [])
     preempt(stage, newest(stage))
-    assert validate_job(JOB, suspended(stage), before, JobFacts(stage, is_new=False)) == ([], [])
+    assert validate_job(JOB, suspended(stage), before, JobContext(stage, is_new=False)) == ([], [])
 
 
 async def test_applying_the_manifest_of_a_pending_job_again_is_no_cause_for_a_warning() -> None:
     stage = a_stage()
     stage.put(a_job())
     await rest(stage)
-    assert validate_job(JOB, suspended(stage), suspended(stage), JobFacts(stage, is_new=False)) == ([], [])
-    assert validate_job(JOB, suspended(stage), None, JobFacts(stage)) == ([], [])
+    assert validate_job(JOB, suspended(stage), suspended(stage), JobContext(stage, is_new=False)) == ([], [])
+    assert validate_job(JOB, suspended(stage), None, JobContext(stage)) == ([], [])

@@ -8,26 +8,26 @@ from jobs.golden_jobs import cases, configuration_of, gates_of, stage_of, withou
 from kohort.api.fields import FieldError
 from kohort.api.merge import merge
 from kohort.jobs.defaulting import default_job
-from kohort.jobs.defaulting.facts import JobFacts
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.defaulting.job_context import JobContext
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER
 from kohort.jobs.scope import selects_namespace
 from kohort.jobs.validation import validate_job
 
 Json = Any
 
-JOB = BatchJob()
+JOB = BatchJobFramework()
 CASES = cases("job")
 CREATES = [(case, each) for case in CASES for each in case.get("validateCreate", ())]
 UPDATES = [(case, each) for case in CASES for each in case.get("validateUpdate", ())]
 
 
-def facts_of(case: Json, *, is_new: bool = True) -> JobFacts:
+def facts_of(case: Json, *, is_new: bool = True) -> JobContext:
     """The surroundings of a case."""
     extra = case.get("extraObjects") or ()
     names = {(obj["kind"], obj["metadata"]["name"]) for obj in extra}
     controllers = {obj["spec"]["controllerName"] for obj in extra if obj["kind"] == "AdmissionCheck"}
-    return JobFacts(
+    return JobContext(
         reads=stage_of(case, JOB),
         is_new=is_new,
         in_scope=selects_namespace(configuration_of(case), {}),

@@ -9,14 +9,14 @@ from kohort.api.fields import ROOT
 from kohort.api.merge import merge
 from kohort.jobs.contract import Framework
 from kohort.jobs.effects import Object
-from kohort.jobs.frameworks.cronjob import CronJobs
-from kohort.jobs.frameworks.deployment import Deployments
-from kohort.jobs.frameworks.job import BatchJob
-from kohort.jobs.frameworks.pods.framework import Pods
+from kohort.jobs.frameworks.cronjob import CronJobFramework
+from kohort.jobs.frameworks.deployment import DeploymentFramework
+from kohort.jobs.frameworks.job import BatchJobFramework
+from kohort.jobs.frameworks.pods.framework import PodFramework
 from kohort.jobs.validation import validate_job
 from kohort.jobs.validation.topology import TemplatePlace, grouping_errors
 
-JOB, PODS = BatchJob(), Pods()
+JOB, PODS = BatchJobFramework(), PodFramework()
 LABEL, NOTE = "metadata.labels", "metadata.annotations"
 
 
@@ -39,7 +39,7 @@ def noted(**notes: str | None) -> Object:
 
 def test_only_some_kinds_may_be_elastic_or_name_a_workload() -> None:
     web = of_kind("Deployment", "web", metadata=noted(elastic_job="true"))
-    assert paths(Deployments(), web) == [f"{NOTE}[{K}elastic-job]"]
+    assert paths(DeploymentFramework(), web) == [f"{NOTE}[{K}elastic-job]"]
     assert paths(JOB, job(metadata=noted(elastic_job="true", prebuilt_workload_name="w"))) == []
 
 
@@ -89,24 +89,26 @@ def test_a_deployment_keeps_its_queue_once_a_replica_is_ready() -> None:
     idle = of_kind("Deployment", "web")
     ready = {**idle, "status": {"readyReplicas": 1}}
     other = {"metadata": labelled(queue_name="z")}
-    assert paths(Deployments(), merge(idle, other), idle) == []
-    assert paths(Deployments(), merge(ready, other), ready) == [f"{LABEL}[{K}queue-name]"]
-    assert paths(Deployments(), merge(idle, {"metadata": labelled(queue_name=None)}), idle) == [
+    assert paths(DeploymentFramework(), merge(idle, other), idle) == []
+    assert paths(DeploymentFramework(), merge(ready, other), ready) == [f"{LABEL}[{K}queue-name]"]
+    assert paths(DeploymentFramework(), merge(idle, {"metadata": labelled(queue_name=None)}), idle) == [
         f"{LABEL}[{K}queue-name]"
     ]
 
 
 def test_a_deployment_may_not_be_given_a_priority_class_once_a_replica_is_ready() -> None:
     ready = {**of_kind("Deployment", "web"), "status": {"readyReplicas": 1}}
-    assert paths(Deployments(), merge(ready, {"metadata": labelled(priority_class="p")}), ready)
+    assert paths(DeploymentFramework(), merge(ready, {"metadata": labelled(priority_class="p")}), ready)
 
 
 def test_time_limits_are_not_looked_at_on_serving_kinds() -> None:
-    assert paths(Deployments(), of_kind("Deployment", "web", metadata=labelled(max_exec_time_seconds="0"))) == []
+    assert (
+        paths(DeploymentFramework(), of_kind("Deployment", "web", metadata=labelled(max_exec_time_seconds="0"))) == []
+    )
 
 
 def test_a_cron_job_is_checked_for_what_it_hands_down() -> None:
-    assert paths(CronJobs(), of_kind("CronJob", "c", "batch/v1", metadata=labelled(queue_name="Q_"))) == [
+    assert paths(CronJobFramework(), of_kind("CronJob", "c", "batch/v1", metadata=labelled(queue_name="Q_"))) == [
         f"{LABEL}[{K}queue-name]"
     ]
 

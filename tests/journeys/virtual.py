@@ -24,9 +24,9 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.times import format_time
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.controllers.startup import running_leader_controllers, running_queue_gauges
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.registry import registry_of
-from kohort.jobs.running import reconciling
+from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.transport import Request
 from kohort.manager.leadership import Leadership
@@ -154,9 +154,9 @@ class Site(House):
 
     async def _live(self, client: Client, manager: Manager) -> None:
         configuration, gates = self.settings.configuration, self.settings.gates
-        registry = registry_of(configuration, (BatchJob(),))
+        registry = registry_of(configuration, (BatchJobFramework(),))
         metrics = KueueMetrics(MetricsRegistry(), configuration, gates, manager.leadership.role)
-        leading = (running_leader_controllers, lambda world: reconciling(world, registry))
+        leading = (running_leader_controllers, lambda world: running_job_reconcilers(world, registry))
         crews = Crews(always=(running_queue_gauges,), leading=leading)
         async with manager.leadership.standing():
             await Lives(manager, client, metrics, crews, lambda world: None).run()

@@ -20,7 +20,7 @@ from kohort.api.codec import from_json
 from kohort.api.config.v1beta2 import Configuration
 from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.controllers.context import ManagerSettings
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.metrics import KueueMetrics
 
 DEVIATIONS = Path(__file__).parents[2] / "docs" / "deviations.md"
@@ -77,7 +77,7 @@ async def a_job_grows() -> KueueMetrics:
         await opened(home)
         job = there(batch_job(parallelism=1, completions=None))
         job["metadata"]["annotations"] = ELASTIC
-        BatchJob().gate_templates(job)
+        BatchJobFramework().gate_templates(job)
         await home.create(job)
         await home.later(6)
         reply = await home.cluster.merge(f"{JOBS}/etl", {"spec": {"parallelism": 2}})

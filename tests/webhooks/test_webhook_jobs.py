@@ -13,10 +13,10 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.core.reviews import UserInfo
 from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.jobs.builtin import built_in_frameworks
-from kohort.jobs.contract import Reads
-from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.contract import ClusterReader
+from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.errors import RetryError
-from kohort.jobs.registry import Registry, registry_of
+from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.kube.errors import ErrorSubject, KubeError, not_found
 from kohort.webhooks.jobs import Gatherer, framework_registrations, job_judges
 from kohort.webhooks.server import admitted
@@ -33,19 +33,19 @@ class QuietReads:
     gates: FeatureGates = DEFAULT_GATES
 
 
-FACTS = JobFacts(cast("Reads", QuietReads()))
+FACTS = JobContext(cast("ClusterReader", QuietReads()))
 
 
 @dataclass
 class Known:
     """A gatherer that knows one answer, or fails."""
 
-    facts: JobFacts = FACTS
+    facts: JobContext = FACTS
     failure: Exception | None = None
     asked: tuple[Json, ...] = ()
     authors: tuple[UserInfo | None, ...] = ()
 
-    async def gather(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobFacts:
+    async def gather(self, obj: Json, *, is_new: bool, author: UserInfo | None) -> JobContext:
         self.asked = (*self.asked, obj)
         self.authors = (*self.authors, author)
         if self.failure is not None:
@@ -60,7 +60,7 @@ def job(labels: Mapping[str, str] | None = None, **spec: Json) -> Json:
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "labels": labels or {}}, "spec": spec}
 
 
-def registry() -> Registry:
+def registry() -> FrameworkRegistry:
     return registry_of(default_configuration(), built_in_frameworks())
 
 

@@ -12,7 +12,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.cli.completing import complete_queues, complete_workloads
 from kohort.cli.options import Output, Where, cluster_options, connected, output_option, running
 from kohort.cli.targets import LOCAL_QUEUE, Finder, Owned, Target, TargetError, owner_of, references
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.keys import POD_GROUP_NAME, QUEUE_NAME_LABEL
 from kohort.jobs.objects import labels
 from kohort.kube.client import Client
@@ -27,7 +27,7 @@ Examples:
   kohort cancel --all -q team-a --yes
 To stop a job and keep it, use `kohort hold`.
 """
-_BATCH = BatchJob()
+_BATCH = BatchJobFramework()
 
 
 @dataclass(frozen=True, slots=True)

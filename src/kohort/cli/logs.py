@@ -15,7 +15,7 @@ from kohort.cli.options import Where, cluster_options, connected, running, scree
 from kohort.cli.targets import Finder, Target, references
 from kohort.cli.telling import note, write_raw
 from kohort.cli.waiting import waiting
-from kohort.jobs.frameworks.job import BatchJob, pod_count
+from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
 from kohort.jobs.keys import POD_GROUP_NAME
 from kohort.jobs.objects import labels
 from kohort.kube.client import Client
@@ -28,7 +28,7 @@ Examples:
   kohort logs -f train-x7k2p --index 0     # follow one index, also after an eviction
   kohort logs deployment/web --tail 20 --since 10m
 """
-_BATCH = BatchJob()
+_BATCH = BatchJobFramework()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle import conditions
 from kohort.engine.lifecycle.finishing import DEACTIVATED_BY_KOHORT
-from kohort.jobs.frameworks.job import BatchJob, pod_count
+from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
 from kohort.terminal.style import Role
 
 Object = dict[str, Any]
@@ -63,7 +63,7 @@ class Stage:
         return ROLES.get(self.phase, Role.PLAIN)
 
 
-_BATCH: Final = BatchJob()
+_BATCH: Final = BatchJobFramework()
 
 
 def stage(job: Object | None, workload: Workload | None, position: int | None) -> Stage:

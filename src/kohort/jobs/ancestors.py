@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from kohort.jobs.effects import Object, tell
+from kohort.jobs.effects import Object, record_event
 from kohort.jobs.errors import RetryError
 from kohort.jobs.objects import metadata, queue_name, uid
 from kohort.jobs.ownership import claimed_controller, controls
-from kohort.jobs.registry import Registry, group_kind
+from kohort.jobs.registry import FrameworkRegistry, group_kind
 
 DEEPEST = 10
 
@@ -15,7 +15,9 @@ Fetch = Callable[[str, str, str, str, str], Awaitable[Object | None]]
 """From apiVersion, kind, namespace, name and UID to the object of that name; None where there is none."""
 
 
-async def managed_ancestor(obj: Object, registry: Registry, fetch: Fetch, *, without_queue_name: bool) -> Object | None:
+async def managed_ancestor(
+    obj: Object, registry: FrameworkRegistry, fetch: Fetch, *, without_queue_name: bool
+) -> Object | None:
     """The owner that is queued in the job's place; raises RetryError where that can't be told (JOB-3)."""
     found: Object | None = None
     seen, current = {uid(obj)}, obj
@@ -32,10 +34,10 @@ async def managed_ancestor(obj: Object, registry: Registry, fetch: Fetch, *, wit
     if known_controller(current, registry) is None:
         return found
     why = f"Terminated search for Kueue-managed Job because ancestor depth exceeded limit of {DEEPEST}"
-    raise RetryError(why, (tell(obj, "JobNestingTooDeep", why, "Warning"),))
+    raise RetryError(why, (record_event(obj, "JobNestingTooDeep", why, "Warning"),))
 
 
-async def _owner(obj: Object, registry: Registry, fetch: Fetch) -> Object | None:
+async def _owner(obj: Object, registry: FrameworkRegistry, fetch: Fetch) -> Object | None:
     """The controller of an object: of a known kind, with the UID of the reference, and really its own (DEV-9)."""
     reference = known_controller(obj, registry)
     if reference is None:
@@ -49,7 +51,7 @@ async def _owner(obj: Object, registry: Registry, fetch: Fetch) -> Object | None
     return owner if uid(owner) == reference.get("uid") and controls(owner, obj) else None
 
 
-def known_controller(obj: Object, registry: Registry) -> Mapping[str, Any] | None:
+def known_controller(obj: Object, registry: FrameworkRegistry) -> Mapping[str, Any] | None:
     """The reference to an object's controller, if the walk would follow it (JOB-3, DEV-9)."""
     reference = claimed_controller(obj)
     if reference is None or not registry.is_known(group_kind(reference["apiVersion"], reference["kind"])):
@@ -57,7 +59,7 @@ def known_controller(obj: Object, registry: Registry) -> Mapping[str, Any] | Non
     return reference
 
 
-def _qualifies(owner: Object, registry: Registry, *, without_queue_name: bool) -> bool:
+def _qualifies(owner: Object, registry: FrameworkRegistry, *, without_queue_name: bool) -> bool:
     kind = group_kind(owner.get("apiVersion", ""), owner.get("kind", ""))
     if not registry.is_managed(kind) or not (without_queue_name or queue_name(owner)):
         return False
@@ -65,7 +67,7 @@ def _qualifies(owner: Object, registry: Registry, *, without_queue_name: bool) -
     return framework is None or framework.claims(owner)
 
 
-def owner_is_managed_kind(obj: Object, registry: Registry) -> bool:
+def owner_is_managed_kind(obj: Object, registry: FrameworkRegistry) -> bool:
     """Whether the direct owner is of a kind that is queued, whatever its labels (JOB-8)."""
     reference = claimed_controller(obj)
     return reference is not None and registry.is_managed(group_kind(reference["apiVersion"], reference["kind"]))

@@ -9,12 +9,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 
 from kohort.api.names import check_label
-from kohort.jobs.building import stored
-from kohort.jobs.contract import Composable, Framework, Reads
+from kohort.jobs.contract import ClusterReader, Composable, Framework
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import PermanentError
 from kohort.jobs.normalising import containers_of, tolerations_of
-from kohort.jobs.podsets import PodSet, PodSetInfo, info_of, merge_info
+from kohort.jobs.podsets import JobPodSet, PodSetInfo, info_of, merge_info
+from kohort.jobs.workload_builder import stored
 
 MOST_POD_SETS = 18
 
@@ -35,7 +35,7 @@ class Samples:
         return self.suspended, self.running, self.succeeded, self.failed
 
 
-def check_framework(framework: Framework, samples: Samples, reads: Reads) -> None:
+def check_framework(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     """Try all laws; raises AssertionError with the one that does not hold."""
     for law in LAWS:
         law(framework, samples, reads)
@@ -46,7 +46,7 @@ def _holds(what: str, framework: Framework, *, holds: bool) -> None:
         raise AssertionError(f"{framework.name}: {what}")
 
 
-def _suspending_again_changes_nothing(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _suspending_again_changes_nothing(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     for sample in (samples.suspended, samples.running):
         once = deepcopy(sample)
         framework.suspend(once)
@@ -56,7 +56,7 @@ def _suspending_again_changes_nothing(framework: Framework, samples: Samples, re
         _holds("is_suspended is False after suspend", framework, holds=framework.is_suspended(once))
 
 
-def _samples_are_what_they_say(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _samples_are_what_they_say(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     _holds("the suspended sample is not suspended", framework, holds=framework.is_suspended(samples.suspended))
     _holds("the running sample is suspended", framework, holds=not framework.is_suspended(samples.running))
     unfinished = (samples.suspended, samples.running)
@@ -68,7 +68,7 @@ def _samples_are_what_they_say(framework: Framework, samples: Samples, reads: Re
         _holds("a finished sample is active", framework, holds=not framework.is_active(sample))
 
 
-def _pod_sets_are_sound(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _pod_sets_are_sound(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     for sample in samples.all():
         found = framework.pod_sets(sample, reads)
         _holds("pod_sets gives another answer each time", framework, holds=found == framework.pod_sets(sample, reads))
@@ -80,7 +80,7 @@ def _pod_sets_are_sound(framework: Framework, samples: Samples, reads: Reads) ->
         _holds("a pod set has a negative count", framework, holds=all(each.count >= 0 for each in found))
 
 
-def _nothing_is_changed_by_looking(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _nothing_is_changed_by_looking(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     for sample in samples.all():
         before = deepcopy(sample)
         for found in framework.pod_sets(sample, reads):
@@ -97,7 +97,7 @@ def _nothing_is_changed_by_looking(framework: Framework, samples: Samples, reads
         _holds("an operation that only looks changed its object", framework, holds=sample == before)
 
 
-def _a_stop_undoes_a_start(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _a_stop_undoes_a_start(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     """JOB-52; kinds that are deleted to be stopped have nothing to restore."""
     obj = deepcopy(samples.suspended)
     before = framework.pod_sets(obj, reads)
@@ -114,7 +114,7 @@ def _a_stop_undoes_a_start(framework: Framework, samples: Samples, reads: Reads)
     _holds("start and restore leave other templates", framework, holds=kept == originals)
 
 
-def _a_started_object_has_what_it_was_given(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _a_started_object_has_what_it_was_given(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     obj = deepcopy(samples.suspended)
     expected = framework.pod_sets(obj, reads)
     infos = _infos(expected)
@@ -127,7 +127,7 @@ def _a_started_object_has_what_it_was_given(framework: Framework, samples: Sampl
     )
 
 
-def _a_wrong_number_of_infos_is_refused(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _a_wrong_number_of_infos_is_refused(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     obj = deepcopy(samples.suspended)
     infos = _infos(framework.pod_sets(obj, reads))
     try:
@@ -137,7 +137,7 @@ def _a_wrong_number_of_infos_is_refused(framework: Framework, samples: Samples, 
     _holds("start takes a wrong number of infos", framework, holds=False)
 
 
-def _restore_never_raises(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _restore_never_raises(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     for sample in samples.all():
         before, changed = deepcopy(sample), deepcopy(sample)
         too_many = [PodSetInfo(f"x{number}") for number in range(MOST_POD_SETS + 1)]
@@ -145,12 +145,12 @@ def _restore_never_raises(framework: Framework, samples: Samples, reads: Reads) 
         _holds("restore changes an object that it refuses", framework, holds=changed == before)
 
 
-def _stored_pod_sets_are_taken(framework: Framework, samples: Samples, reads: Reads) -> None:
+def _stored_pod_sets_are_taken(framework: Framework, samples: Samples, reads: ClusterReader) -> None:
     pod_sets = framework.pod_sets(samples.suspended, reads)
     _holds("pod sets can't be stored", framework, holds=len(stored(pod_sets, reads.gates)) == len(pod_sets))
 
 
-def _infos(pod_sets: Sequence[PodSet]) -> list[PodSetInfo]:
+def _infos(pod_sets: Sequence[JobPodSet]) -> list[PodSetInfo]:
     """What an admission could give: something of each kind."""
     return [
         PodSetInfo(
@@ -165,7 +165,7 @@ def _infos(pod_sets: Sequence[PodSet]) -> list[PodSetInfo]:
     ]
 
 
-def _meaning(pod_sets: Sequence[PodSet]) -> list[object]:
+def _meaning(pod_sets: Sequence[JobPodSet]) -> list[object]:
     """Pod sets as equivalence sees them (JOB-32)."""
     return [
         (
@@ -180,7 +180,7 @@ def _meaning(pod_sets: Sequence[PodSet]) -> list[object]:
     ]
 
 
-Law = Callable[[Framework, Samples, Reads], None]
+Law = Callable[[Framework, Samples, ClusterReader], None]
 
 LAWS: tuple[Law, ...] = (
     _samples_are_what_they_say,

@@ -19,8 +19,8 @@ from kohort.api.gates import FeatureGates
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition, ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.effects import Effect, Object, PatchObject, key_of, tell
-from kohort.jobs.podsets import PodSet, PodSetInfo
+from kohort.jobs.effects import Effect, Object, PatchObject, key_of, record_event
+from kohort.jobs.podsets import JobPodSet, PodSetInfo
 
 
 class JobKey(NamedTuple):
@@ -77,7 +77,7 @@ class ManagedBy:
     """What stands there, or is meant by nothing, where the kind's own controller runs it."""
 
 
-class Reads(Protocol):
+class ClusterReader(Protocol):
     """What a framework may look at: caches, settings and the time. Nothing here waits or writes (JOB-218)."""
 
     @property
@@ -112,11 +112,11 @@ class Reads(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchedKind:
     """Another kind whose events concern jobs of a framework (JOB-26)."""
 
     resource: Resource
-    jobs: Callable[[Object, Reads], Iterable[JobKey]]
+    jobs: Callable[[Object, ClusterReader], Iterable[JobKey]]
     """The jobs to look at again when such an object comes, changes or goes."""
     delay: float = 0.0
     """Seconds by which events are gathered."""
@@ -150,7 +150,7 @@ class Framework(ABC):
     """Whether a job is looked at again when a Workload of its controller owner changes (JOB-7)."""
     indexes: ClassVar[Mapping[str, IndexValues]] = {}
     """Further ways to find objects of the kind, for `Reads.find`."""
-    watches: ClassVar[tuple[Watch, ...]] = ()
+    watches: ClassVar[tuple[WatchedKind, ...]] = ()
     planners: ClassVar[tuple["Framework", ...]] = ()
     """Further controllers that work where the framework does (JOB-92); see `kohort.jobs.planners`."""
 
@@ -165,11 +165,11 @@ class Framework(ABC):
         """The job that an object belongs to; None where it is not ours to reconcile."""
         return JobKey(*key_of(obj))
 
-    def load(self, key: JobKey, reads: Reads) -> Object | None:
+    def load(self, key: JobKey, reads: ClusterReader) -> Object | None:
         """The job; where it consists of several objects, see `Composable`."""
         return reads.get(self.resource, ObjectKey(key.namespace, key.name))
 
-    def workloads(self, key: JobKey, reads: Reads) -> Sequence[Workload]:
+    def workloads(self, key: JobKey, reads: ClusterReader) -> Sequence[Workload]:
         """The Workloads of the job, oldest first (JOB-28)."""
         return reads.owned_workloads(key.namespace, self.resource.api_version, self.resource.kind, key.name)
 
@@ -184,7 +184,7 @@ class Framework(ABC):
         """Tell the native controller to run no pods, in place (JOB-223)."""
 
     @abstractmethod
-    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
         """The pods of the job at full size (JOB-224)."""
 
     @abstractmethod
@@ -204,12 +204,14 @@ class Framework(ABC):
         """Whether pods may still hold resources (JOB-228)."""
 
     @abstractmethod
-    def pods_ready(self, obj: Object, reads: Reads) -> bool:
+    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
         """Whether all pods of the admitted size are ready or have succeeded (JOB-229)."""
 
     # Optional
 
-    def stop(self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: Reads) -> tuple[Effect, ...]:
+    def stop(
+        self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
+    ) -> tuple[Effect, ...]:
         """Stop the job, and restore it where its originals are known; ends in an event once it is stopped (JOB-49)."""
         if self.is_suspended(obj):
             return ()
@@ -217,7 +219,7 @@ class Framework(ABC):
         self.suspend(stopped)
         if originals is not None:
             self.restore(stopped, originals)
-        return PatchObject(obj, stopped), told_stopped(obj, stop)
+        return PatchObject(obj, stopped), stopped_event(obj, stop)
 
     def waits_for_pods(self, obj: Object) -> bool:
         """Whether a stop can't be finished before pods have gone; Workloads keep the originals until then (JOB-101)."""
@@ -254,14 +256,14 @@ class Framework(ABC):
         """What tells the slices of one elastic job apart in their names (JOB-40)."""
         return str(obj["metadata"].get("generation", 0))
 
-    def default(self, obj: Object, reads: Reads) -> None:  # noqa: B027
+    def default(self, obj: Object, reads: ClusterReader) -> None:  # noqa: B027
         """Kind-specific defaults after the common ones, in place (JOB-66)."""
 
-    def validate_create(self, obj: Object, reads: Reads) -> list[FieldError]:
+    def validate_create(self, obj: Object, reads: ClusterReader) -> list[FieldError]:
         """Kind-specific problems of a new object."""
         return []
 
-    def validate_update(self, old: Object, new: Object, reads: Reads) -> list[FieldError]:
+    def validate_update(self, old: Object, new: Object, reads: ClusterReader) -> list[FieldError]:
         """Kind-specific problems of a change."""
         return []
 
@@ -273,14 +275,14 @@ class Framework(ABC):
         """Label selector of all pods of the job."""
         return None
 
-    def conditions(self, obj: Object, workload: Workload, reads: Reads) -> Sequence[Condition]:
+    def conditions(self, obj: Object, workload: Workload, reads: ClusterReader) -> Sequence[Condition]:
         """Further conditions of the Workload; only what differs is written (JOB-14)."""
         return ()
 
 
-def told_stopped(obj: Object, stop: Stop) -> Effect:
+def stopped_event(obj: Object, stop: Stop) -> Effect:
     """The event that tells of a stop (JOB-49)."""
-    return tell(obj, "Stopped", truncate_note(stop.message))
+    return record_event(obj, "Stopped", truncate_note(stop.message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,15 +317,15 @@ class Composable(ABC):
         """Whether the job consists of several objects."""
 
     @abstractmethod
-    def match(self, obj: Object, workloads: Sequence[Workload], reads: Reads) -> Match:
+    def match(self, obj: Object, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
         """The Workload that stands for the members; raises UnretryableError where that can't be said (JOB-160)."""
 
     @abstractmethod
-    def compose(self, obj: Object, reads: Reads) -> Composed:
+    def compose(self, obj: Object, reads: ClusterReader) -> Composed:
         """The Workload of the members; raises UnretryableError where there are not enough (JOB-157)."""
 
     @abstractmethod
-    def run(self, obj: Object, infos: Sequence[PodSetInfo], started: str, reads: Reads) -> tuple[Effect, ...]:
+    def run(self, obj: Object, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader) -> tuple[Effect, ...]:
         """Start members that wait, each with the event `Started` and this message (JOB-163)."""
 
     @abstractmethod

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from kohort.api.resource import Resource
-from kohort.jobs.contract import Finish, Framework, ManagedBy, Reads
+from kohort.jobs.contract import ClusterReader, Finish, Framework, ManagedBy
 from kohort.jobs.effects import Object
-from kohort.jobs.podsets import PodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
+from kohort.jobs.podsets import JobPodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
 from kohort.jobs.registry import RegistryError
 from kohort.jobs.topology import topology_request
 
@@ -94,13 +94,13 @@ class _Place:
     """One pod set of an object: its name, its count and its template."""
 
     def __init__(self, declared: PodSetDeclaration, item: Any) -> None:
-        self.name = str(declared.name or at(item, declared.name_path) or "").lower()
-        count = at(item, declared.count) if isinstance(declared.count, str) else declared.count
+        self.name = str(declared.name or value_at(item, declared.name_path) or "").lower()
+        count = value_at(item, declared.count) if isinstance(declared.count, str) else declared.count
         self.count = declared.default_count if count is None else int(count)
-        self.template: Template = at(item, declared.template) or {}
+        self.template: Template = value_at(item, declared.template) or {}
 
 
-def at(value: Any, path: str) -> Any:
+def value_at(value: Any, path: str) -> Any:
     """What stands at a path; None where nothing does."""
     for step in path.split("."):
         if not isinstance(value, dict):
@@ -131,17 +131,17 @@ class DeclaredFramework(Framework):
 
     def is_suspended(self, obj: Object) -> bool:
         """Whether the switch says so."""
-        return at(obj, self._declared.suspend) is True
+        return value_at(obj, self._declared.suspend) is True
 
     def suspend(self, obj: Object) -> None:
         """Set the switch."""
         _put(obj, self._declared.suspend, value=True)
 
-    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
         """The templates at their paths."""
         label = self._declared.tas.pod_index_label if self._declared.tas else None
         return [
-            PodSet(
+            JobPodSet(
                 each.name,
                 each.count,
                 deepcopy(each.template),
@@ -171,10 +171,12 @@ class DeclaredFramework(Framework):
 
     def finished(self, obj: Object) -> Finish | None:
         """The first end whose condition is True."""
-        true = {each.get("type"): each for each in at(obj, "status.conditions") or () if each.get("status") == "True"}
+        true = {
+            each.get("type"): each for each in value_at(obj, "status.conditions") or () if each.get("status") == "True"
+        }
         for end in self._declared.finished:
             if end.condition in true:
-                message = at(true[end.condition], end.message_path) if end.message_path else ""
+                message = value_at(true[end.condition], end.message_path) if end.message_path else ""
                 return Finish(end.success, str(message or ""))
         return None
 
@@ -182,14 +184,14 @@ class DeclaredFramework(Framework):
         """What the status says; a kind that does not say is never active."""
         return self._holds(self._declared.active, obj)
 
-    def pods_ready(self, obj: Object, reads: Reads) -> bool:
+    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
         """What the status says."""
         return self._holds(self._declared.ready, obj)
 
     def priority_class(self, obj: Object) -> str | None:
         """What stands at the path, final even if empty; that of the first template where there is no path."""
         path = self._declared.priority_class
-        return str(at(obj, path) or "") if path else None
+        return str(value_at(obj, path) or "") if path else None
 
     def _holds(self, comparison: Comparison | None, obj: Object) -> bool:
         if comparison is None:
@@ -197,7 +199,7 @@ class DeclaredFramework(Framework):
         wanted: Any = comparison.value
         if wanted == "podsets":
             wanted = sum(place.count for place in self._places(obj))
-        found = at(obj, comparison.path)
+        found = value_at(obj, comparison.path)
         if found is None:
             found = "" if isinstance(wanted, str) else 0
         return type(found) is type(wanted) and _COMPARISONS[comparison.op](found, wanted)
@@ -206,7 +208,7 @@ class DeclaredFramework(Framework):
         """Give templates a place that have none yet, so that something can be added to them."""
         for each in self._declared.podsets:
             for item in _items(obj, each):
-                if at(item, each.template) is None:
+                if value_at(item, each.template) is None:
                     _put(item, each.template, {})
 
 
@@ -231,4 +233,4 @@ def declared_framework(text: str) -> DeclaredFramework:
 def _items(obj: Object, declared: PodSetDeclaration) -> list[Any]:
     if not declared.foreach:
         return [obj]
-    return list(at(obj, declared.foreach.removesuffix("[*]")) or ())
+    return list(value_at(obj, declared.foreach.removesuffix("[*]")) or ())

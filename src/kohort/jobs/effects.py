@@ -63,7 +63,7 @@ class DeleteWorkload:
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class RecordEvent:
     """Send an event."""
 
     about: ObjectReference
@@ -78,12 +78,12 @@ class GateOpened:
     workload: Workload
 
 
-Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWorkload | Tell | GateOpened
+Effect = PatchObject | DeleteObject | CreateWorkload | PatchWorkload | DeleteWorkload | RecordEvent | GateOpened
 
 
-def tell(obj: Object, reason: str, message: str, kind: EventType = "Normal") -> Tell:
+def record_event(obj: Object, reason: str, message: str, kind: EventType = "Normal") -> RecordEvent:
     """An event about an object of a framework (§14)."""
-    return Tell(reference(obj), EventToRecord(kind, reason, message))
+    return RecordEvent(reference(obj), EventToRecord(kind, reason, message))
 
 
 def reference(obj: Object) -> ObjectReference:

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from kohort.api.gates import FeatureGates, Gate
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.conditions import is_admitted, is_reserved
-from kohort.jobs.building import sanitised
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
-from kohort.jobs.infos import Flavors, admitted_infos, template_of
 from kohort.jobs.normalising import containers_of, tolerations_of
 from kohort.jobs.objects import maximum_execution_time, metadata, uid
-from kohort.jobs.podsets import PodSet, Template, merge_info
+from kohort.jobs.podset_infos import Flavors, admitted_infos, template_of
+from kohort.jobs.podsets import JobPodSet, Template, merge_info
+from kohort.jobs.workload_builder import sanitised
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class JobComparison:
     """A job as far as it is compared."""
 
     obj: Object
-    pod_sets: Sequence[PodSet]
+    pod_sets: Sequence[JobPodSet]
     is_suspended: bool
 
 
@@ -34,7 +34,7 @@ def is_controlled_by(workload: Workload, obj: Object) -> bool:
     return owner is not None and (owner.name, owner.uid) == (metadata(obj).get("name"), uid(obj))
 
 
-def is_equivalent(workload: Workload, job: Side, flavors: Flavors, gates: FeatureGates) -> bool:
+def is_equivalent(workload: Workload, job: JobComparison, flavors: Flavors, gates: FeatureGates) -> bool:
     """Whether the Workload stands for the job as it is now (JOB-32)."""
     if workload.spec.maximum_execution_time_seconds != maximum_execution_time(job.obj):
         return False
@@ -48,12 +48,12 @@ def is_equivalent(workload: Workload, job: Side, flavors: Flavors, gates: Featur
     return job.is_suspended and same(job.pod_sets, asked)
 
 
-def spec_pod_sets(workload: Workload) -> list[PodSet]:
+def spec_pod_sets(workload: Workload) -> list[JobPodSet]:
     """The pod sets of the spec, templates as plain JSON."""
-    return [PodSet(each.name, each.count, template_of(each), each.min_count) for each in workload.spec.pod_sets]
+    return [JobPodSet(each.name, each.count, template_of(each), each.min_count) for each in workload.spec.pod_sets]
 
 
-def running_pod_sets(workload: Workload, flavors: Flavors, gates: FeatureGates) -> list[PodSet] | None:
+def running_pod_sets(workload: Workload, flavors: Flavors, gates: FeatureGates) -> list[JobPodSet] | None:
     """The pod sets that a started job has; None where they can't be told (JOB-33)."""
     try:
         infos = admitted_infos(workload, flavors, gates)
@@ -66,16 +66,18 @@ def running_pod_sets(workload: Workload, flavors: Flavors, gates: FeatureGates) 
         return None
     partial = gates.enabled(Gate.PartialAdmission) and any(each.min_count is not None for each in asked)
     return [
-        PodSet(each.name, info.count, each.template, each.min_count) if partial and each.min_count is not None else each
+        JobPodSet(each.name, info.count, each.template, each.min_count)
+        if partial and each.min_count is not None
+        else each
         for each, info in zip(asked, infos, strict=True)
     ]
 
 
-def _comparison(workload: Workload, gates: FeatureGates) -> Callable[[Sequence[PodSet], Sequence[PodSet]], bool]:
+def _comparison(workload: Workload, gates: FeatureGates) -> Callable[[Sequence[JobPodSet], Sequence[JobPodSet]], bool]:
     """Pod sets by position; tolerations matter until the Workload is admitted, minCount with PartialAdmission."""
     partial, admitted = gates.enabled(Gate.PartialAdmission), is_admitted(workload)
 
-    def alike(one: PodSet, other: PodSet) -> bool:
+    def alike(one: JobPodSet, other: JobPodSet) -> bool:
         if one.count != other.count or (partial and one.min_count != other.min_count):
             return False
         first, second = sanitised(one.template), sanitised(other.template)

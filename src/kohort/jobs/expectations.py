@@ -6,7 +6,7 @@ Kept in memory: a restart begins with nothing expected, and with caches that sho
 from collections.abc import Iterable
 
 
-class Expectations:
+class UidExpectations:
     """Keys, and under each the UIDs of objects that are still to be seen."""
 
     def __init__(self) -> None:

@@ -14,8 +14,8 @@ from kohort.api.gates import Gate
 from kohort.api.meta import ObjectKey
 from kohort.api.times import format_duration, format_time, from_timedelta, parse_time
 from kohort.controllers.context import RETRIES, ControllerContext
+from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
 from kohort.jobs.effects import Object, key_of, reference
-from kohort.jobs.known import Kept, KnownObjects
 from kohort.jobs.objects import annotations, metadata, uid
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.errors import StatusError
@@ -77,7 +77,7 @@ class FailureRecovery:
     def __init__(self, world: ControllerContext) -> None:
         self._world = world
         self._recorder = world.recorder(CONTROLLER)
-        self._pods = KnownObjects(world.informers, Pod.resource)
+        self._pods = ObjectAssumeCache(world.informers, Pod.resource)
         self._pods.index(ENDING, ending_on)
         self._nodes: Informer[Node] = world.informers.of(Node)
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "failure-recovery", RETRIES)
@@ -93,7 +93,7 @@ class FailureRecovery:
         """Come to the end of what has begun."""
         await self._controller.stop()
 
-    def _pod_changed(self, _old: Kept | None, new: Kept | None) -> None:
+    def _pod_changed(self, _old: CachedObject | None, new: CachedObject | None) -> None:
         """Most pods have no such annotation, which their bytes tell."""
         if new is not None and ANNOTATION.encode() in new.raw and is_eligible(new.json()):
             self._queue.add(new.identity.key)

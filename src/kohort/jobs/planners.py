@@ -9,15 +9,15 @@ from typing import ClassVar
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.controllers.context import ControllerContext
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import JobKey
 from kohort.jobs.defaulting.webhook_only import WebhookOnly
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.passes import PassReads, Plan
-from kohort.jobs.reading import WorldReads
+from kohort.jobs.expectations import UidExpectations
+from kohort.jobs.reconcile_pass import PassPlan, PassReader
 from kohort.jobs.reconciler import JobReconciler
-from kohort.jobs.registry import Registry, group_kind
+from kohort.jobs.registry import FrameworkRegistry, group_kind
 
 
 class Planner(WebhookOnly):
@@ -27,7 +27,7 @@ class Planner(WebhookOnly):
     """Whether an object is looked at again when a Workload changes that it owns, with others or alone."""
 
     @abstractmethod
-    def plan(self, obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
+    def plan(self, obj: Object, ancestor: Object | None, reads: PassReader) -> PassPlan:
         """What is to be done about an object; `ancestor` is the owner that is queued in its place."""
 
 
@@ -37,10 +37,10 @@ class PlannerReconciler(JobReconciler):
     def __init__(
         self,
         world: ControllerContext,
-        registry: Registry,
+        registry: FrameworkRegistry,
         planner: Planner,
-        reads: WorldReads,
-        expectations: Expectations,
+        reads: CacheReader,
+        expectations: UidExpectations,
     ) -> None:
         super().__init__(world, registry, planner, reads, expectations)
         self._planner = planner
@@ -53,11 +53,11 @@ class PlannerReconciler(JobReconciler):
             if shown is not None and group_kind(owner.api_version, owner.kind) == kind:
                 self._queue.add(JobKey(shown.metadata.namespace, owner.name))
 
-    async def _plan(self, key: JobKey) -> Plan:
+    async def _plan(self, key: JobKey) -> PassPlan:
         obj = self._planner.load(key, self._reads)
         if obj is None or self._planner.key(obj) is None:
-            return Plan()
+            return PassPlan()
         try:
             return self._planner.plan(obj, await self._ancestor(obj), self._reads)
         except JobError as error:
-            return Plan(error.effects, error)
+            return PassPlan(error.effects, error)

@@ -6,24 +6,26 @@ from kohort.jobs.contract import Framework, JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError
 from kohort.jobs.objects import is_terminating
-from kohort.jobs.passes import DONE, End, Pass, PassReads, Plan
+from kohort.jobs.reconcile_pass import DONE, EndPass, PassPlan, PassReader, ReconcilePass
 from kohort.jobs.scope import in_scope
 from kohort.jobs.steps import STEPS
 
 ORPHANED = "The workload's owner no longer exists"
 
 
-def plan_pass(framework: Framework, key: JobKey, obj: Object | None, ancestor: Object | None, reads: PassReads) -> Plan:
+def plan_pass(
+    framework: Framework, key: JobKey, obj: Object | None, ancestor: Object | None, reads: PassReader
+) -> PassPlan:
     """What to do about a job now; `ancestor` is the owner that is queued in its place (JOB-9 to JOB-25)."""
-    this = Pass(framework, key, obj if obj is not None else {}, reads)
+    this = ReconcilePass(framework, key, obj if obj is not None else {}, reads)
     try:
         end = _run(this, obj, ancestor)
     except JobError as error:
-        return Plan((*this.effects, *error.effects), error)
-    return Plan(tuple(this.effects), requeue_after=end.requeue_after)
+        return PassPlan((*this.effects, *error.effects), error)
+    return PassPlan(tuple(this.effects), requeue_after=end.requeue_after)
 
 
-def _run(this: Pass, obj: Object | None, ancestor: Object | None) -> End:
+def _run(this: ReconcilePass, obj: Object | None, ancestor: Object | None) -> EndPass:
     if obj is not None and this.framework.skips(obj):
         return DONE
     if obj is None or is_terminating(obj):
@@ -36,7 +38,7 @@ def _run(this: Pass, obj: Object | None, ancestor: Object | None) -> End:
     return end or DONE
 
 
-def _finalize(this: Pass, obj: Object | None) -> End:
+def _finalize(this: ReconcilePass, obj: Object | None) -> EndPass:
     """S2: the job is gone or going, and its Workloads end with it (JOB-11, JOB-58)."""
     for each in this.framework.workloads(this.key, this.reads):
         current = each

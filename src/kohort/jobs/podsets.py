@@ -15,7 +15,7 @@ Template = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class PodSet:
+class JobPodSet:
     """Pods of one shape, as a framework tells them (JOB-218)."""
 
     name: str

@@ -10,16 +10,16 @@ from kohort.api.kueue.v1beta2 import Workload, WorkloadPriorityClass
 from kohort.api.kueue.v1beta2.workload import PriorityClassRef
 from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.jobs.contract import Framework
-from kohort.jobs.effects import Object, tell
+from kohort.jobs.effects import Object, record_event
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import PRIORITY_CLASS_LABEL
 from kohort.jobs.objects import labels
-from kohort.jobs.podsets import PodSet
+from kohort.jobs.podsets import JobPodSet
 
 WORKLOAD_CLASS = "WorkloadPriorityClass"
 
 
-class Priority(NamedTuple):
+class JobPriority(NamedTuple):
     """A number, and the class that it came from."""
 
     value: int
@@ -39,7 +39,7 @@ class Classes(Protocol):
         """The PriorityClasses that are meant for pods that name none."""
 
 
-def resolve_priority(framework: Framework, obj: Object, pod_sets: Sequence[PodSet], classes: Classes) -> Priority:
+def resolve_priority(framework: Framework, obj: Object, pod_sets: Sequence[JobPodSet], classes: Classes) -> JobPriority:
     """The priority of a job; raises RetryError for a class that is not there (JOB-43)."""
     named = labels(obj).get(PRIORITY_CLASS_LABEL)
     if named:
@@ -49,33 +49,33 @@ def resolve_priority(framework: Framework, obj: Object, pod_sets: Sequence[PodSe
     return _of_class(name, classes) if name else _default(classes)
 
 
-def _of_workload_class(obj: Object, name: str, classes: Classes) -> Priority:
+def _of_workload_class(obj: Object, name: str, classes: Classes) -> JobPriority:
     found = classes.workload_priority_class(name)
     if found is None:
         why = f'WorkloadPriorityClass "{name}" not found'
-        raise RetryError(why, (tell(obj, "WorkloadPriorityClassNotFound", why, "Warning"),))
-    return Priority(found.value, PriorityClassRef(group="kueue.x-k8s.io", kind="WorkloadPriorityClass", name=name))
+        raise RetryError(why, (record_event(obj, "WorkloadPriorityClassNotFound", why, "Warning"),))
+    return JobPriority(found.value, PriorityClassRef(group="kueue.x-k8s.io", kind="WorkloadPriorityClass", name=name))
 
 
-def _first_class(pod_sets: Sequence[PodSet]) -> str:
+def _first_class(pod_sets: Sequence[JobPodSet]) -> str:
     names = ((each.template.get("spec") or {}).get("priorityClassName") for each in pod_sets)
     return next((name for name in names if name), "")
 
 
-def _of_class(name: str, classes: Classes) -> Priority:
+def _of_class(name: str, classes: Classes) -> JobPriority:
     found = classes.priority_class(name)
     if found is None:
         raise RetryError(f'PriorityClass "{name}" not found')
-    return Priority(found.value, _pod_class(name))
+    return JobPriority(found.value, _pod_class(name))
 
 
-def _default(classes: Classes) -> Priority:
+def _default(classes: Classes) -> JobPriority:
     """Of several default classes the lowest, and of equal ones the first by name, so that all agree."""
     defaults = classes.default_priority_classes()
     lowest = min(defaults, key=lambda each: (each.value, each.metadata.name), default=None)
     if lowest is None:
-        return Priority(0)
-    return Priority(lowest.value, _pod_class(lowest.metadata.name))
+        return JobPriority(0)
+    return JobPriority(lowest.value, _pod_class(lowest.metadata.name))
 
 
 def _pod_class(name: str) -> PriorityClassRef:
@@ -91,7 +91,7 @@ def out_of_line(obj: Object, workloads: Iterable[Workload]) -> list[Workload]:
     return sorted(may_follow, key=lambda each: _class_name(each) != named)
 
 
-def with_priority(workload: Workload, priority: Priority) -> Workload:
+def with_priority(workload: Workload, priority: JobPriority) -> Workload:
     """The Workload with that priority; the same where it has it."""
     if (workload.spec.priority, workload.spec.priority_class_ref) == priority:
         return workload

@@ -9,16 +9,16 @@ from typing import Final
 
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.ancestors import managed_ancestor
-from kohort.jobs.carrying import Carrier, NameTakenError
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import Framework, JobKey
+from kohort.jobs.effect_executor import EffectExecutor, WorkloadNameConflictError
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import JobError, RetryError, UnretryableError
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.passes import Plan
+from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.planning import plan_pass
-from kohort.jobs.reading import WorldReads
-from kohort.jobs.registry import Registry
-from kohort.jobs.triggers import Triggers
+from kohort.jobs.reconcile_pass import PassPlan
+from kohort.jobs.registry import FrameworkRegistry
+from kohort.jobs.triggers import JobEventMapper
 from kohort.kube.controller import Controller, RequeueAfter
 from kohort.kube.workqueue import WorkQueue
 
@@ -38,10 +38,10 @@ class JobReconciler:
     def __init__(
         self,
         world: ControllerContext,
-        registry: Registry,
+        registry: FrameworkRegistry,
         framework: Framework,
-        reads: WorldReads,
-        expectations: Expectations,
+        reads: CacheReader,
+        expectations: UidExpectations,
     ) -> None:
         self._world = world
         self._registry = registry
@@ -52,7 +52,7 @@ class JobReconciler:
         self._recorder = world.recorder(f"{framework.name}-kueue-controller")
         self._queue: WorkQueue[JobKey] = WorkQueue(world.clock, framework.name, metrics=world.client.metrics)
         self._controller = Controller(framework.name, self._queue, self._reconcile, world.clock, world.client.metrics)
-        triggers = Triggers(framework, reads, expectations, self._queue.add_after)
+        triggers = JobEventMapper(framework, reads, expectations, self._queue.add_after)
         reads.known[framework.resource].informer.subscribe(triggers.object_changed)
         world.known.subscribe(triggers.workload_changed)
 
@@ -76,16 +76,16 @@ class JobReconciler:
         plan = await self._plan(key)
         try:
             await self._carry(plan)
-        except NameTakenError:
+        except WorkloadNameConflictError:
             return RequeueAfter(TAKEN)
         return self._end(key, plan)
 
-    async def _plan(self, key: JobKey) -> Plan:
+    async def _plan(self, key: JobKey) -> PassPlan:
         obj = self._framework.load(key, self._reads)
         try:
             ancestor = await self._ancestor(obj)
         except JobError as error:
-            return Plan(error.effects, error)
+            return PassPlan(error.effects, error)
         # The way up may have taken a while; the job is looked at as it is now.
         obj = self._framework.load(key, self._reads) if ancestor is not None else obj
         return plan_pass(self._framework, key, obj, ancestor, self._reads)
@@ -96,13 +96,13 @@ class JobReconciler:
         manages_all = self._reads.configuration.manage_jobs_without_queue_name
         return await managed_ancestor(obj, self._registry, self._reads.fetch, without_queue_name=manages_all)
 
-    async def _carry(self, plan: Plan) -> None:
+    async def _carry(self, plan: PassPlan) -> None:
         manager = f"kueue-{self._framework.resource.kind.lower()}-controller"
-        carrier = Carrier(self._world, self._reads, self._recorder, manager, self._expectations)
+        carrier = EffectExecutor(self._world, self._reads, self._recorder, manager, self._expectations)
         for effect in plan.effects:
             await carrier.carry(effect)
 
-    def _end(self, key: JobKey, plan: Plan) -> RequeueAfter | None:
+    def _end(self, key: JobKey, plan: PassPlan) -> RequeueAfter | None:
         if isinstance(plan.error, RetryError):
             raise plan.error
         if isinstance(plan.error, UnretryableError):

@@ -36,7 +36,7 @@ def group_kind(api_version: str, kind: str) -> GroupKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Registry:
+class FrameworkRegistry:
     """Frameworks by name, and those that the configuration enables."""
 
     frameworks: Mapping[str, Framework]
@@ -76,12 +76,12 @@ class Registry:
         return framework if framework is not None and not framework.is_propagator else None
 
 
-def registry_of(configuration: Configuration, frameworks: Iterable[Framework]) -> Registry:
+def registry_of(configuration: Configuration, frameworks: Iterable[Framework]) -> FrameworkRegistry:
     """The frameworks at work under a configuration; raises RegistryError (JOB-92, JOB-95)."""
     by_name = _by_name(frameworks)
     configured = _found(configuration.integrations.frameworks, by_name)
     external = frozenset(map(_external_kind, configuration.integrations.external_frameworks))
-    return Registry(by_name, configured | _implied(by_name, configured), configured, external)
+    return FrameworkRegistry(by_name, configured | _implied(by_name, configured), configured, external)
 
 
 def _found(names: Iterable[str], by_name: Mapping[str, Framework]) -> frozenset[str]:

@@ -13,31 +13,31 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import PodSet
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.engine.lifecycle.slices import settle_slices
-from kohort.jobs.defaulting.facts import set_annotation
+from kohort.jobs.defaulting.job_context import set_annotation
 from kohort.jobs.equivalence import is_controlled_by
-from kohort.jobs.infos import template_of
 from kohort.jobs.keys import (
     ELASTIC_JOB_ANNOTATION,
     SLICE_NAME_ANNOTATION,
     SLICE_REPLACEMENT_ANNOTATION,
 )
-from kohort.jobs.matching import follow_priority, fresh_workload, name_of
 from kohort.jobs.objects import asks_for_slices
-from kohort.jobs.passes import Pass
+from kohort.jobs.podset_infos import template_of
+from kohort.jobs.reconcile_pass import ReconcilePass
+from kohort.jobs.workload_matching import follow_priority, fresh_workload, name_of
 
 
-def is_elastic(this: Pass) -> bool:
+def is_elastic(this: ReconcilePass) -> bool:
     """Whether the job may change in size while it runs (JOB-80)."""
     return this.framework.is_elastic and asks_for_slices(this.obj, this.reads.gates)
 
 
-def living_slices(this: Pass) -> list[Workload]:
+def living_slices(this: ReconcilePass) -> list[Workload]:
     """The job's Workloads that are not finished, oldest first (JOB-81)."""
     owned = this.framework.workloads(this.key, this.reads)
     return [each for each in owned if not is_finished(each) and is_controlled_by(each, this.obj)]
 
 
-def find_slice(this: Pass) -> bool:
+def find_slice(this: ReconcilePass) -> bool:
     """Take the slice that stands for the job, or say which a new one replaces; False where slices won't do (JOB-81)."""
     current, kept = _settled(this, living_slices(this))
     if current is None:
@@ -53,7 +53,7 @@ def find_slice(this: Pass) -> bool:
     return True
 
 
-def _settled(this: Pass, living: Sequence[Workload]) -> tuple[Workload | None, Sequence[Workload]]:
+def _settled(this: ReconcilePass, living: Sequence[Workload]) -> tuple[Workload | None, Sequence[Workload]]:
     """The slice to compare the job with, and all that live on, after those were ended that have no place any more."""
     if len(living) <= 1:
         return (living[0] if living else None), living
@@ -69,7 +69,7 @@ def _settled(this: Pass, living: Sequence[Workload]) -> tuple[Workload | None, S
     return settled.current, [each for each in living if each.metadata.name not in ends]
 
 
-def _resize(this: Pass, current: Workload, wanted: Mapping[str, int], present: Mapping[str, int]) -> None:
+def _resize(this: ReconcilePass, current: Workload, wanted: Mapping[str, int], present: Mapping[str, int]) -> None:
     """Change the counts in place, or have a larger slice made where quota is held already (JOB-81)."""
     grows = any(wanted[name] > present[name] for name in wanted)
     if not is_reserved(current) or not grows:
@@ -83,7 +83,7 @@ def _resized(workload: Workload, counts: Mapping[str, int]) -> Workload:
     return replace(workload, spec=replace(workload.spec, pod_sets=pod_sets))
 
 
-def new_slice(this: Pass) -> Workload:
+def new_slice(this: ReconcilePass) -> Workload:
     """The first slice of a job, or the one that replaces a smaller one (JOB-82)."""
     fresh = fresh_workload(this, this.framework.name_extra(this.obj))
     own = fresh.metadata

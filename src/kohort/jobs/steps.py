@@ -31,32 +31,32 @@ from kohort.engine.lifecycle.eviction import release
 from kohort.engine.lifecycle.finishing import finish, job_expiry, without_finalizer
 from kohort.engine.lifecycle.pods_ready import report_readiness
 from kohort.jobs.contract import Composable, Stop, StopReason
-from kohort.jobs.effects import CreateWorkload, DeleteObject, PatchObject, tell
+from kohort.jobs.effects import CreateWorkload, DeleteObject, PatchObject, record_event
 from kohort.jobs.errors import PermanentError, RetryError
-from kohort.jobs.infos import admitted_infos
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, QUEUE_NAME_LABEL
-from kohort.jobs.matching import find_match, find_prebuilt, fresh_workload, name_of
 from kohort.jobs.objects import annotations, prebuilt_name, queue_name
-from kohort.jobs.passes import (
+from kohort.jobs.podset_infos import admitted_infos
+from kohort.jobs.priority import resolve_priority, with_priority
+from kohort.jobs.reconcile_pass import (
     DONE,
     PODS_READY_MANAGER,
     RECLAIMABLE_MANAGER,
-    End,
-    Pass,
+    EndPass,
+    ReconcilePass,
 )
-from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.slices import find_slice, is_elastic, living_slices, new_slice
 from kohort.jobs.timing import with_openings
+from kohort.jobs.workload_matching import find_match, find_prebuilt, fresh_workload, name_of
 from kohort.kube.options import DeletionOptions
 
 FAILED_TO_START = "FailedToStart"
 SUCCEEDED, FAILED = "Succeeded", "Failed"
 QUEUE_NAME_ANNOTATION = f"The queue is named by annotation {QUEUE_NAME_LABEL}, as older guides do; use a label instead"
 
-Step = Callable[[Pass], End | None]
+Step = Callable[[ReconcilePass], EndPass | None]
 
 
-def find_workload(this: Pass) -> End | None:
+def find_workload(this: ReconcilePass) -> EndPass | None:
     """S4: the one Workload of the job; none where one is to be made (JOB-13)."""
     name = prebuilt_name(this.obj, this.reads.gates)
     if name:
@@ -66,7 +66,7 @@ def find_workload(this: Pass) -> End | None:
     return None
 
 
-def write_conditions(this: Pass) -> End | None:
+def write_conditions(this: ReconcilePass) -> EndPass | None:
     """S5: conditions that the framework adds (JOB-14)."""
     workload = this.workload
     if workload is None:
@@ -82,7 +82,7 @@ def write_conditions(this: Pass) -> End | None:
     return DONE
 
 
-def let_finished_go(this: Pass) -> End | None:
+def release_finished(this: ReconcilePass) -> EndPass | None:
     """S7: nothing holds a finished Workload back any more (JOB-16)."""
     workload = this.workload
     if workload is None or not is_finished(workload):
@@ -96,7 +96,7 @@ def let_finished_go(this: Pass) -> End | None:
     return DONE
 
 
-def stop_with_deleted(this: Pass) -> End | None:
+def stop_if_workload_deleted(this: ReconcilePass) -> EndPass | None:
     """S8: a Workload that is being deleted takes its job along, which then gets a new one (JOB-17)."""
     workload = this.workload
     if workload is None or workload.metadata.deletion_timestamp is None:
@@ -107,7 +107,7 @@ def stop_with_deleted(this: Pass) -> End | None:
     return DONE
 
 
-def hold(this: Pass) -> End | None:
+def hold_job(this: ReconcilePass) -> EndPass | None:
     """S9: a job that a user has to mend first holds no quota (JOB-18)."""
     if not this.framework.on_hold(this.obj):
         return None
@@ -120,7 +120,7 @@ def hold(this: Pass) -> End | None:
     return DONE
 
 
-def finish_with_job(this: Pass) -> End | None:
+def finish_with_job(this: ReconcilePass) -> EndPass | None:
     """S10: the job has ended, and all its Workloads with it (JOB-19)."""
     ended = this.framework.finished(this.obj)
     if ended is None:
@@ -133,7 +133,7 @@ def finish_with_job(this: Pass) -> End | None:
     return DONE
 
 
-def _standing_for(this: Pass) -> list[Workload]:
+def _standing_for(this: ReconcilePass) -> list[Workload]:
     """The Workload of the job; of an elastic job every slice that lives, or a waiting one would keep its quota."""
     slices = living_slices(this) if is_elastic(this) else []
     latest = this.workload
@@ -141,7 +141,7 @@ def _standing_for(this: Pass) -> list[Workload]:
     return [*([latest] if latest is not None else []), *others]
 
 
-def make_workload(this: Pass) -> End | None:
+def make_workload(this: ReconcilePass) -> EndPass | None:
     """S11: a job without a Workload gets one, once nothing of it runs (JOB-20, JOB-36)."""
     if this.workload is not None:
         return None
@@ -156,11 +156,11 @@ def make_workload(this: Pass) -> End | None:
     this.effects.append(CreateWorkload(workload, this.obj))
     this.tell("CreatedWorkload", f"Created Workload: {name_of(workload)}")
     if QUEUE_NAME_LABEL in annotations(this.obj):
-        this.effects.append(tell(this.obj, "QueueNameAnnotation", QUEUE_NAME_ANNOTATION, "Warning"))
+        this.effects.append(record_event(this.obj, "QueueNameAnnotation", QUEUE_NAME_ANNOTATION, "Warning"))
     return DONE
 
 
-def _new_workload(this: Pass) -> Workload:
+def _new_workload(this: ReconcilePass) -> Workload:
     if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
         composed = this.framework.compose(this.obj, this.reads)
         this.effects.extend(composed.effects)
@@ -169,7 +169,7 @@ def _new_workload(this: Pass) -> Workload:
     return new_slice(this) if is_elastic(this) else fresh_workload(this)
 
 
-def give_back(this: Pass) -> End | None:
+def update_reclaimable_pods(this: ReconcilePass) -> EndPass | None:
     """S12: pods that will not come back need no quota (JOB-21, JOB-57)."""
     workload = this.workload
     if workload is None or not this.reads.gates.enabled(Gate.ReclaimablePods):
@@ -201,7 +201,7 @@ def _capped(workload: Workload, reported: dict[str, int], gates: FeatureGates) -
     return given
 
 
-def tell_readiness(this: Pass) -> End | None:
+def update_pods_ready(this: ReconcilePass) -> EndPass | None:
     """S13: whether the pods are ready, where somebody waits for them (JOB-22, JOB-56)."""
     workload = this.workload
     if workload is None or not this.reads.configuration.waits_for_pods_ready(this.reads.gates):
@@ -214,7 +214,7 @@ def tell_readiness(this: Pass) -> End | None:
     return DONE
 
 
-def stop_evicted(this: Pass) -> End | None:
+def stop_evicted(this: ReconcilePass) -> EndPass | None:
     """S14: an evicted job stops, and its quota goes when its pods have gone (JOB-23)."""
     workload = this.workload
     evicted = condition(workload, EVICTED) if workload is not None else None
@@ -226,7 +226,7 @@ def stop_evicted(this: Pass) -> End | None:
     return _expire(this, workload)
 
 
-def _expire(this: Pass, workload: Workload) -> End:
+def _expire(this: ReconcilePass, workload: Workload) -> EndPass:
     """Delete a job some time after Kohort has given it up, where so configured (JOB-59)."""
     text = this.reads.configuration.object_retention_policies.workloads.after_deactivated_by_kueue
     keep = None if text is None else to_timedelta(parse_duration(text))
@@ -235,14 +235,14 @@ def _expire(this: Pass, workload: Workload) -> End:
         return DONE
     left = (expiry - this.reads.now).total_seconds()
     if left > 0:
-        return End(requeue_after=left)
+        return EndPass(requeue_after=left)
     this.effects.append(DeleteObject(this.obj, DeletionOptions(propagation="Background")))
     this.tell("Deleted", "Deleted job: deactivation retention period expired")
     this.effects.extend(this.framework.finalize(this.obj))
     return DONE
 
 
-def start_admitted(this: Pass) -> End | None:
+def start_admitted(this: ReconcilePass) -> EndPass | None:
     """S15: a suspended job starts once it is admitted, and tells what it waits for until then (JOB-24)."""
     workload = this.workload
     if workload is None or not this.framework.is_suspended(this.obj):
@@ -256,7 +256,7 @@ def start_admitted(this: Pass) -> End | None:
     return DONE
 
 
-def _start(this: Pass, workload: Workload) -> None:
+def _start(this: ReconcilePass, workload: Workload) -> None:
     """Start with what was admitted; where that can't work, the Workload is finished (JOB-48)."""
     admission = workload.status.admission
     started = f"Admitted by clusterQueue {admission.cluster_queue if admission else ''}"
@@ -276,27 +276,27 @@ def _start(this: Pass, workload: Workload) -> None:
     this.tell("Started", started)
 
 
-def _is_dispatched(this: Pass, workload: Workload) -> bool:
+def _is_dispatched(this: ReconcilePass, workload: Workload) -> bool:
     """Whether the pods run in another cluster, and stay gated in this one (JOB-48)."""
     checks = (this.reads.check_controller(each.name) for each in workload.status.admission_checks)
     return MULTIKUEUE_CONTROLLER in checks
 
 
-def _tell_checks(this: Pass, workload: Workload) -> None:
+def _tell_checks(this: ReconcilePass, workload: Workload) -> None:
     checks = workload.status.admission_checks
     waiting = [f"{each.name}: {each.message}" for each in checks if each.state == "Pending" and each.message]
     if waiting:
         this.tell("UpdatedAdmissionCheck", "; ".join(waiting))
 
 
-def _follow_queue(this: Pass, workload: Workload) -> None:
+def _follow_queue(this: ReconcilePass, workload: Workload) -> None:
     """Hand a changed queue on to the Workload (JOB-53)."""
     wanted = queue_name(this.obj) or None
     if not is_reserved(workload) and (workload.spec.queue_name or None) != wanted:
         this.write_object(workload, replace(workload, spec=replace(workload.spec, queue_name=wanted)))
 
 
-def stop_unadmitted(this: Pass) -> End | None:
+def stop_unadmitted(this: ReconcilePass) -> EndPass | None:
     """S16: a job that runs without being admitted is stopped; pods of an elastic one are gated one by one (JOB-25).
 
     A stop that has begun is brought to its end first, whatever happened meanwhile.
@@ -307,24 +307,24 @@ def stop_unadmitted(this: Pass) -> End | None:
     return DONE
 
 
-def _may_run(this: Pass, workload: Workload) -> bool:
+def _may_run(this: ReconcilePass, workload: Workload) -> bool:
     return is_admitted(workload) or is_elastic(this)
 
 
-def _tell_finished(this: Pass, workload: Workload) -> None:
+def _tell_finished(this: ReconcilePass, workload: Workload) -> None:
     this.tell("FinishedWorkload", f"Workload '{name_of(workload)}' is declared finished")
 
 
 STEPS: tuple[Step, ...] = (
     find_workload,
     write_conditions,
-    let_finished_go,
-    stop_with_deleted,
-    hold,
+    release_finished,
+    stop_if_workload_deleted,
+    hold_job,
     finish_with_job,
     make_workload,
-    give_back,
-    tell_readiness,
+    update_reclaimable_pods,
+    update_pods_ready,
     stop_evicted,
     start_admitted,
     stop_unadmitted,

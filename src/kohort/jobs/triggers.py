@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.jobs.contract import Composable, Framework, JobKey, Watch
+from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
+from kohort.jobs.cache_reader import CacheReader
+from kohort.jobs.contract import Composable, Framework, JobKey, WatchedKind
 from kohort.jobs.effects import Object
-from kohort.jobs.expectations import Expectations
+from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION
-from kohort.jobs.known import Kept, KnownObjects
 from kohort.jobs.objects import controller_owner, is_terminating
-from kohort.jobs.reading import WorldReads
 from kohort.jobs.registry import group_kind
 
 OWNER_UID = "controller uid"
@@ -24,21 +24,21 @@ def owner_uids(obj: Object) -> Iterable[str]:
     return (owner["uid"],) if owner and owner.get("uid") else ()
 
 
-class Triggers:
+class JobEventMapper:
     """Turns events into keys of one framework's jobs."""
 
-    def __init__(self, framework: Framework, reads: WorldReads, expectations: Expectations, wake: Wake) -> None:
+    def __init__(self, framework: Framework, reads: CacheReader, expectations: UidExpectations, wake: Wake) -> None:
         self._framework = framework
         self._reads = reads
         self._expectations = expectations
         self._wake = wake
-        self._known: KnownObjects = reads.known[framework.resource]
+        self._known: ObjectAssumeCache = reads.known[framework.resource]
         if framework.follows_owner:
             self._known.index(OWNER_UID, owner_uids)
         for watch in framework.watches:
             self._follow(watch)
 
-    def object_changed(self, old: Kept | None, new: Kept | None) -> None:
+    def object_changed(self, old: CachedObject | None, new: CachedObject | None) -> None:
         """A job, or a member of one, came, changed or went."""
         for state in (old, new):
             key = self._framework.key(state.json()) if state is not None else None
@@ -46,7 +46,7 @@ class Triggers:
                 self._see_leaving(key, state, is_gone=new is None)
                 self._wake(key, 0.0)
 
-    def _see_leaving(self, key: JobKey, state: Kept | None, *, is_gone: bool) -> None:
+    def _see_leaving(self, key: JobKey, state: CachedObject | None, *, is_gone: bool) -> None:
         """A deletion that was expected has been seen (JOB-27)."""
         if state is not None and (is_gone or is_terminating(state.json())):
             self._expectations.observe(str(key), state.identity.uid)
@@ -71,8 +71,8 @@ class Triggers:
         if is_group and isinstance(self._framework, Composable):
             yield JobKey(namespace, workload.metadata.name, is_group=True)
 
-    def _follow(self, watch: Watch) -> None:
-        def changed(old: Kept | None, new: Kept | None) -> None:
+    def _follow(self, watch: WatchedKind) -> None:
+        def changed(old: CachedObject | None, new: CachedObject | None) -> None:
             for state in (old, new):
                 for key in watch.jobs(state.json(), self._reads) if state is not None else ():
                     self._wake(key, watch.delay)

@@ -12,11 +12,11 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.controllers.context import ControllerContext
 from kohort.controllers.workloads.assume_cache import key_of as workload_key
-from kohort.jobs.carrying import merge_patch
+from kohort.jobs.assume_cache import CachedObject, ObjectAssumeCache
+from kohort.jobs.effect_executor import merge_patch
 from kohort.jobs.effects import Object, PatchObject, key_of
-from kohort.jobs.expectations import Expectations
+from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.keys import ELASTIC_GATE, PODSET_LABEL
-from kohort.jobs.known import Kept, KnownObjects
 from kohort.jobs.objects import metadata, uid
 from kohort.jobs.timing import time_opening
 from kohort.jobs.ungating import chain_of, is_gated, is_slice, serving_slice, slice_named_by, ungate
@@ -50,8 +50,8 @@ class Ungater:
 
     def __init__(self, world: ControllerContext) -> None:
         self._world = world
-        self._expectations = Expectations()
-        self._pods: KnownObjects | None = None
+        self._expectations = UidExpectations()
+        self._pods: ObjectAssumeCache | None = None
         self._queue: WorkQueue[ObjectKey] = WorkQueue(world.clock, "elastic-jobs", metrics=world.client.metrics)
         self._controller = Controller("elastic-jobs", self._queue, self._reconcile, world.clock, world.client.metrics)
 
@@ -70,12 +70,12 @@ class Ungater:
         if new is None or not is_slice(new):
             return
         if self._pods is None:
-            self._pods = KnownObjects(self._world.informers, Pod.resource, STARTED_BY_US)
+            self._pods = ObjectAssumeCache(self._world.informers, Pod.resource, STARTED_BY_US)
             self._pods.index(SLICE, slices_of_pod)
             self._pods.informer.subscribe(self._pod_changed)
         self._queue.add(ObjectKey(new.metadata.namespace, chain_of(new)))
 
-    def _pod_changed(self, old: Kept | None, new: Kept | None) -> None:
+    def _pod_changed(self, old: CachedObject | None, new: CachedObject | None) -> None:
         shown = new or old
         if shown is None:
             return
@@ -119,7 +119,7 @@ class Ungater:
         names = dict.fromkeys((key.name, *(each.metadata.name for each in slices)))
         return [pod for name in names for pod in self._pods.find(SLICE, (key.namespace, name))]
 
-    async def _write(self, pods: KnownObjects, chain: str, effect: PatchObject) -> None:
+    async def _write(self, pods: ObjectAssumeCache, chain: str, effect: PatchObject) -> None:
         patch = merge_patch(effect, metadata(effect.before).get("resourceVersion", ""))
         if patch is None:
             return

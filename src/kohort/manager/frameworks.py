@@ -10,7 +10,7 @@ from kohort.api.config.v1beta2 import Configuration
 from kohort.api.resource import Resource
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Framework
-from kohort.jobs.registry import Registry, plugins, registry_of
+from kohort.jobs.registry import FrameworkRegistry, plugins, registry_of
 
 
 def all_frameworks() -> list[Framework]:
@@ -29,7 +29,7 @@ def managed_names(frameworks: Iterable[Framework]) -> frozenset[str]:
     return frozenset(each.name for each in frameworks)
 
 
-def enabled_frameworks(configuration: Configuration, frameworks: Sequence[Framework]) -> Registry:
+def enabled_frameworks(configuration: Configuration, frameworks: Sequence[Framework]) -> FrameworkRegistry:
     """The enabled frameworks, without those of Kueue that Kohort does not have: loading the file warned about them."""
     names = {each.name for each in frameworks}
     wanted = configuration.integrations.frameworks
@@ -39,7 +39,7 @@ def enabled_frameworks(configuration: Configuration, frameworks: Sequence[Framew
     return registry_of(msgspec.structs.replace(configuration, integrations=integrations), frameworks)
 
 
-def resources_of(registry: Registry) -> list[Resource]:
+def resources_of(registry: FrameworkRegistry) -> list[Resource]:
     """The kinds that enabled frameworks read, each once."""
     at_work = [each for framework in registry.at_work() for each in (framework, *framework.planners)]
     found = [resource for each in at_work for resource in (each.resource, *(watch.resource for watch in each.watches))]

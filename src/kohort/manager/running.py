@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.controllers.startup import running_leader_controllers, running_queue_gauges
-from kohort.jobs.defaulting.gathering import FactsGatherer
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.reading import WorldReads
-from kohort.jobs.running import reconciling
+from kohort.jobs.cache_reader import CacheReader
+from kohort.jobs.defaulting.context_builder import JobContextBuilder
+from kohort.jobs.expectations import UidExpectations
+from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.rate_limiter import TokenBucket
 from kohort.manager.definitions import have_definitions
@@ -71,7 +71,7 @@ class _Start:
         self._options = options
         self._configuration = settings.configuration
         self._frameworks = enabled_frameworks(settings.configuration, all_frameworks())
-        self._gatherer: FactsGatherer | None = None
+        self._gatherer: JobContextBuilder | None = None
         election = self._configuration.leader_election
         leadership = Leadership(self._client, election, settings.namespace, options.identity)
         self.manager = Manager(settings, leadership)
@@ -127,12 +127,12 @@ class _Start:
         await self._stack.enter_async_context(_while_living(lives))
 
     def _jobs(self, world: ControllerContext) -> AbstractAsyncContextManager[None]:
-        return reconciling(world, self._frameworks)
+        return running_job_reconcilers(world, self._frameworks)
 
     def _warm(self, world: ControllerContext) -> None:
         """Webhooks of jobs look round in the newest world: that of the last life until the next one is warm."""
         # Nothing is expected of these reads: only reconcilers wait to see what they wrote.
-        self._gatherer = FactsGatherer(world, self._frameworks, WorldReads(world, Expectations()))
+        self._gatherer = JobContextBuilder(world, self._frameworks, CacheReader(world, UidExpectations()))
 
     def _place(self) -> Place:
         if self._options.webhook_url:

@@ -10,10 +10,10 @@ from kohort.api.core.reviews import UserInfo
 from kohort.api.errors import ApiError, DecodeError
 from kohort.jobs.contract import Framework
 from kohort.jobs.defaulting import default_job
-from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.effects import Object
 from kohort.jobs.objects import controller_owner
-from kohort.jobs.registry import Registry
+from kohort.jobs.registry import FrameworkRegistry
 from kohort.jobs.validation import validate_job
 from kohort.kube.errors import KubeError
 from kohort.webhooks.patching import json_patch
@@ -25,7 +25,7 @@ from kohort.webhooks.shapes import check_shape
 class Gatherer(Protocol):
     """What knows the surroundings of a job."""
 
-    async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobFacts:
+    async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobContext:
         """The facts of one request; raises ApiError or KubeError."""
 
 
@@ -48,7 +48,7 @@ def framework_registrations(frameworks: Iterable[Framework]) -> tuple[Registrati
     )
 
 
-def job_judges(registry: Registry, gatherers: Gatherers) -> dict[str, Judge]:
+def job_judges(registry: FrameworkRegistry, gatherers: Gatherers) -> dict[str, Judge]:
     """What answers at the paths of all frameworks; those that are not enabled let everything pass (JOB-75)."""
     return {
         registration.path: _judge(framework, registration.act, gatherers) if name in registry.enabled else _pass

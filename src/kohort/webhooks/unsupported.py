@@ -2,12 +2,12 @@
 
 from kohort.api.codec import Json, decode_json
 from kohort.api.unsupported import group_kind, notices
-from kohort.jobs.registry import GroupKind, Registry
+from kohort.jobs.registry import FrameworkRegistry, GroupKind
 from kohort.webhooks.registrations import UNSUPPORTED_REGISTRATIONS
 from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Allowed, Answer, Judge
 
 
-def unsupported_judges(registry: Registry) -> dict[str, Judge]:
+def unsupported_judges(registry: FrameworkRegistry) -> dict[str, Judge]:
     """The handler of the webhook that only warns; kinds which the registry has a framework for are let pass."""
 
     def warn(request: AdmissionRequest) -> Answer:
@@ -31,5 +31,5 @@ def _warnings(value: Json) -> list[str]:
     return [str(each) for each in notices(value)] if isinstance(value, dict) else []
 
 
-def _is_managed(kind: GroupKind, registry: Registry) -> bool:
+def _is_managed(kind: GroupKind, registry: FrameworkRegistry) -> bool:
     return registry.framework(kind) is not None or kind in registry.external

@@ -19,18 +19,18 @@ from kohort.api.kueue.v1beta2 import LocalQueue, Workload, WorkloadPriorityClass
 from kohort.api.meta import ObjectKey
 from kohort.insight.fitting.reads import SnapshotReads
 from kohort.insight.snapshot import Snapshot
-from kohort.jobs.building import build_workload
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Composable, Framework, JobKey
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE, default_job
-from kohort.jobs.defaulting.facts import JobFacts, set_label
+from kohort.jobs.defaulting.job_context import JobContext, set_label
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.members import group_name
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import metadata, queue_name
-from kohort.jobs.podsets import PodSet
+from kohort.jobs.podsets import JobPodSet
 from kohort.jobs.priority import resolve_priority, with_priority
 from kohort.jobs.registry import group_kind, plugins
+from kohort.jobs.workload_builder import build_workload
 
 WORKLOAD: Final = (GROUP, "Workload")
 POD: Final = ("", "Pod")
@@ -136,7 +136,9 @@ class Reader:
             return with_priority(workload, resolve_priority(framework, job, pod_sets, reads))
         return self._built(framework, job, framework.pod_sets(job, reads), reads)
 
-    def _built(self, framework: Framework, job: Object, pod_sets: Sequence[PodSet], reads: SnapshotReads) -> Workload:
+    def _built(
+        self, framework: Framework, job: Object, pod_sets: Sequence[JobPodSet], reads: SnapshotReads
+    ) -> Workload:
         built = build_workload(framework, job, pod_sets, reads.configuration, reads.gates)
         return with_priority(built, resolve_priority(framework, job, pod_sets, reads))
 
@@ -157,7 +159,7 @@ class Reader:
             obj = deepcopy(obj)
             set_label(obj, QUEUE_NAME_LABEL, self._queue)
         namespace = metadata(obj).get("namespace", "")
-        facts = JobFacts(
+        facts = JobContext(
             reads,
             has_default_queue=ObjectKey(namespace, DEFAULT_QUEUE) in self._snapshot.of(LocalQueue),
             has_default_priority_class=ObjectKey("", DEFAULT_PRIORITY_CLASS)
@@ -200,6 +202,6 @@ def _replica_count(obj: Object) -> int:
     return 1 if count is None else int(count)
 
 
-def _replicas(obj: Object) -> PodSet:
+def _replicas(obj: Object) -> JobPodSet:
     template = (obj.get("spec") or {}).get("template") or {}
-    return PodSet("main", _replica_count(obj), {"spec": deepcopy(template.get("spec") or {})})
+    return JobPodSet("main", _replica_count(obj), {"spec": deepcopy(template.get("spec") or {})})

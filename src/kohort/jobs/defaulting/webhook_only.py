@@ -8,11 +8,11 @@ from copy import deepcopy
 from typing import ClassVar
 
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
-from kohort.jobs.contract import Finish, Framework, Reads
+from kohort.jobs.contract import ClusterReader, Finish, Framework
 from kohort.jobs.effects import Object
 from kohort.jobs.keys import MAX_EXEC_TIME_LABEL
 from kohort.jobs.objects import labels
-from kohort.jobs.podsets import PodSet, PodSetInfo
+from kohort.jobs.podsets import JobPodSet, PodSetInfo
 
 HANDED_DOWN = (QUEUE_NAME_LABEL, PRIORITY_CLASS_LABEL, MAX_EXEC_TIME_LABEL)
 
@@ -33,7 +33,7 @@ class WebhookOnly(Framework):
     def suspend(self, obj: Object) -> None:
         """There is no switch."""
 
-    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
         """None that are counted here."""
         return []
 
@@ -52,7 +52,7 @@ class WebhookOnly(Framework):
         """It holds no quota itself."""
         return False
 
-    def pods_ready(self, obj: Object, reads: Reads) -> bool:
+    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
         """Nobody waits for its pods as a whole."""
         return True
 
@@ -64,7 +64,7 @@ class Propagator(WebhookOnly):
     target: ClassVar[tuple[str, ...]]
     """Path of the object whose `metadata.labels` the children get."""
 
-    def default(self, obj: Object, reads: Reads) -> None:
+    def default(self, obj: Object, reads: ClusterReader) -> None:
         """Hand the labels down, without overwriting what stands there."""
         handed = {name: value for name in HANDED_DOWN if (value := labels(obj).get(name))}
         if not handed:

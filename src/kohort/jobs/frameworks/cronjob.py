@@ -9,7 +9,7 @@ from kohort.api.resource import Resource
 from kohort.jobs.defaulting.webhook_only import Propagator
 
 
-class CronJobs(Propagator):
+class CronJobFramework(Propagator):
     """The framework of CronJobs."""
 
     name: ClassVar[str] = "batch/cronjob"

@@ -7,7 +7,7 @@ from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.parents import PodParent
 
 
-class Deployments(PodParent):
+class DeploymentFramework(PodParent):
     """The framework of Deployments."""
 
     name: ClassVar[str] = "deployment"

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from kohort.api.gates import Gate
 from kohort.api.resource import Resource
 from kohort.engine.lifecycle.writes import WriteTarget
-from kohort.jobs.contract import Finish, Framework, ManagedBy, Reads, Stop, told_stopped
+from kohort.jobs.contract import ClusterReader, Finish, Framework, ManagedBy, Stop, stopped_event
 from kohort.jobs.effects import Effect, Object, PatchObject
 from kohort.jobs.frameworks.indexes import indexes_below
 from kohort.jobs.keys import (
@@ -21,7 +21,7 @@ from kohort.jobs.keys import (
     STOPPING_ANNOTATION,
 )
 from kohort.jobs.objects import annotations, whole_number
-from kohort.jobs.podsets import PodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
+from kohort.jobs.podsets import JobPodSet, PodSetInfo, Template, expect_count, merge_info, restore_info
 from kohort.jobs.topology import TRUE_VALUES, topology_request
 
 MAIN = "main"
@@ -30,7 +30,7 @@ _CONTROLLER_LABELS = frozenset({"job-name", "controller-uid", "batch.kubernetes.
 _KEPT_LABELS = _CONTROLLER_LABELS | {"batch.kubernetes.io/job-name"}
 
 
-class BatchJob(Framework):
+class BatchJobFramework(Framework):
     """Jobs of Kubernetes itself."""
 
     name: ClassVar[str] = "batch/job"
@@ -49,12 +49,12 @@ class BatchJob(Framework):
         """Set the switch."""
         obj["spec"]["suspend"] = True
 
-    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
         """One set, of as many pods as run at once (JOB-99)."""
         template = deepcopy(obj["spec"].get("template") or {})
         _drop_labels(template)
         request = topology_request(template, reads.gates, INDEX_LABEL)
-        return [PodSet(MAIN, pod_count(obj), template, _min_count(obj, reads), request)]
+        return [JobPodSet(MAIN, pod_count(obj), template, _min_count(obj, reads), request)]
 
     def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
         """Clear the switch, with as many pods as were admitted (JOB-100)."""
@@ -79,7 +79,9 @@ class BatchJob(Framework):
             template["metadata"]["labels"] = {**_labels(template), **own}
         return True
 
-    def stop(self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: Reads) -> tuple[Effect, ...]:
+    def stop(
+        self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
+    ) -> tuple[Effect, ...]:
         """Suspend; when no pod is active any more, clear the start time, restore, and tell (JOB-101)."""
         stops_now = not self.is_suspended(obj)
         suspended = _marked(obj) if stops_now else obj
@@ -94,7 +96,7 @@ class BatchJob(Framework):
             PatchObject(suspended, reset, WriteTarget.STATUS),
             PatchObject(reset, restored),
         )
-        return (*changes, told_stopped(obj, stop)) if stops_now else changes
+        return (*changes, stopped_event(obj, stop)) if stops_now else changes
 
     def waits_for_pods(self, obj: Object) -> bool:
         """Whether pods are active: since Kubernetes 1.36 the template is fixed until they are not."""
@@ -115,7 +117,7 @@ class BatchJob(Framework):
         """Whether pods are counted as active (JOB-103)."""
         return bool(_status(obj).get("active"))
 
-    def pods_ready(self, obj: Object, reads: Reads) -> bool:
+    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
         """Whether as many pods are ready or done as the set has (JOB-103)."""
         status = _status(obj)
         uncounted = (status.get("uncountedTerminatedPods") or {}).get("succeeded") or ()
@@ -152,7 +154,7 @@ def min_parallelism(obj: Object) -> int | None:
     return whole_number(annotations(obj).get(MIN_PARALLELISM_ANNOTATION))
 
 
-def _min_count(obj: Object, reads: Reads) -> int | None:
+def _min_count(obj: Object, reads: ClusterReader) -> int | None:
     return min_parallelism(obj) if reads.gates.enabled(Gate.PartialAdmission) else None
 
 

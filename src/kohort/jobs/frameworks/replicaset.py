@@ -10,7 +10,7 @@ from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.parents import PodParent
 
 
-class ReplicaSets(PodParent):
+class ReplicaSetFramework(PodParent):
     """The framework of ReplicaSets."""
 
     name: ClassVar[str] = "replicaset"

@@ -9,10 +9,10 @@ from kohort.api.fields import FieldError, forbidden
 from kohort.api.gates import Gate
 from kohort.api.objects import METADATA
 from kohort.jobs.contract import Framework
-from kohort.jobs.defaulting.facts import JobFacts, should_manage
+from kohort.jobs.defaulting.job_context import JobContext, should_manage
 from kohort.jobs.defaulting.webhook_only import Propagator, WebhookOnly
 from kohort.jobs.effects import Object
-from kohort.jobs.frameworks.job import BatchJob
+from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.frameworks.pods.parents import PodParent
 from kohort.jobs.objects import asks_for_slices
 from kohort.jobs.ownership import FORGED_CONTROLLER
@@ -23,7 +23,7 @@ from kohort.jobs.validation.warnings import managed_pod_warnings, suspension_war
 
 
 def validate_job(
-    framework: Framework, new: Object, old: Object | None, facts: JobFacts
+    framework: Framework, new: Object, old: Object | None, facts: JobContext
 ) -> tuple[list[FieldError], list[str]]:
     """Problems of a new job, or of a change where there is an old one; and warnings for whoever sent it."""
     if isinstance(framework, WebhookOnly) and framework.is_foreign(new):
@@ -31,20 +31,20 @@ def validate_job(
     errors = [
         *_controller_errors(facts),
         *_common_errors(framework, new, old, facts),
-        *(batch_job_errors(new, old, facts.gates) if isinstance(framework, BatchJob) else ()),
+        *(batch_job_errors(new, old, facts.gates) if isinstance(framework, BatchJobFramework) else ()),
         *_own_errors(framework, new, old, facts),
     ]
     warnings = (managed_pod_warnings, suspension_warnings, unsupported_warnings)
     return errors, [text for each in warnings for text in each(framework, new, old, facts)]
 
 
-def _controller_errors(facts: JobFacts) -> Iterator[FieldError]:
+def _controller_errors(facts: JobContext) -> Iterator[FieldError]:
     """A controller that the sender may not name; the mutating webhook has taken it from a new object (DEV-9)."""
     if facts.has_forged_controller:
         yield forbidden(METADATA / "ownerReferences", FORGED_CONTROLLER, "DEV-9")
 
 
-def _own_errors(framework: Framework, new: Object, old: Object | None, facts: JobFacts) -> list[FieldError]:
+def _own_errors(framework: Framework, new: Object, old: Object | None, facts: JobContext) -> list[FieldError]:
     if isinstance(framework, PodParent) and not should_manage(new, facts):
         return []
     if old is None:
@@ -52,7 +52,7 @@ def _own_errors(framework: Framework, new: Object, old: Object | None, facts: Jo
     return framework.validate_update(old, new, facts.reads)
 
 
-def _common_errors(framework: Framework, new: Object, old: Object | None, facts: JobFacts) -> Iterator[FieldError]:
+def _common_errors(framework: Framework, new: Object, old: Object | None, facts: JobContext) -> Iterator[FieldError]:
     if isinstance(framework, PodParent | Propagator):
         yield from _serving_errors(framework, new, old, facts)
         return
@@ -67,7 +67,7 @@ def _common_errors(framework: Framework, new: Object, old: Object | None, facts:
         yield from template_errors(framework, new, facts.reads)
 
 
-def _serving_errors(framework: Framework, new: Object, old: Object | None, facts: JobFacts) -> Iterator[FieldError]:
+def _serving_errors(framework: Framework, new: Object, old: Object | None, facts: JobContext) -> Iterator[FieldError]:
     """JOB-73: what has no Workload of its own is checked for what it hands to its pods."""
     yield from labels.label_errors(new, old, labels.OF_SERVING, facts.gates)
     yield from labels.elastic_errors(framework, new, facts.gates)

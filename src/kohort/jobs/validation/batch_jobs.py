@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kohort.api.fields import ROOT, FieldError, forbidden, invalid
 from kohort.api.gates import FeatureGates, Gate
 from kohort.jobs.effects import Object
-from kohort.jobs.frameworks.job import BatchJob, pod_count
+from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
 from kohort.jobs.keys import (
     COMPLETIONS_EQUAL_PARALLELISM_ANNOTATION,
     MIN_PARALLELISM_ANNOTATION,
@@ -77,7 +77,7 @@ def _change_errors(new: Object, old: Object) -> Iterator[FieldError]:
     if MIN_PARALLELISM_ANNOTATION in annotations(old) and runs and _parallelism(old) != _parallelism(new):
         why = "cannot change when partial admission is enabled and the job is not suspended"
         yield forbidden(SPEC / "parallelism", why, RULE)
-    waits, waited = BatchJob().is_suspended(new), BatchJob().is_suspended(old)
+    waits, waited = BatchJobFramework().is_suspended(new), BatchJobFramework().is_suspended(old)
     if not waits and not waited and _is_in_step(new) != _is_in_step(old):
         yield forbidden(IN_STEP, "field is immutable while the job is not suspended", RULE)
 

@@ -11,13 +11,12 @@ from kohort.api.kueue.v1beta2.workload import WorkloadSpec
 from kohort.api.meta import ObjectMeta, OwnerReference
 from kohort.engine.lifecycle.conditions import is_finished
 from kohort.engine.lifecycle.writes import WriteTarget
-from kohort.jobs.building import annotation_keys, copied_annotations, label_keys, stored, with_demand
-from kohort.jobs.contract import Composed, Match, Reads
-from kohort.jobs.effects import Effect, Object, PatchWorkload, Tell, tell, workload_reference
+from kohort.jobs.contract import ClusterReader, Composed, Match
+from kohort.jobs.effects import Effect, Object, PatchWorkload, RecordEvent, record_event, workload_reference
 from kohort.jobs.errors import RetryError, UnretryableError
 from kohort.jobs.frameworks.pods.groups import (
     PodGroup,
-    agreed,
+    common_values,
     composition_problem,
     fits_workload,
     keep_first,
@@ -26,11 +25,12 @@ from kohort.jobs.frameworks.pods.groups import (
     sort_members,
 )
 from kohort.jobs.frameworks.pods.members import is_fast, is_runnable, is_serving, role_of
-from kohort.jobs.frameworks.pods.writes import drop_excess, release
+from kohort.jobs.frameworks.pods.writes import drop_excess, remove_finalizer
 from kohort.jobs.keys import GROUP_WORKLOAD_ANNOTATION, POD_INDEX_LABEL
 from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, prebuilt_name, uid
-from kohort.jobs.podsets import PodSet
+from kohort.jobs.podsets import JobPodSet
 from kohort.jobs.topology import topology_request
+from kohort.jobs.workload_builder import annotation_keys, copied_annotations, label_keys, stored, with_demand
 from kohort.kube.events import EventToRecord
 
 MANAGER = "kueue-pod-controller"
@@ -51,7 +51,7 @@ def wanted_roles(workload: Workload) -> list[tuple[str, int]]:
 # Which Workload stands for a group
 
 
-def match_group(group: PodGroup, workload: Workload | None, reads: Reads) -> Match:
+def match_group(group: PodGroup, workload: Workload | None, reads: ClusterReader) -> Match:
     """Whether the Workload of that name stands for the group, and what becomes of each member (JOB-159, JOB-160)."""
     if workload is None:
         return Match()
@@ -69,8 +69,8 @@ def _name_conflict(group: PodGroup) -> tuple[str, tuple[Effect, ...]]:
         f'A Workload named "{group.name}" already exists but is not a pod group workload; '
         f"this pod group cannot be admitted"
     )
-    released = [effect for pod in group.inactive for effect in release(pod)]
-    return why, (tell(group.first, "WorkloadNameConflict", why, "Warning"), *released)
+    released = [effect for pod in group.inactive for effect in remove_finalizer(pod)]
+    return why, (record_event(group.first, "WorkloadNameConflict", why, "Warning"), *released)
 
 
 def _match_prebuilt(group: PodGroup, workload: Workload) -> Match:
@@ -82,13 +82,13 @@ def _match_prebuilt(group: PodGroup, workload: Workload) -> Match:
     return Match(owned, effects=effects)
 
 
-def _match_own(group: PodGroup, workload: Workload, reads: Reads) -> Match:
+def _match_own(group: PodGroup, workload: Workload, reads: ClusterReader) -> Match:
     sorting = sort_members(group, wanted_roles(workload), reads.now)
     if not sorting.kept or not fits_workload(role_counts(sorting.kept), _room(workload)):
         return Match(extra=(workload,))
     owned, effects = _owned(workload, sorting.kept)
     excess = [effect for pod in sorting.excess for effect in drop_excess(pod)]
-    replaced = [effect for pod in sorting.replaced for effect in release(pod)]
+    replaced = [effect for pod in sorting.replaced for effect in remove_finalizer(pod)]
     return Match(owned, effects=(*effects, *excess, *replaced))
 
 
@@ -112,7 +112,7 @@ def _owned(workload: Workload, pods: Sequence[Object]) -> tuple[Workload, tuple[
         return workload, ()
     owners = tuple((present | references).values())
     owned = replace(workload, metadata=replace(workload.metadata, owner_references=owners))
-    told = Tell(
+    told = RecordEvent(
         workload_reference(workload),
         EventToRecord("Normal", "OwnerReferencesAdded", f"Added {len(missing)} owner reference(s)"),
     )
@@ -128,9 +128,9 @@ def owner_reference(pod: Object) -> OwnerReference:
 # What a new Workload is made of
 
 
-def compose_group(group: PodGroup, reads: Reads) -> Composed:
+def compose_group(group: PodGroup, reads: ClusterReader) -> Composed:
     """The Workload of a group; raises UnretryableError while there can't be one (JOB-157)."""
-    released = tuple(effect for pod in group.inactive for effect in release(pod))
+    released = tuple(effect for pod in group.inactive for effect in remove_finalizer(pod))
     _check(group, released)
     excess = keep_first(group.runnable)[group.total :]
     effects = (*released, *(effect for pod in excess for effect in drop_excess(pod)))
@@ -145,13 +145,13 @@ def compose_group(group: PodGroup, reads: Reads) -> Composed:
 def _check(group: PodGroup, effects: tuple[Effect, ...]) -> None:
     if lacks_members(group) and group.total is not None:
         why = f"'{group.name}' group has fewer runnable pods than expected"
-        raise UnretryableError(why, (*effects, tell(group.first, "ErrWorkloadCompose", why, "Warning")))
+        raise UnretryableError(why, (*effects, record_event(group.first, "ErrWorkloadCompose", why, "Warning")))
     problem = composition_problem(group)
     if problem is not None:
         raise UnretryableError(problem, effects)
 
 
-def _new_workload(group: PodGroup, pod_sets: Sequence[PodSet], reads: Reads) -> Workload:
+def _new_workload(group: PodGroup, pod_sets: Sequence[JobPodSet], reads: ClusterReader) -> Workload:
     head = ObjectMeta(
         name=group.name,
         namespace=metadata(group.first).get("namespace", ""),
@@ -172,7 +172,7 @@ def _agreed(
     group: PodGroup, what: str, keys: Sequence[str], table: Callable[[Object], Mapping[str, str]]
 ) -> dict[str, str]:
     try:
-        return agreed(group, keys, table)
+        return common_values(group, keys, table)
     except ValueError as differing:
         raise RetryError(f"pods of group {group.name} have different values of {what} {differing}") from None
 
@@ -180,13 +180,13 @@ def _agreed(
 # Pod sets
 
 
-def single_pod_set(pod: Object, reads: Reads) -> PodSet:
+def single_pod_set(pod: Object, reads: ClusterReader) -> JobPodSet:
     """A pod as a set of its own: its spec as stored, without metadata (JOB-149)."""
     template = {"spec": deepcopy(pod.get("spec") or {})}
-    return PodSet("main", 1, template, topology_request=topology_request(pod, reads.gates, POD_INDEX_LABEL))
+    return JobPodSet("main", 1, template, topology_request=topology_request(pod, reads.gates, POD_INDEX_LABEL))
 
 
-def group_pod_sets(group: PodGroup, reads: Reads) -> list[PodSet]:
+def group_pod_sets(group: PodGroup, reads: ClusterReader) -> list[JobPodSet]:
     """One set per role, sorted by role; with fast admission one for the whole group (JOB-157, JOB-158)."""
     runnable = [pod for pod in group.members if is_runnable(pod)]
     if not runnable:
@@ -198,6 +198,6 @@ def group_pod_sets(group: PodGroup, reads: Reads) -> list[PodSet]:
     return [_role_pod_set(firsts[role], role, count, reads) for role, count in counts.items()]
 
 
-def _role_pod_set(pod: Object, role: str, count: int, reads: Reads) -> PodSet:
+def _role_pod_set(pod: Object, role: str, count: int, reads: ClusterReader) -> JobPodSet:
     single = single_pod_set(pod, reads)
-    return PodSet(role, count, single.template, topology_request=single.topology_request)
+    return JobPodSet(role, count, single.template, topology_request=single.topology_request)

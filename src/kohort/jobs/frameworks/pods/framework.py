@@ -10,6 +10,7 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition, ObjectKey
 from kohort.api.resource import Resource
 from kohort.jobs.contract import (
+    ClusterReader,
     Composable,
     Composed,
     Finish,
@@ -17,12 +18,11 @@ from kohort.jobs.contract import (
     IndexValues,
     JobKey,
     Match,
-    Reads,
     Stop,
     StopReason,
 )
-from kohort.jobs.defaulting.facts import set_annotation, set_label
-from kohort.jobs.effects import Effect, Object, PatchObject, key_of, tell
+from kohort.jobs.defaulting.job_context import set_annotation, set_label
+from kohort.jobs.effects import Effect, Object, PatchObject, key_of, record_event
 from kohort.jobs.errors import PermanentError
 from kohort.jobs.frameworks.pods.composition import (
     compose_group,
@@ -62,7 +62,7 @@ from kohort.jobs.frameworks.pods.members import (
 from kohort.jobs.frameworks.pods.replacement import replacement_condition
 from kohort.jobs.frameworks.pods.roles import resources_beyond_role
 from kohort.jobs.frameworks.pods.validation import pod_change_errors, pod_errors
-from kohort.jobs.frameworks.pods.writes import add_gate, hold, let_run, release, stop_pod
+from kohort.jobs.frameworks.pods.writes import add_gate, gate_pod, remove_finalizer, stop_pod, ungate_pod
 from kohort.jobs.keys import (
     MANAGED_LABEL,
     POD_INDEX_LABEL,
@@ -72,10 +72,10 @@ from kohort.jobs.keys import (
     TOPOLOGY_GATE,
 )
 from kohort.jobs.objects import annotations, is_terminating, labels, metadata, prebuilt_name
-from kohort.jobs.podsets import PodSet, PodSetInfo, expect_count
+from kohort.jobs.podsets import JobPodSet, PodSetInfo, expect_count
 
 
-class Pods(Framework, Composable):
+class PodFramework(Framework, Composable):
     """The framework of plain pods and pod groups."""
 
     name: ClassVar[str] = "pod"
@@ -94,11 +94,11 @@ class Pods(Framework, Composable):
         group = group_name(obj)
         return JobKey(namespace, group, is_group=True) if group else JobKey(namespace, name)
 
-    def load(self, key: JobKey, reads: Reads) -> Object | None:
+    def load(self, key: JobKey, reads: ClusterReader) -> Object | None:
         """A pod as it is, or a group as one object (JOB-155)."""
         return load_job(key, reads)
 
-    def workloads(self, key: JobKey, reads: Reads) -> Sequence[Workload]:
+    def workloads(self, key: JobKey, reads: ClusterReader) -> Sequence[Workload]:
         """The Workloads of a pod, or that of the group's name if it is not another job's (JOB-159)."""
         if not key.is_group:
             return super().workloads(key, reads)
@@ -121,7 +121,7 @@ class Pods(Framework, Composable):
         """Whether a pod waits or is over (JOB-149, JOB-163)."""
         return is_group_suspended(counting(obj)) if is_group(obj) else is_suspended(obj)
 
-    def pod_sets(self, obj: Object, reads: Reads) -> list[PodSet]:
+    def pod_sets(self, obj: Object, reads: ClusterReader) -> list[JobPodSet]:
         """A set per pod, or per role of a group (JOB-149, JOB-157)."""
         return group_pod_sets(counting(obj), reads) if is_group(obj) else [single_pod_set(obj, reads)]
 
@@ -137,7 +137,7 @@ class Pods(Framework, Composable):
         """Whether members of a group hold resources; quota of a single pod is free at once (JOB-152, JOB-165)."""
         return bool(obj.get(HOLDS_RESOURCES))
 
-    def pods_ready(self, obj: Object, reads: Reads) -> bool:
+    def pods_ready(self, obj: Object, reads: ClusterReader) -> bool:
         """Whether all pods are ready (JOB-152, JOB-169)."""
         return is_group_ready(counting(obj)) if is_group(obj) else is_ready(obj)
 
@@ -145,7 +145,7 @@ class Pods(Framework, Composable):
         """Pods per role that succeeded; a single pod is finished then (JOB-167)."""
         return succeeded_by_role(counting(obj)) if is_group(obj) else None
 
-    def conditions(self, obj: Object, workload: Workload, reads: Reads) -> Sequence[Condition]:
+    def conditions(self, obj: Object, workload: Workload, reads: ClusterReader) -> Sequence[Condition]:
         """Whether the group waits for other pods (JOB-168)."""
         if not is_group(obj) or prebuilt_name(obj, reads.gates):
             return ()
@@ -157,18 +157,18 @@ class Pods(Framework, Composable):
 
     def suspend(self, obj: Object) -> None:
         """Make a new pod wait (JOB-145)."""
-        hold(obj)
+        gate_pod(obj)
 
     def start(self, obj: Object, infos: Sequence[PodSetInfo]) -> None:
         """Let a pod run with what it was admitted with (JOB-150)."""
         expect_count(infos, 1)
-        let_run(obj, infos[0])
+        ungate_pod(obj, infos[0])
 
     def restore(self, obj: Object, originals: Sequence[PodSetInfo]) -> bool:
         """Pods can't be taken back, they are deleted (JOB-151)."""
         return False
 
-    def run(self, obj: Object, infos: Sequence[PodSetInfo], started: str, reads: Reads) -> tuple[Effect, ...]:
+    def run(self, obj: Object, infos: Sequence[PodSetInfo], started: str, reads: ClusterReader) -> tuple[Effect, ...]:
         """Let every pod run that waits (JOB-150, JOB-163)."""
         if not is_group(obj):
             expect_count(infos, 1)
@@ -185,7 +185,9 @@ class Pods(Framework, Composable):
             effects += _held_back(pod, excess) if excess else _run(pod, by_role[role_of(pod)], started)
         return tuple(effects)
 
-    def stop(self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: Reads) -> tuple[Effect, ...]:
+    def stop(
+        self, obj: Object, originals: Sequence[PodSetInfo] | None, stop: Stop, reads: ClusterReader
+    ) -> tuple[Effect, ...]:
         """Delete the pods, with the reason noted on them (JOB-151, JOB-164)."""
         is_end = stop.reason is StopReason.WORKLOAD_DELETED
         pods = obj["items"] if is_group(obj) else [obj]
@@ -196,17 +198,17 @@ class Pods(Framework, Composable):
     def finalize(self, obj: Object) -> tuple[Effect, ...]:
         """Let all pods go."""
         pods = whole(obj).members if is_group(obj) else (obj,)
-        return tuple(effect for pod in pods for effect in release(pod))
+        return tuple(effect for pod in pods for effect in remove_finalizer(pod))
 
     # The Workload of a group
 
-    def match(self, obj: Object, workloads: Sequence[Workload], reads: Reads) -> Match:
+    def match(self, obj: Object, workloads: Sequence[Workload], reads: ClusterReader) -> Match:
         """Whether the Workload of the group's name stands for it (JOB-160)."""
         group = whole(obj)
         found = reads.workload(ObjectKey(metadata(group.first).get("namespace", ""), group.name))
         return match_group(group, found, reads)
 
-    def compose(self, obj: Object, reads: Reads) -> Composed:
+    def compose(self, obj: Object, reads: ClusterReader) -> Composed:
         """The Workload of the group (JOB-157)."""
         return compose_group(whole(obj), reads)
 
@@ -216,7 +218,7 @@ class Pods(Framework, Composable):
 
     # Webhooks
 
-    def default(self, obj: Object, reads: Reads) -> None:
+    def default(self, obj: Object, reads: ClusterReader) -> None:
         """What a pod that waits is given besides its gate (JOB-145)."""
         is_parents = SUSPENDING_PARENT_ANNOTATION in annotations(obj)
         if not is_gated(obj) or not (is_parents or labels(obj).get(MANAGED_LABEL) == "true"):
@@ -228,24 +230,24 @@ class Pods(Framework, Composable):
             add_gate(obj, TOPOLOGY_GATE)
         set_annotation(obj, ROLE_HASH_ANNOTATION, role_of(obj))
 
-    def validate_create(self, obj: Object, reads: Reads) -> list[FieldError]:
+    def validate_create(self, obj: Object, reads: ClusterReader) -> list[FieldError]:
         """JOB-147."""
         return pod_errors(obj, reads.gates)
 
-    def validate_update(self, old: Object, new: Object, reads: Reads) -> list[FieldError]:
+    def validate_update(self, old: Object, new: Object, reads: ClusterReader) -> list[FieldError]:
         """JOB-147."""
         return pod_change_errors(old, new, reads.gates)
 
 
 def _run(pod: Object, info: PodSetInfo, started: str) -> tuple[Effect, ...]:
     running = deepcopy(pod)
-    let_run(running, info)
-    return PatchObject(pod, running), tell(pod, "Started", started)
+    ungate_pod(running, info)
+    return PatchObject(pod, running), record_event(pod, "Started", started)
 
 
 def _held_back(pod: Object, excess: Sequence[str]) -> tuple[Effect, ...]:
     why = f"asks for more {', '.join(excess)} than pod set {role_of(pod)} of its group: give it the same requests"
-    return (tell(pod, "PodExceedsPodSet", why, "Warning"),)
+    return (record_event(pod, "PodExceedsPodSet", why, "Warning"),)
 
 
 def _has_no_controller(workload: Workload) -> bool:

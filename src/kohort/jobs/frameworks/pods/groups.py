@@ -192,7 +192,7 @@ def _name(pod: Object) -> str:
     return name
 
 
-def agreed(group: PodGroup, keys: Iterable[str], table: Callable[[Object], Mapping[str, str]]) -> dict[str, str]:
+def common_values(group: PodGroup, keys: Iterable[str], table: Callable[[Object], Mapping[str, str]]) -> dict[str, str]:
     """The members' values of labels or annotations to copy; raises ValueError for the key on which they differ."""
     found: dict[str, str] = {}
     for key in keys:

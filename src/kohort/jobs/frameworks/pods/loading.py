@@ -12,7 +12,7 @@ from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.contract import JobKey, Reads
+from kohort.jobs.contract import ClusterReader, JobKey
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import UnretryableError
 from kohort.jobs.frameworks.pods.composition import is_group_workload, wanted_roles
@@ -34,7 +34,7 @@ def group_values(pod: Object) -> Iterable[str]:
     return (f"{metadata(pod).get('namespace', '')}/{name}",) if name else ()
 
 
-def load_job(key: JobKey, reads: Reads) -> Object | None:
+def load_job(key: JobKey, reads: ClusterReader) -> Object | None:
     """The pod or the group of that key (JOB-155)."""
     if key.is_group:
         pods = reads.find(PODS, BY_GROUP, f"{key.namespace}/{key.name}")
@@ -60,7 +60,7 @@ def whole(obj: Object) -> PodGroup:
     return group_of([*obj["items"], *obj["aside"]])
 
 
-def _noted(job: Object, reads: Reads) -> Object:
+def _noted(job: Object, reads: ClusterReader) -> Object:
     """The job, marked where pods are only looked at for their parents' sake and it has none (JOB-148)."""
     is_asked_for = "pod" in reads.configuration.integrations.frameworks
     if is_asked_for or annotations(job).get(SUSPENDING_PARENT_ANNOTATION):
@@ -68,7 +68,7 @@ def _noted(job: Object, reads: Reads) -> Object:
     return {**job, NOT_ASKED_FOR: True}
 
 
-def _loaded(group: PodGroup, reads: Reads) -> Object:
+def _loaded(group: PodGroup, reads: ClusterReader) -> Object:
     """A group as one object; members that its Workload has no place for stand aside."""
     namespace = metadata(group.first).get("namespace", "")
     workload = reads.workload(ObjectKey(namespace, group.name))
@@ -98,13 +98,13 @@ def _head(group: PodGroup, workload: Workload | None) -> dict[str, Any]:
     return head
 
 
-def _counting(group: PodGroup, workload: Workload | None, reads: Reads) -> Sequence[Object]:
+def _counting(group: PodGroup, workload: Workload | None, reads: ClusterReader) -> Sequence[Object]:
     if workload is None or not is_group_workload(workload) or prebuilt_name(group.first, reads.gates):
         return group.members
     return sort_members(group, wanted_roles(workload), reads.now).kept or group.members
 
 
-def _holds(pod: Object, reads: Reads) -> bool:
+def _holds(pod: Object, reads: ClusterReader) -> bool:
     if is_terminating(pod) and reads.gates.enabled(Gate.FastQuotaReleaseInPodIntegration):
         return False
     return holds_resources(pod, reads.now)

@@ -6,7 +6,7 @@ The webhook marks the pod template; the pods are then queued by the pod framewor
 from typing import Any, ClassVar
 
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
-from kohort.jobs.defaulting.facts import set_annotation, set_label
+from kohort.jobs.defaulting.job_context import set_annotation, set_label
 from kohort.jobs.defaulting.webhook_only import WebhookOnly
 from kohort.jobs.effects import Object
 from kohort.jobs.keys import MANAGED_LABEL, SUSPENDING_PARENT_ANNOTATION

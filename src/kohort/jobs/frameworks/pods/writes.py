@@ -5,9 +5,9 @@ from datetime import datetime
 
 from kohort.api.times import format_time
 from kohort.engine.lifecycle.writes import WriteTarget
-from kohort.jobs.contract import Stop, told_stopped
-from kohort.jobs.defaulting.facts import set_label
-from kohort.jobs.effects import DeleteObject, Effect, Object, PatchObject, tell
+from kohort.jobs.contract import Stop, stopped_event
+from kohort.jobs.defaulting.job_context import set_label
+from kohort.jobs.effects import DeleteObject, Effect, Object, PatchObject, record_event
 from kohort.jobs.frameworks.pods.members import is_finalized
 from kohort.jobs.keys import (
     ADMISSION_GATE,
@@ -23,7 +23,7 @@ from kohort.kube.options import DeletionOptions
 TERMINATION_TARGET = "TerminationTarget"
 
 
-def hold(pod: Object) -> None:
+def gate_pod(pod: Object) -> None:
     """Make a new pod wait for admission, in place (JOB-145)."""
     if SUSPENDING_PARENT_ANNOTATION not in annotations(pod):
         set_label(pod, MANAGED_LABEL, "true")
@@ -49,14 +49,14 @@ def drop_gates(pod: Object, *names: str) -> None:
         del pod["spec"]["schedulingGates"]
 
 
-def let_run(pod: Object, info: PodSetInfo) -> None:
+def ungate_pod(pod: Object, info: PodSetInfo) -> None:
     """Give a pod what it was admitted with, and open its gate, in place (JOB-150)."""
     merge_info(pod, info)
     brought = (TOPOLOGY_GATE,) if TOPOLOGY_GATE in info.scheduling_gates else ()
     drop_gates(pod, *({ADMISSION_GATE, TOPOLOGY_GATE} - set(brought)))
 
 
-def release(pod: Object) -> tuple[Effect, ...]:
+def remove_finalizer(pod: Object) -> tuple[Effect, ...]:
     """Take our finalizer from a pod."""
     return () if is_finalized(pod) else (PatchObject(pod, _without_finalizer(pod)),)
 
@@ -72,7 +72,7 @@ def stop_pod(pod: Object, stop: Stop, now: datetime) -> tuple[Effect, ...]:
     return (
         PatchObject(pod, marked, WriteTarget.STATUS),
         DeleteObject(pod, DeletionOptions(uid=uid(pod))),
-        told_stopped(pod, stop),
+        stopped_event(pod, stop),
     )
 
 
@@ -98,7 +98,7 @@ def drop_excess(pod: Object) -> tuple[Effect, ...]:
     only choose the same pod, whose deletion by UID may be repeated; then nothing is told again.
     """
     if is_terminating(pod):
-        return release(pod)
+        return remove_finalizer(pod)
     is_repeated = is_finalized(pod) and SUSPENDING_PARENT_ANNOTATION not in annotations(pod)
-    told = () if is_repeated else (tell(pod, "ExcessPodDeleted", "Excess pod deleted"),)
-    return *release(pod), DeleteObject(pod, DeletionOptions(uid=uid(pod))), *told
+    told = () if is_repeated else (record_event(pod, "ExcessPodDeleted", "Excess pod deleted"),)
+    return *remove_finalizer(pod), DeleteObject(pod, DeletionOptions(uid=uid(pod))), *told

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from kohort.api.fields import FieldError
 from kohort.api.resource import Resource
-from kohort.jobs.contract import Reads
-from kohort.jobs.defaulting.facts import set_annotation
+from kohort.jobs.contract import ClusterReader
+from kohort.jobs.defaulting.job_context import set_annotation
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.parents import PodParent, pod_template
 from kohort.jobs.frameworks.statefulset.changes import change_errors
@@ -16,7 +16,7 @@ from kohort.jobs.keys import SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.planners import Planner
 
 
-class StatefulSets(PodParent):
+class StatefulSetFramework(PodParent):
     """The framework of StatefulSets: webhooks, and two controllers beside those of pods."""
 
     name: ClassVar[str] = FRAMEWORK
@@ -28,6 +28,6 @@ class StatefulSets(PodParent):
         """Mark the template; the rest is given to each pod when it exists (JOB-175, JOB-177)."""
         set_annotation(pod_template(obj), SUSPENDING_PARENT_ANNOTATION, self.name)
 
-    def validate_update(self, old: Object, new: Object, reads: Reads) -> list[FieldError]:
+    def validate_update(self, old: Object, new: Object, reads: ClusterReader) -> list[FieldError]:
         """JOB-178, JOB-180, DEV-5."""
         return change_errors(old, new, reads)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from kohort.api.fields import ROOT, FieldError, forbidden, invalid
 from kohort.api.meta import ObjectKey
 from kohort.engine.lifecycle.conditions import is_on_hold
-from kohort.jobs.contract import Reads
+from kohort.jobs.contract import ClusterReader
 from kohort.jobs.effects import Object
 from kohort.jobs.frameworks.pods.shape import IMMUTABLE, shape_change_errors
 from kohort.jobs.frameworks.statefulset.sets import replicas_of, set_workload_name
@@ -16,7 +16,7 @@ POD_SPEC = ROOT / "spec" / "template" / "spec"
 RULE = "JOB-178"
 
 
-def change_errors(old: Object, new: Object, reads: Reads) -> list[FieldError]:
+def change_errors(old: Object, new: Object, reads: ClusterReader) -> list[FieldError]:
     """Problems of a change; a set without replicas may get other pods (DEV-5)."""
     if replicas_of(old) == 0:
         return list(_scale_up_errors(old, new, reads))
@@ -33,7 +33,7 @@ def _resize_errors(old: Object, new: Object) -> Iterator[FieldError]:
         yield invalid(REPLICAS, replicas_of(new), IMMUTABLE, RULE)
 
 
-def _scale_up_errors(old: Object, new: Object, reads: Reads) -> Iterator[FieldError]:
+def _scale_up_errors(old: Object, new: Object, reads: ClusterReader) -> Iterator[FieldError]:
     if replicas_of(new) == 0:
         return
     if (new.get("status") or {}).get("replicas"):

@@ -7,12 +7,12 @@ from typing import ClassVar
 from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
-from kohort.jobs.contract import IndexValues, JobKey, Reads, Watch
-from kohort.jobs.defaulting.facts import set_annotation, set_label
+from kohort.jobs.contract import ClusterReader, IndexValues, JobKey, WatchedKind
+from kohort.jobs.defaulting.job_context import set_annotation, set_label
 from kohort.jobs.effects import Object, PatchObject
 from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS, group_values
 from kohort.jobs.frameworks.pods.members import group_name, is_terminated
-from kohort.jobs.frameworks.pods.writes import release
+from kohort.jobs.frameworks.pods.writes import remove_finalizer
 from kohort.jobs.frameworks.statefulset.sets import (
     FRAMEWORK,
     POD_INDEX_LABEL,
@@ -32,8 +32,8 @@ from kohort.jobs.keys import (
     SUSPENDING_PARENT_ANNOTATION,
 )
 from kohort.jobs.objects import annotations, controller_owner, is_terminating, labels, metadata, queue_name
-from kohort.jobs.passes import PassReads, Plan
 from kohort.jobs.planners import Planner
+from kohort.jobs.reconcile_pass import PassPlan, PassReader
 
 ROLE = "main"
 
@@ -45,14 +45,14 @@ class MemberPlanner(Planner):
     resource: ClassVar[Resource] = PODS
     is_top_level: ClassVar[bool] = True
     indexes: ClassVar[Mapping[str, IndexValues]] = {BY_GROUP: group_values}
-    watches: ClassVar[tuple[Watch, ...]] = (Watch(STATEFULSETS, lambda _set, _reads: ()),)
+    watches: ClassVar[tuple[WatchedKind, ...]] = (WatchedKind(STATEFULSETS, lambda _set, _reads: ()),)
     """Read for what pods are given; their own events and the set's planner see to changes."""
 
     def key(self, obj: Object) -> JobKey | None:
         """Only pods that a StatefulSet gates."""
         return super().key(obj) if is_member(obj) else None
 
-    def plan(self, obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
+    def plan(self, obj: Object, ancestor: Object | None, reads: PassReader) -> PassPlan:
         """Make a pod a member of its set's group; let one go that is over."""
         return _plan(obj, reads)
 
@@ -62,7 +62,7 @@ def is_member(pod: Object) -> bool:
     return annotations(pod).get(SUSPENDING_PARENT_ANNOTATION) == FRAMEWORK
 
 
-def set_of(pod: Object, reads: Reads) -> Iterable[JobKey]:
+def set_of(pod: Object, reads: ClusterReader) -> Iterable[JobKey]:
     """The StatefulSet to look at again when a pod comes."""
     owner = controller_owner(pod)
     if owner is not None and is_member(pod) and _is_set(owner["apiVersion"], owner["kind"]):
@@ -73,19 +73,19 @@ def _is_set(api_version: str, kind: str) -> bool:
     return (api_version, kind) == (STATEFULSETS.api_version, STATEFULSETS.kind)
 
 
-def _plan(obj: Object, reads: PassReads) -> Plan:
+def _plan(obj: Object, reads: PassReader) -> PassPlan:
     if is_terminated(obj) or is_terminating(obj):
-        return Plan(release(obj))
+        return PassPlan(remove_finalizer(obj))
     owner = next(iter(set_of(obj, reads)), None)
     parent = reads.get(STATEFULSETS, ObjectKey(owner.namespace, owner.name)) if owner is not None else None
     if parent is None:
-        return Plan()
+        return PassPlan()
     member = deepcopy(obj)
     if group_name(obj) == set_workload_name(parent, reads.gates):
         _follow_queue(member, parent)
     elif queue_name(parent) or reads.configuration.manage_jobs_without_queue_name:
         _stamp(member, parent, reads)
-    return Plan((PatchObject(obj, member),) if member != obj else ())
+    return PassPlan((PatchObject(obj, member),) if member != obj else ())
 
 
 def _follow_queue(member: Object, parent: Object) -> None:
@@ -93,7 +93,7 @@ def _follow_queue(member: Object, parent: Object) -> None:
         set_label(member, QUEUE_NAME_LABEL, queue_name(parent))
 
 
-def _stamp(member: Object, parent: Object, reads: Reads) -> None:
+def _stamp(member: Object, parent: Object, reads: ClusterReader) -> None:
     name = set_workload_name(parent, reads.gates)
     set_label(member, MANAGED_LABEL, "true")
     _follow_queue(member, parent)

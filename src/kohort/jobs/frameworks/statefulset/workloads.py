@@ -17,10 +17,9 @@ from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.admission import drop_reservation
 from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
 from kohort.engine.lifecycle.writes import WriteTarget
-from kohort.jobs.building import copied_annotations, stored, with_demand
-from kohort.jobs.contract import Framework, JobKey, Watch
-from kohort.jobs.defaulting.facts import set_label
-from kohort.jobs.effects import CreateWorkload, Effect, Object, PatchObject, PatchWorkload, tell
+from kohort.jobs.contract import Framework, JobKey, WatchedKind
+from kohort.jobs.defaulting.job_context import set_label
+from kohort.jobs.effects import CreateWorkload, Effect, Object, PatchObject, PatchWorkload, record_event
 from kohort.jobs.frameworks.pods.loading import BY_GROUP, PODS
 from kohort.jobs.frameworks.pods.parents import is_foreign
 from kohort.jobs.frameworks.pods.writes import drop_gates
@@ -42,12 +41,13 @@ from kohort.jobs.keys import (
     TOPOLOGY_GATE,
 )
 from kohort.jobs.objects import annotations, is_terminating, labels, metadata, queue_name, uid
-from kohort.jobs.passes import PassReads, Plan
 from kohort.jobs.planners import Planner
-from kohort.jobs.podsets import PodSet
+from kohort.jobs.podsets import JobPodSet
 from kohort.jobs.priority import resolve_priority, with_priority
+from kohort.jobs.reconcile_pass import PassPlan, PassReader
 from kohort.jobs.scope import selects_namespace
 from kohort.jobs.topology import topology_request
+from kohort.jobs.workload_builder import copied_annotations, stored, with_demand
 
 MANAGER = "kueue-statefulset-controller"
 OWNER_GVK = f"{STATEFULSETS.api_version}, Kind={STATEFULSETS.kind}"
@@ -60,25 +60,25 @@ class SetPlanner(Planner):
 
     name: ClassVar[str] = FRAMEWORK
     resource: ClassVar[Resource] = STATEFULSETS
-    watches: ClassVar[tuple[Watch, ...]] = (Watch(PODS, set_of, delay=1.0),)
+    watches: ClassVar[tuple[WatchedKind, ...]] = (WatchedKind(PODS, set_of, delay=1.0),)
     follows_workloads: ClassVar[bool] = True
 
     def key(self, obj: Object) -> JobKey | None:
         """Not sets of which another framework has charge (JOB-175)."""
         return None if is_foreign(obj, FRAMEWORK) else super().key(obj)
 
-    def plan(self, obj: Object, ancestor: Object | None, reads: PassReads) -> Plan:
+    def plan(self, obj: Object, ancestor: Object | None, reads: PassReader) -> PassPlan:
         """What a StatefulSet, its pods and its Workload need now."""
         if not _is_ours(obj, ancestor, reads):
-            return Plan()
+            return PassPlan()
         key = ObjectKey(metadata(obj).get("namespace", ""), set_workload_name(obj, reads.gates))
         pods = reads.find(PODS, BY_GROUP, f"{key.namespace}/{key.name}")
         workload = reads.workload(key)
         settled = _new(self, obj, reads) if workload is None else _in_line(obj, workload, reads)
-        return Plan((*_pods_in_line(obj, pods), *settled))
+        return PassPlan((*_pods_in_line(obj, pods), *settled))
 
 
-def _is_ours(obj: Object, ancestor: Object | None, reads: PassReads) -> bool:
+def _is_ours(obj: Object, ancestor: Object | None, reads: PassReader) -> bool:
     """JOB-2; a set that is being deleted is left to garbage collection."""
     namespace = reads.namespace_labels(metadata(obj).get("namespace", ""))
     if namespace is None or not selects_namespace(reads.configuration, namespace):
@@ -107,7 +107,7 @@ def _pods_in_line(obj: Object, pods: Sequence[Object]) -> list[Effect]:
 # The Workload
 
 
-def _new(framework: Framework, obj: Object, reads: PassReads) -> tuple[Effect, ...]:
+def _new(framework: Framework, obj: Object, reads: PassReader) -> tuple[Effect, ...]:
     """A Workload where the set wants pods; on a worker cluster it comes from the manager (JOB-176)."""
     if not replicas_of(obj) or MULTIKUEUE_ORIGIN_LABEL in labels(obj):
         return ()
@@ -122,14 +122,14 @@ def _new(framework: Framework, obj: Object, reads: PassReads) -> tuple[Effect, .
     )
     built = Workload(metadata=head, spec=WorkloadSpec(pod_sets=stored(pod_sets, reads.gates)))
     priority = resolve_priority(framework, obj, pod_sets, reads)
-    told = tell(obj, "CreatedWorkload", f"Created Workload: {head.namespace}/{head.name}")
+    told = record_event(obj, "CreatedWorkload", f"Created Workload: {head.namespace}/{head.name}")
     return CreateWorkload(with_priority(with_demand(built, obj), priority), obj), told
 
 
-def _pod_set(obj: Object, reads: PassReads) -> PodSet:
+def _pod_set(obj: Object, reads: PassReader) -> JobPodSet:
     template = (obj.get("spec") or {}).get("template") or {}
     request = topology_request(template, reads.gates, POD_INDEX_LABEL)
-    return PodSet("main", replicas_of(obj), {"spec": deepcopy(template.get("spec") or {})}, topology_request=request)
+    return JobPodSet("main", replicas_of(obj), {"spec": deepcopy(template.get("spec") or {})}, topology_request=request)
 
 
 def _owner(obj: Object) -> OwnerReference:
@@ -145,21 +145,23 @@ def _marks(obj: Object) -> dict[str, str]:
     }
 
 
-def _in_line(obj: Object, workload: Workload, reads: PassReads) -> list[Effect]:
+def _in_line(obj: Object, workload: Workload, reads: PassReader) -> list[Effect]:
     """Owner, queue, gates and size as the set has them now, and held or not by its number of replicas (JOB-178)."""
     followed = _followed(obj, workload, reads)
     effects: list[Effect] = []
     if followed is not workload:
         effects.append(PatchWorkload(workload, followed, MANAGER, WriteTarget.OBJECT))
     if _gated_by(followed) != _gated_by(workload):
-        effects.append(tell(obj, "UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{_gated_by(followed)}"'))
+        effects.append(
+            record_event(obj, "UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{_gated_by(followed)}"')
+        )
     held = _held(obj, followed, reads)
     if held is not followed:
         effects.append(PatchWorkload(followed, held, MANAGER))
     return effects
 
 
-def _followed(obj: Object, workload: Workload, reads: PassReads) -> Workload:
+def _followed(obj: Object, workload: Workload, reads: PassReader) -> Workload:
     head, spec = workload.metadata, workload.spec
     noted = dict(head.annotations)
     if reads.gates.enabled(Gate.AdmissionGatedBy):
@@ -181,7 +183,7 @@ def _gated_by(workload: Workload) -> str:
     return workload.metadata.annotations.get(ADMISSION_GATED_BY_ANNOTATION, "")
 
 
-def _held(obj: Object, workload: Workload, reads: PassReads) -> Workload:
+def _held(obj: Object, workload: Workload, reads: PassReader) -> Workload:
     if replicas_of(obj):
         if not is_on_hold(workload):
             return workload

@@ -11,10 +11,9 @@ from kohort.api.meta import ObjectKey, OwnerReference
 from kohort.engine.lifecycle import reasons
 from kohort.engine.lifecycle.conditions import is_reserved
 from kohort.engine.lifecycle.finishing import finish, without_finalizer
-from kohort.jobs.building import build_workload
 from kohort.jobs.contract import Composable, Stop, StopReason
 from kohort.jobs.effects import DeleteWorkload, Object
-from kohort.jobs.equivalence import Side, is_controlled_by, is_equivalent
+from kohort.jobs.equivalence import JobComparison, is_controlled_by, is_equivalent
 from kohort.jobs.errors import RetryError, UnretryableError
 from kohort.jobs.keys import (
     ADMISSION_GATED_BY_ANNOTATION,
@@ -22,17 +21,18 @@ from kohort.jobs.keys import (
     SLICE_REPLACEMENT_ANNOTATION,
 )
 from kohort.jobs.objects import annotations, asks_for_slices, metadata, uid
-from kohort.jobs.passes import Pass
 from kohort.jobs.priority import out_of_line, resolve_priority, with_priority
+from kohort.jobs.reconcile_pass import ReconcilePass
+from kohort.jobs.workload_builder import build_workload
 
 OUT_OF_SYNC = "The prebuilt workload is out of sync with its user job"
 RESTORED = "No matching Workload; restoring pod templates according to existent Workload"
 NOT_RESTORED = "Missing Workload; unable to restore pod templates"
 
 
-def side_of(this: Pass) -> Side:
+def side_of(this: ReconcilePass) -> JobComparison:
     """The job as it is compared with Workloads."""
-    return Side(
+    return JobComparison(
         this.obj, this.framework.pod_sets(this.obj, this.reads), is_suspended=this.framework.is_suspended(this.obj)
     )
 
@@ -45,7 +45,7 @@ def name_of(workload: Workload) -> str:
 # Prebuilt
 
 
-def find_prebuilt(this: Pass, name: str) -> None:
+def find_prebuilt(this: ReconcilePass, name: str) -> None:
     """Take the Workload that the job names, if it stands for the job (JOB-29)."""
     found = this.reads.workload(ObjectKey(this.key.namespace, name))
     if found is None or _is_foreign(found, this):
@@ -57,13 +57,13 @@ def find_prebuilt(this: Pass, name: str) -> None:
     this.write_status(owned, finish(owned, reasons.OUT_OF_SYNC, OUT_OF_SYNC, this.reads.now))
 
 
-def _is_foreign(workload: Workload, this: Pass) -> bool:
+def _is_foreign(workload: Workload, this: ReconcilePass) -> bool:
     """Whether another object controls the Workload."""
     controller = next((each for each in workload.metadata.owner_references if each.controller), None)
     return controller is not None and controller.uid != uid(this.obj)
 
 
-def _owned(workload: Workload, this: Pass) -> Workload:
+def _owned(workload: Workload, this: ReconcilePass) -> Workload:
     """The Workload as the job owns it; the same where it does already."""
     head = workload.metadata
     missing = [each for each in _references(this) if each.uid not in {owner.uid for owner in head.owner_references}]
@@ -73,30 +73,30 @@ def _owned(workload: Workload, this: Pass) -> Workload:
     return replace(workload, metadata=replace(head, owner_references=(*head.owner_references, *missing), labels=labels))
 
 
-def _references(this: Pass) -> list[OwnerReference]:
+def _references(this: ReconcilePass) -> list[OwnerReference]:
     if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
         return [_reference(this, member) for member in this.framework.owners(this.obj)]
     reference = _reference(this, this.obj)
     return [replace(reference, controller=True, block_owner_deletion=True)]
 
 
-def _reference(this: Pass, obj: Object) -> OwnerReference:
+def _reference(this: ReconcilePass, obj: Object) -> OwnerReference:
     resource = this.framework.resource
     name = metadata(obj).get("name", "")
     return OwnerReference(api_version=resource.api_version, kind=resource.kind, name=name, uid=uid(obj))
 
 
-def _is_composed(this: Pass) -> bool:
+def _is_composed(this: ReconcilePass) -> bool:
     return isinstance(this.framework, Composable) and this.framework.is_composed(this.obj)
 
 
-def _is_replacement(this: Pass, workload: Workload) -> bool:
+def _is_replacement(this: ReconcilePass, workload: Workload) -> bool:
     """Whether the Workload is a slice that makes its job larger, which the job follows later (JOB-29)."""
     is_elastic = this.framework.is_elastic and asks_for_slices(this.obj, this.reads.gates)
     return is_elastic and SLICE_REPLACEMENT_ANNOTATION in workload.metadata.annotations
 
 
-def _stands_for(this: Pass, workload: Workload) -> bool:
+def _stands_for(this: ReconcilePass, workload: Workload) -> bool:
     if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
         match = this.framework.match(this.obj, [workload], this.reads)
         this.effects.extend(match.effects)
@@ -107,7 +107,7 @@ def _stands_for(this: Pass, workload: Workload) -> bool:
 # Regular
 
 
-def find_match(this: Pass) -> None:
+def find_match(this: ReconcilePass) -> None:
     """Take the Workload that stands for the job, bring one in line, or have the others deleted (JOB-31)."""
     match, extra = _divided(this, this.framework.workloads(this.key, this.reads))
     reusable = _reusable(this, extra) if match is None else None
@@ -125,7 +125,7 @@ def find_match(this: Pass) -> None:
         follow_priority(this, [this.workload])
 
 
-def _divided(this: Pass, workloads: Sequence[Workload]) -> tuple[Workload | None, list[Workload]]:
+def _divided(this: ReconcilePass, workloads: Sequence[Workload]) -> tuple[Workload | None, list[Workload]]:
     """The first Workload that stands for the job, and all others."""
     if isinstance(this.framework, Composable) and this.framework.is_composed(this.obj):
         found = this.framework.match(this.obj, workloads, this.reads)
@@ -138,7 +138,7 @@ def _divided(this: Pass, workloads: Sequence[Workload]) -> tuple[Workload | None
     return match, [each for each in workloads if each is not match]
 
 
-def _reusable(this: Pass, extra: Sequence[Workload]) -> Workload | None:
+def _reusable(this: ReconcilePass, extra: Sequence[Workload]) -> Workload | None:
     """The Workload to update in place: without quota, of this very job, while the job is suspended (DEV-8)."""
     if not extra or _is_composed(this) or not this.framework.is_suspended(this.obj):
         return None
@@ -146,7 +146,7 @@ def _reusable(this: Pass, extra: Sequence[Workload]) -> Workload | None:
     return first if not is_reserved(first) and is_controlled_by(first, this.obj) else None
 
 
-def _stop_unmatched(this: Pass, extra: Sequence[Workload]) -> None:
+def _stop_unmatched(this: ReconcilePass, extra: Sequence[Workload]) -> None:
     """Stop a job that runs without a Workload, with what is known of its originals (JOB-31)."""
     if this.framework.finished(this.obj) is not None:
         return
@@ -157,7 +157,7 @@ def _stop_unmatched(this: Pass, extra: Sequence[Workload]) -> None:
         raise UnretryableError("pods are active; their templates are restored when they have gone")
 
 
-def _delete(this: Pass, extra: Sequence[Workload], why: str) -> None:
+def _delete(this: ReconcilePass, extra: Sequence[Workload], why: str) -> None:
     for each in extra:
         released = this.write_object(each, without_finalizer(each))
         this.effects.append(DeleteWorkload(released))
@@ -166,7 +166,7 @@ def _delete(this: Pass, extra: Sequence[Workload], why: str) -> None:
         raise RetryError(f"{why}: deleted {len(extra)} workloads")
 
 
-def _bring_in_line(this: Pass, workload: Workload) -> None:
+def _bring_in_line(this: ReconcilePass, workload: Workload) -> None:
     """Give the Workload the spec that the job has now; whether it is active stays as it was (JOB-31)."""
     fresh = fresh_workload(this)
     spec = replace(fresh.spec, active=workload.spec.active)
@@ -174,7 +174,7 @@ def _bring_in_line(this: Pass, workload: Workload) -> None:
     this.tell("UpdatedWorkload", f"Updated not matching Workload for suspended job: {name_of(workload)}")
 
 
-def fresh_workload(this: Pass, extra: str = "") -> Workload:
+def fresh_workload(this: ReconcilePass, extra: str = "") -> Workload:
     """A Workload of the job as it is now, complete with its priority (§6)."""
     framework, reads = this.framework, this.reads
     pod_sets = framework.pod_sets(this.obj, reads)
@@ -182,7 +182,7 @@ def fresh_workload(this: Pass, extra: str = "") -> Workload:
     return with_priority(built, resolve_priority(framework, this.obj, pod_sets, reads))
 
 
-def _follow_gates(this: Pass, workload: Workload) -> None:
+def _follow_gates(this: ReconcilePass, workload: Workload) -> None:
     """Hand the job's admission gates on to its Workload (JOB-31, JOB-62)."""
     if not this.reads.gates.enabled(Gate.AdmissionGatedBy):
         return
@@ -196,7 +196,7 @@ def _follow_gates(this: Pass, workload: Workload) -> None:
     this.tell("UpdatedWorkload", f'Updated workload AdmissionGatedBy to "{wanted}"')
 
 
-def follow_priority(this: Pass, workloads: Sequence[Workload]) -> None:
+def follow_priority(this: ReconcilePass, workloads: Sequence[Workload]) -> None:
     """Hand a changed priority class of the job on to its Workloads (JOB-35)."""
     behind = out_of_line(this.obj, workloads)
     if not behind:

@@ -14,6 +14,7 @@ from kohort.api.meta import ObjectKey
 from kohort.controllers.context import ControllerContext
 from kohort.controllers.workloads.assume_cache import key_of as workload_key
 from kohort.engine.lifecycle.writes import WriteTarget
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.effects import (
     CreateWorkload,
     DeleteObject,
@@ -23,14 +24,13 @@ from kohort.jobs.effects import (
     Object,
     PatchObject,
     PatchWorkload,
-    Tell,
+    RecordEvent,
     key_of,
-    tell,
+    record_event,
 )
 from kohort.jobs.errors import RetryError
-from kohort.jobs.expectations import Expectations
+from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.objects import metadata, uid
-from kohort.jobs.reading import WorldReads
 from kohort.jobs.timing import time_creation, time_opening
 from kohort.kube.errors import ErrorSubject, StatusError, invalid
 from kohort.kube.events import EventRecorder
@@ -39,7 +39,7 @@ from kohort.kube.patches import MergePatch
 from kohort.kube.resource_client import ResourceClient
 
 
-class NameTakenError(RetryError):
+class WorkloadNameConflictError(RetryError):
     """A Workload of the name exists; mostly it is the last one of the same job, about to go (JOB-36)."""
 
 
@@ -52,14 +52,14 @@ def merge_patch(effect: PatchObject, version: str) -> MergePatch | None:
 
 
 @dataclass
-class Carrier:
+class EffectExecutor:
     """Carries out the effects of one pass."""
 
     world: ControllerContext
-    reads: WorldReads
+    reads: CacheReader
     recorder: EventRecorder
     manager: str
-    expectations: Expectations
+    expectations: UidExpectations
     _versions: dict[str, str] = field(default_factory=dict)
     """The newest resourceVersion of what this pass wrote, by UID."""
 
@@ -68,7 +68,7 @@ class Carrier:
         match effect:
             case GateOpened():
                 time_opening(self.world.metrics, effect.gate, effect.workload, self.world.now())
-            case Tell():
+            case RecordEvent():
                 self.recorder.record(effect.about, effect.note)
             case PatchObject():
                 await self._patch_object(effect)
@@ -113,7 +113,7 @@ class Carrier:
             if not error.is_already_exists:
                 raise
             self._complain(effect, workload_key(effect.workload))
-            raise NameTakenError(f"Workload {workload_key(effect.workload)} exists already") from error
+            raise WorkloadNameConflictError(f"Workload {workload_key(effect.workload)} exists already") from error
         time_creation(self.world.metrics, effect.owner, self.world.now())
 
     def _check(self, workload: Workload) -> None:
@@ -132,7 +132,7 @@ class Carrier:
         if controller is None or controller.uid == uid(effect.owner):
             return
         why = f"Workload {key} belongs to {controller.kind} {controller.name}; delete one of them"
-        told = tell(effect.owner, "WorkloadNameConflict", why, "Warning")
+        told = record_event(effect.owner, "WorkloadNameConflict", why, "Warning")
         self.recorder.record(told.about, told.note)
 
     async def _patch_workload(self, effect: PatchWorkload) -> None:

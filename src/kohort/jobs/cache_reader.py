@@ -11,10 +11,10 @@ from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload, WorkloadPriorityC
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
+from kohort.jobs.assume_cache import ObjectAssumeCache
 from kohort.jobs.contract import Framework
 from kohort.jobs.effects import Object
-from kohort.jobs.expectations import Expectations
-from kohort.jobs.known import KnownObjects
+from kohort.jobs.expectations import UidExpectations
 from kohort.kube.errors import StatusError
 from kohort.kube.informer import Informer
 from kohort.kube.options import ListScope
@@ -27,16 +27,16 @@ def _default(priority_class: PriorityClass) -> Iterable[bool]:
     return (True,) if priority_class.global_default else ()
 
 
-class WorldReads:
+class CacheReader:
     """Caches, settings and the time."""
 
-    def __init__(self, world: ControllerContext, expectations: Expectations) -> None:
+    def __init__(self, world: ControllerContext, expectations: UidExpectations) -> None:
         self._world = world
         self._expectations = expectations
         self._mapping = RestMapper(world.client)
         self._pod_classes: Informer[PriorityClass] = world.informers.of(PriorityClass)
         self._pod_classes.index(DEFAULT_CLASS, _default)
-        self.known: dict[Resource, KnownObjects] = {}
+        self.known: dict[Resource, ObjectAssumeCache] = {}
 
     def know(self, framework: Framework) -> None:
         """Follow what a framework reads: its own kind, and what it watches."""
@@ -46,9 +46,9 @@ class WorldReads:
         for watch in framework.watches:
             self._know(watch.resource)
 
-    def _know(self, resource: Resource) -> KnownObjects:
+    def _know(self, resource: Resource) -> ObjectAssumeCache:
         if resource not in self.known:
-            self.known[resource] = KnownObjects(self._world.informers, resource)
+            self.known[resource] = ObjectAssumeCache(self._world.informers, resource)
         return self.known[resource]
 
     def is_live(self, framework: Framework) -> bool:

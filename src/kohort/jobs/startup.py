@@ -8,13 +8,13 @@ from typing import Final
 
 from kohort.api.resource import Resource
 from kohort.controllers.context import ControllerContext
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.contract import Framework
-from kohort.jobs.expectations import Expectations
+from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.failure_recovery import recovering
 from kohort.jobs.planners import Planner, PlannerReconciler
-from kohort.jobs.reading import WorldReads
 from kohort.jobs.reconciler import JobReconciler
-from kohort.jobs.registry import Registry
+from kohort.jobs.registry import FrameworkRegistry
 from kohort.jobs.ungater import Ungater
 from kohort.kube.backoff import Backoff
 from kohort.kube.client import Client
@@ -27,7 +27,7 @@ ASKING: Final = Backoff(base=1.0, cap=120.0, jitter=0.0)
 
 
 @asynccontextmanager
-async def reconciling(world: ControllerContext, registry: Registry) -> AsyncIterator[None]:
+async def running_job_reconcilers(world: ControllerContext, registry: FrameworkRegistry) -> AsyncIterator[None]:
     """Jobs of all enabled frameworks led through their lives, for as long as the block lasts."""
     crew = _Crew(world, registry)
     try:
@@ -40,11 +40,11 @@ async def reconciling(world: ControllerContext, registry: Registry) -> AsyncIter
 class _Crew:
     """All that is at work, and who still waits for a kind."""
 
-    def __init__(self, world: ControllerContext, registry: Registry) -> None:
+    def __init__(self, world: ControllerContext, registry: FrameworkRegistry) -> None:
         self._world = world
         self._registry = registry
-        self._expectations = Expectations()
-        self._reads = WorldReads(world, self._expectations)
+        self._expectations = UidExpectations()
+        self._reads = CacheReader(world, self._expectations)
         self._ungater = Ungater(world)
         self._ungater.start()
         self._working: list[JobReconciler] = []
@@ -61,7 +61,7 @@ class _Crew:
 
     async def _begin(self, framework: Framework) -> None:
         failures = 0
-        while not await serves(self._world.client, framework.resource):
+        while not await is_kind_served(self._world.client, framework.resource):
             failures += 1
             wait = ASKING.steady(failures)
             log.info("%s waits: the server has no %s; next look in %g s", framework.name, framework.resource.kind, wait)
@@ -76,7 +76,7 @@ class _Crew:
         return JobReconciler(self._world, self._registry, framework, self._reads, self._expectations)
 
 
-async def serves(client: Client, resource: Resource) -> bool:
+async def is_kind_served(client: Client, resource: Resource) -> bool:
     """Whether the server has a kind now; one that can't be asked counts as having it not yet."""
     try:
         found = await client.get_json(resource.root)

@@ -10,10 +10,10 @@ from typing import Protocol
 
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Workload
 from kohort.engine.lifecycle.writes import WriteTarget
-from kohort.jobs.contract import Framework, JobKey, Reads, Stop
-from kohort.jobs.effects import Effect, Object, PatchWorkload, tell
+from kohort.jobs.contract import ClusterReader, Framework, JobKey, Stop
+from kohort.jobs.effects import Effect, Object, PatchWorkload, record_event
 from kohort.jobs.errors import JobError
-from kohort.jobs.infos import originals
+from kohort.jobs.podset_infos import originals
 from kohort.jobs.priority import Classes
 
 ADMISSION_MANAGER = "kueue-admission"
@@ -22,7 +22,7 @@ PODS_READY_MANAGER = "kueue-job-controller-PodsReady"
 RECLAIMABLE_MANAGER = "kueue-reclaimable-pods"
 
 
-class PassReads(Reads, Classes, Protocol):
+class PassReader(ClusterReader, Classes, Protocol):
     """What a pass looks at besides what frameworks may."""
 
     def namespace_labels(self, name: str) -> Mapping[str, str] | None:
@@ -33,7 +33,7 @@ class PassReads(Reads, Classes, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PassPlan:
     """What a pass came to: effects, and what is to follow."""
 
     effects: tuple[Effect, ...] = ()
@@ -44,24 +44,24 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class EndPass:
     """The end of a pass, said by a step."""
 
     requeue_after: float | None = None
 
 
-DONE = End()
+DONE = EndPass()
 
 
 @dataclass(slots=True)
-class Pass:
+class ReconcilePass:
     """One pass over one job."""
 
     framework: Framework
     key: JobKey
     obj: Object
     """The job; of several members, their first with all of them under `items`."""
-    reads: PassReads
+    reads: PassReader
     effects: list[Effect] = field(default_factory=list)
     workload: Workload | None = None
     """The Workload that stands for the job, once it is found."""
@@ -75,7 +75,7 @@ class Pass:
 
     def tell(self, reason: str, message: str) -> None:
         """Send an event about the job."""
-        self.effects.append(tell(self.obj, reason, message))
+        self.effects.append(record_event(self.obj, reason, message))
 
     def write_status(self, before: Workload, after: Workload, manager: str = ADMISSION_MANAGER) -> Workload:
         """Change the status of a Workload, if it changes."""

@@ -28,7 +28,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CachedObject:
     """One state of an object."""
 
     identity: ObjectIdentity
@@ -42,14 +42,14 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class KeptKind(ResourceType[Kept]):
+class CachedResource(ResourceType[CachedObject]):
     """Objects of any resource, kept small."""
 
-    def read(self, data: Data) -> Kept:
+    def read(self, data: Data) -> CachedObject:
         """Take in an object."""
         return self.keep(UnstructuredResource(self.resource).read(data))
 
-    def keep(self, obj: Object) -> Kept:
+    def keep(self, obj: Object) -> CachedObject:
         """The object as it is kept, with the head that items of lists lack."""
         metadata = {name: value for name, value in (obj.get("metadata") or {}).items() if name != "managedFields"}
         notes = metadata.get("annotations") or {}
@@ -59,17 +59,19 @@ class KeptKind(ResourceType[Kept]):
             metadata["annotations"] = {**notes, _LAST_APPLIED: ""}
         head = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
         identity = UnstructuredResource(self.resource).identity(obj)
-        return Kept(identity, metadata.get("creationTimestamp") or "", encode({**head, **obj, "metadata": metadata}))
+        return CachedObject(
+            identity, metadata.get("creationTimestamp") or "", encode({**head, **obj, "metadata": metadata})
+        )
 
-    def identity(self, obj: Kept) -> ObjectIdentity:
+    def identity(self, obj: CachedObject) -> ObjectIdentity:
         """Which object it is."""
         return obj.identity
 
-    def body(self, obj: Kept) -> bytes:
+    def body(self, obj: CachedObject) -> bytes:
         """The bytes."""
         return obj.raw
 
-    def _item(self, data: msgspec.Raw) -> Kept:
+    def _item(self, data: msgspec.Raw) -> CachedObject:
         return self.read(data)
 
 
@@ -81,19 +83,19 @@ def is_newer(one: str, other: str) -> bool:
 
 
 @cache
-def _of_kept(values: Callable[[Object], Iterable[Any]]) -> Callable[[Kept], Iterable[Any]]:
+def _of_kept(values: Callable[[Object], Iterable[Any]]) -> Callable[[CachedObject], Iterable[Any]]:
     """The index function over what is kept; one for each, by which a cache knows that it has the index already."""
     return lambda kept: set(values(kept.json()))
 
 
-class KnownObjects:
+class ObjectAssumeCache:
     """All objects of one kind, in a scope."""
 
     def __init__(self, informers: SharedInformerFactory, resource: Resource, scope: ListScope = EVERYTHING) -> None:
         self.resource = resource
-        self.kind = KeptKind(resource)
-        self.informer: Informer[Kept] = informers.of(self.kind, scope)
-        self._ahead: OrderedDict[ObjectKey, Kept] = OrderedDict()
+        self.kind = CachedResource(resource)
+        self.informer: Informer[CachedObject] = informers.of(self.kind, scope)
+        self._ahead: OrderedDict[ObjectKey, CachedObject] = OrderedDict()
         self.informer.subscribe(self._see)
 
     def index(self, name: str, values: Callable[[Object], Iterable[Any]]) -> None:
@@ -126,7 +128,7 @@ class KnownObjects:
         if len(self._ahead) > MOST_AHEAD:
             self._ahead.popitem(last=False)
 
-    def _see(self, old: Kept | None, new: Kept | None) -> None:
+    def _see(self, old: CachedObject | None, new: CachedObject | None) -> None:
         shown = new or old
         ahead = self._ahead.get(shown.identity.key) if shown is not None else None
         if shown is None or ahead is None:

@@ -21,13 +21,13 @@ from kohort.jobs.effects import Object
 from kohort.jobs.keys import ADMISSION_GATED_BY_ANNOTATION, JOB_UID_LABEL, PROVISIONING_PREFIX
 from kohort.jobs.names import workload_name
 from kohort.jobs.objects import annotations, labels, maximum_execution_time, metadata, queue_name, uid
-from kohort.jobs.podsets import PodSet, Template
+from kohort.jobs.podsets import JobPodSet, Template
 
 
 def build_workload(
     framework: Framework,
     obj: Object,
-    pod_sets: Sequence[PodSet],
+    pod_sets: Sequence[JobPodSet],
     configuration: Configuration,
     gates: FeatureGates,
     extra: str = "",
@@ -98,7 +98,7 @@ def copied_annotations(obj: Object, configuration: Configuration, gates: Feature
     return copied
 
 
-def stored(pod_sets: Sequence[PodSet], gates: FeatureGates) -> tuple[StoredPodSet, ...]:
+def stored(pod_sets: Sequence[JobPodSet], gates: FeatureGates) -> tuple[StoredPodSet, ...]:
     """Pod sets as a Workload keeps them (JOB-42, JOB-45)."""
     partial = gates.enabled(Gate.PartialAdmission)
     return tuple(

@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kohort.api.gates import FeatureGates
-from kohort.jobs.contract import Reads
+from kohort.jobs.contract import ClusterReader
 from kohort.jobs.effects import Object
 from kohort.jobs.objects import is_terminating, queue_name
 
 
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobContext:
     """The surroundings of one job at the time of a request."""
 
-    reads: Reads
+    reads: ClusterReader
     is_new: bool = True
     """Whether the request creates the job."""
     in_scope: bool = True
@@ -45,7 +45,7 @@ class JobFacts:
         return self.reads.configuration.manage_jobs_without_queue_name
 
 
-def should_manage(obj: Object, facts: JobFacts) -> bool:
+def should_manage(obj: Object, facts: JobContext) -> bool:
     """Whether the job is to be queued on its own (JOB-2, DEV-1)."""
     if is_terminating(obj) or facts.has_managed_owner or not facts.in_scope:
         return False

@@ -10,30 +10,30 @@ from kohort.api.core.reviews import UserInfo
 from kohort.api.gates import Gate
 from kohort.controllers.context import ControllerContext
 from kohort.jobs.ancestors import known_controller, managed_ancestor, owner_is_managed_kind
+from kohort.jobs.cache_reader import CacheReader
 from kohort.jobs.defaulting import DEFAULT_PRIORITY_CLASS, DEFAULT_QUEUE
-from kohort.jobs.defaulting.facts import JobFacts
+from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.effects import Object
 from kohort.jobs.errors import RetryError
 from kohort.jobs.keys import MULTIKUEUE_CONTROLLER, SUSPENDING_PARENT_ANNOTATION
 from kohort.jobs.objects import annotations, is_terminating, metadata, uid
 from kohort.jobs.ownership import ControllerRights
-from kohort.jobs.reading import WorldReads
-from kohort.jobs.registry import Registry, group_kind
+from kohort.jobs.registry import FrameworkRegistry, group_kind
 from kohort.jobs.scope import is_owned_by, may_run, selects_namespace, workloads_of
 from kohort.kube.errors import StatusError
 from kohort.kube.reviews import Reviews
 
 
-class FactsGatherer:
+class JobContextBuilder:
     """Knows the surroundings of every job."""
 
-    def __init__(self, world: ControllerContext, registry: Registry, reads: WorldReads) -> None:
+    def __init__(self, world: ControllerContext, registry: FrameworkRegistry, reads: CacheReader) -> None:
         self._world = world
         self._registry = registry
         self._reads = reads
         self._rights = ControllerRights(Reviews(world.client))
 
-    async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobFacts:
+    async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobContext:
         """The facts of one request; raises RetryError where an owner can't be found (JOB-3).
 
         `author` is the user whose request sets the object's controller; None where it leaves that as it was.
@@ -42,7 +42,7 @@ class FactsGatherer:
         in_scope = selects_namespace(self._reads.configuration, await self._namespace_labels(namespace))
         is_forged = in_scope and author is not None and await self._is_forged(obj, author)
         asks_owners = in_scope and not is_forged and self._depends_on_owners(obj, is_new=is_new)
-        return JobFacts(
+        return JobContext(
             reads=self._reads,
             is_new=is_new,
             in_scope=in_scope,
