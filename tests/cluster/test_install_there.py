@@ -22,9 +22,9 @@ from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
+from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster
-from kohort.webhooks.injecting import Wiring
-from kohort.webhooks.running import VISIBILITY_SERVICE, certified
+from kohort.webhooks.startup import VISIBILITY_SERVICE, running_certificates
 from wire.peers import Peer, embedded_peer, real_peer
 
 Json = Any
@@ -154,9 +154,9 @@ def _kubeconfig_of_manager(installed: Installed, folder: Path) -> Path:
 
 async def _certified(kubeconfig: Path, installed: Installed) -> None:
     client = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=kubeconfig))))
-    wiring = Wiring(reached(OPTIONS), registrations(OPTIONS), InCluster(NAMESPACE, VISIBILITY_SERVICE))
+    wiring = WebhookWiring(reached(OPTIONS), registrations(OPTIONS), InCluster(NAMESPACE, VISIBILITY_SERVICE))
     try:
-        async with certified(client, OPTIONS.configuration, wiring):
+        async with running_certificates(client, OPTIONS.configuration, wiring):
             await asyncio.to_thread(until, lambda: _all_trust(installed))
     finally:
         await client.close()

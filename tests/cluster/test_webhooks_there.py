@@ -26,8 +26,8 @@ from kohort.kube.clock import VirtualClock
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.webhooks.certificates import SETTLING, new_certificates, to_secret
-from kohort.webhooks.kueue import kueue_judges
-from kohort.webhooks.running import answering, certified, own_name
+from kohort.webhooks.kueue import kueue_handlers
+from kohort.webhooks.startup import own_name, running_certificates, running_webhook_server
 from webhooks.planes import DEFINITIONS, MUTATING, NAMESPACE, VALIDATING, configured, outside, until
 from webhooks.replaying import WRITES, Door, expected, outcome
 
@@ -71,8 +71,10 @@ async def served(plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) 
     found = Served(client, door, clock)
     try:
         async with (
-            certified(manager, configuration, outside(configuration, await own_name(manager))) as certificates,
-            answering(configuration, certificates, door.guarding(kueue_judges(DEFAULT_GATES))),
+            running_certificates(
+                manager, configuration, outside(configuration, await own_name(manager))
+            ) as certificates,
+            running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))),
         ):
             await until(lambda: _is_heard(found))
             yield found

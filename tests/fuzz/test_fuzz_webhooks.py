@@ -25,8 +25,8 @@ from kohort.jobs.contract import ClusterReader
 from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.registry import FrameworkRegistry
 from kohort.webhooks.conversion import converted
-from kohort.webhooks.jobs import job_judges
-from kohort.webhooks.kueue import kueue_judges
+from kohort.webhooks.jobs import job_handlers
+from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.reviews import Judge
 from kohort.webhooks.server import admitted
 
@@ -55,7 +55,7 @@ class FuzzGatherer:
 def all_judges() -> dict[str, Judge]:
     frameworks = {each.name: each for each in built_in_frameworks()}
     registry = FrameworkRegistry(frameworks, frozenset(frameworks), frozenset(frameworks))
-    return kueue_judges(DEFAULT_GATES) | job_judges(registry, FuzzGatherer)
+    return kueue_handlers(DEFAULT_GATES) | job_handlers(registry, FuzzGatherer)
 
 
 JUDGES = all_judges()

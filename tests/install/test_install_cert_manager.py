@@ -24,12 +24,12 @@ from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.clock import VirtualClock
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
+from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import CertificateError
-from kohort.webhooks.configurations import AtUrl, InCluster, Manager, configuration
-from kohort.webhooks.injecting import Wiring
-from kohort.webhooks.kueue import kueue_judges
-from kohort.webhooks.registrations import KUEUE, Act
-from kohort.webhooks.running import VISIBILITY_SERVICE, answering, certified
+from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, configuration
+from kohort.webhooks.kueue import kueue_handlers
+from kohort.webhooks.registrations import KUEUE, WebhookType
+from kohort.webhooks.startup import VISIBILITY_SERVICE, running_certificates, running_webhook_server
 from reserved_ports import reserved_port
 from webhooks.planes import HOST, bare_cluster, client_of, kueue_cluster
 
@@ -230,7 +230,7 @@ def settings(directory: Path) -> Configuration:
     return replace(usual, webhook=replace(usual.webhook, host=HOST, port=reserved_port(), cert_dir=str(directory)))
 
 
-WIRING = Wiring(reached(OPTIONS), registrations(OPTIONS), InCluster(HOME, VISIBILITY_SERVICE))
+WIRING = WebhookWiring(reached(OPTIONS), registrations(OPTIONS), InCluster(HOME, VISIBILITY_SERVICE))
 
 
 @asynccontextmanager
@@ -238,8 +238,8 @@ async def manager(cluster: Cluster, clock: VirtualClock, directory: Path) -> Asy
     """A manager's webhooks; the port."""
     config = settings(directory)
     async with (
-        certified(client_of(cluster, clock), config, WIRING) as certificates,
-        answering(config, certificates, kueue_judges(DEFAULT_GATES)) as server,
+        running_certificates(client_of(cluster, clock), config, WIRING) as certificates,
+        running_webhook_server(config, certificates, kueue_handlers(DEFAULT_GATES)) as server,
     ):
         yield server.port
 
@@ -280,8 +280,8 @@ async def test_writes_go_through_the_webhooks_before_and_after_a_renewal(cert_ma
     cert_manager.issue()
     clock = VirtualClock(datetime.now(UTC))
     async with kueue_cluster() as cluster, manager(cluster, clock, cert_manager.directory) as port:
-        place = Manager(AtUrl(f"https://{HOST}:{port}"), HOME)
-        for act in Act:
+        place = ManagerEndpoint(AtUrl(f"https://{HOST}:{port}"), HOME)
+        for act in WebhookType:
             await cluster.create(configuration(act, KUEUE, place, cert_manager.authority.pem))
         flavor = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "f"}}
         for _ in range(3):
@@ -294,7 +294,7 @@ async def test_a_manager_leaves_it_to_cert_manager_whom_api_servers_trust(cert_m
     cert_manager.issue()
     clock = VirtualClock(datetime.now(UTC))
     async with bare_cluster() as cluster:
-        hooks = configuration(Act.VALIDATE, KUEUE, reached(OPTIONS))
+        hooks = configuration(WebhookType.VALIDATE, KUEUE, reached(OPTIONS))
         before = await cluster.create(hooks)
         async with manager(cluster, clock, cert_manager.directory):
             await clock.advance(60.0)

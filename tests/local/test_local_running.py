@@ -38,8 +38,8 @@ from kohort.local.ports import Wanted
 from kohort.local.progress import Quiet
 from kohort.local.queueing import load, local_configuration
 from kohort.local.running import Cluster, QueueWish, Service, Wish, living, open_nodes
+from kohort.webhooks.ca_targets import API_SERVICES
 from kohort.webhooks.certificates import new_certificates, to_secret
-from kohort.webhooks.targets import API_SERVICES
 
 PATIENCE = 60
 STARTER = QueueWish(has_starter=True)
@@ -165,7 +165,7 @@ async def test_definitions_of_an_earlier_version_are_brought_up_to_date(tmp_path
         definition: Any = await client.get_json(columns)
         for version in definition["spec"]["versions"]:
             del version["additionalPrinterColumns"]
-        from kohort.webhooks.targets import DEFINITIONS
+        from kohort.webhooks.ca_targets import DEFINITIONS
 
         await found.plane.client("old").of(DEFINITIONS).update(definition)
     (tmp_path / "definitions").write_text("of an earlier version\n")

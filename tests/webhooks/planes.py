@@ -16,12 +16,12 @@ from kohort.api.gates import DEFAULT_GATES
 from kohort.embedded.auth.users import User
 from kohort.kube.client import Client
 from kohort.kube.clock import Clock, SystemClock
-from kohort.webhooks.configurations import AtUrl, Manager
-from kohort.webhooks.injecting import Wiring
-from kohort.webhooks.kueue import kueue_judges
+from kohort.webhooks.ca_injector import WebhookWiring
+from kohort.webhooks.configurations import AtUrl, ManagerEndpoint
+from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE
-from kohort.webhooks.running import Certified, answering, certified
 from kohort.webhooks.server import WebhookServer
+from kohort.webhooks.startup import ServingCertificates, running_certificates, running_webhook_server
 from reserved_ports import reserved_port
 from webhooks.replaying import Door
 
@@ -42,9 +42,9 @@ def configured() -> Configuration:
     return replace(usual, webhook=replace(usual.webhook, host=HOST, port=reserved_port()))
 
 
-def outside(configuration: Configuration, user: str = "") -> Wiring:
+def outside(configuration: Configuration, user: str = "") -> WebhookWiring:
     """A manager outside the cluster."""
-    return Wiring(Manager(AtUrl(f"https://{HOST}:{configuration.webhook.port}"), NAMESPACE, user), KUEUE)
+    return WebhookWiring(ManagerEndpoint(AtUrl(f"https://{HOST}:{configuration.webhook.port}"), NAMESPACE, user), KUEUE)
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
@@ -81,7 +81,7 @@ class Webhooked:
     """A server and its webhooks."""
 
     cluster: Cluster
-    certificates: Certified
+    certificates: ServingCertificates
     server: WebhookServer
     door: Door
 
@@ -95,8 +95,8 @@ async def webhooks_on(cluster: Cluster, clock: Clock | None = None, user: str = 
     """Webhooks that answer, and that the server trusts; a manager of this name is not asked about its own writes."""
     configuration, door = configured(), Door()
     async with (
-        certified(client_of(cluster, clock), configuration, outside(configuration, user)) as certificates,
-        answering(configuration, certificates, door.guarding(kueue_judges(DEFAULT_GATES))) as server,
+        running_certificates(client_of(cluster, clock), configuration, outside(configuration, user)) as certificates,
+        running_webhook_server(configuration, certificates, door.guarding(kueue_handlers(DEFAULT_GATES))) as server,
     ):
         await until(lambda: is_wired(cluster))
         yield Webhooked(cluster, certificates, server, door)

@@ -10,7 +10,7 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates, Gate
 from kohort.api.kueue.webhooks import mutate_on_create, webhook_errors
 from kohort.embedded.cel import Budget, compile_expression
 from kohort.webhooks.conditions import match_conditions
-from kohort.webhooks.registrations import KUEUE, Act
+from kohort.webhooks.registrations import KUEUE, WebhookType
 
 Json = Any
 USER = "system:serviceaccount:kueue-system:kueue-controller-manager"
@@ -36,7 +36,7 @@ def is_shown(old: Json, new: Json, request: Json = STATUS_WRITE, user: str = USE
     """Whether a change of a Workload is shown to the webhook that may refuse it."""
     return all(
         compile_expression(each["expression"], VARIABLES).evaluate(Budget(), new, old, request) is True
-        for each in match_conditions(WORKLOADS[Act.VALIDATE], user)
+        for each in match_conditions(WORKLOADS[WebhookType.VALIDATE], user)
     )
 
 
@@ -269,7 +269,7 @@ def test_what_the_manager_creates_is_kept_back_where_its_name_is_known() -> None
 
 
 def is_shown_to_be_changed(value: Json) -> bool:
-    [only] = match_conditions(WORKLOADS[Act.MUTATE], USER)
+    [only] = match_conditions(WORKLOADS[WebhookType.MUTATE], USER)
     return compile_expression(only["expression"], VARIABLES).evaluate(Budget(), value, None, {}) is True
 
 

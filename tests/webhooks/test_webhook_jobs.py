@@ -18,7 +18,7 @@ from kohort.jobs.defaulting.job_context import JobContext
 from kohort.jobs.errors import RetryError
 from kohort.jobs.registry import FrameworkRegistry, registry_of
 from kohort.kube.errors import ErrorSubject, KubeError, not_found
-from kohort.webhooks.jobs import Gatherer, framework_registrations, job_judges
+from kohort.webhooks.jobs import JobContextProvider, framework_registrations, job_handlers
 from kohort.webhooks.server import admitted
 
 Json = Any
@@ -64,11 +64,11 @@ def registry() -> FrameworkRegistry:
     return registry_of(default_configuration(), built_in_frameworks())
 
 
-async def asked(path: str, obj: Json, gatherer: Gatherer | None, old: Json = None) -> Json:
+async def asked(path: str, obj: Json, gatherer: JobContextProvider | None, old: Json = None) -> Json:
     request: Json = {"uid": "u", "operation": "UPDATE" if old else "CREATE", "namespace": "team", "object": obj}
     request["userInfo"] = {"username": "alice"}
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {**request, "oldObject": old}}
-    judge = job_judges(registry(), lambda: gatherer)[path]
+    judge = job_handlers(registry(), lambda: gatherer)[path]
     return json.loads(await admitted(path, judge, json.dumps(review).encode()))["response"]
 
 

@@ -20,7 +20,7 @@ from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError
 from kohort.kube.server_tls import server_context, use_key_pair, verify_clients
 from kohort.webhooks.conversion import converted
-from kohort.webhooks.kueue import kueue_judges
+from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.limits import LARGE, MAX_OBJECTS, WebhookLimits
 from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Answer, Judge
 from kohort.webhooks.server import WebhookServer
@@ -99,7 +99,7 @@ async def serving(
         verify_clients(context, folder / "clients.crt")
     trust = ssl.create_default_context(cadata=authority.pem.decode())
     paths = {f"/{name}": judge for name, judge in judges.items()}
-    async with WebhookServer({**kueue_judges(DEFAULT_GATES), **paths}, limits).listening(HOST, 0, context) as server:
+    async with WebhookServer({**kueue_handlers(DEFAULT_GATES), **paths}, limits).listening(HOST, 0, context) as server:
         served = Served(server, trust)
         try:
             yield served

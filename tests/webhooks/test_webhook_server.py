@@ -24,7 +24,7 @@ from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.config.secrets import KeyPair
 from kohort.kube.errors import ConfigError
 from kohort.kube.server_tls import server_context, use_key_pair
-from kohort.webhooks.kueue import kueue_judges
+from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.patching import json_patch
 from kohort.webhooks.reviews import AdmissionRequest, Answer
 from kohort.webhooks.server import WebhookServer, admitted
@@ -52,7 +52,7 @@ def broken(_request: AdmissionRequest) -> Answer:
     raise RuntimeError("a fault of ours")
 
 
-JUDGES = {**kueue_judges(DEFAULT_GATES), BROKEN: broken}
+JUDGES = {**kueue_handlers(DEFAULT_GATES), BROKEN: broken}
 
 
 class Asked:
@@ -256,7 +256,7 @@ def test_every_body_gets_a_well_formed_answer(body: bytes, path: str) -> None:
     assert response["status"]["code"] in (400, 500)
 
 
-@given(obj=values, old=values, path=st.sampled_from(sorted(kueue_judges(DEFAULT_GATES))))
+@given(obj=values, old=values, path=st.sampled_from(sorted(kueue_handlers(DEFAULT_GATES))))
 def test_every_object_gets_a_verdict(obj: Json, old: Json, path: str) -> None:
     asked = json.dumps(review(obj, oldObject=old)).encode()
     response = json.loads(asyncio.run(admitted(path, JUDGES[path], asked)))["response"]

@@ -19,11 +19,17 @@ from kohort.api.resource import Resource
 from kohort.kube.certificates import AUTHORITY_LIFE
 from kohort.kube.clock import VirtualClock
 from kohort.kube.errors import ConfigError, KubeError
+from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import SETTLING, new_certificates, to_secret
-from kohort.webhooks.configurations import AtUrl, InCluster, Manager, at_url, configuration
-from kohort.webhooks.injecting import Wiring
-from kohort.webhooks.registrations import KUEUE, Act, job_registrations
-from kohort.webhooks.running import VISIBILITY_SERVICE, Certified, answering, certified, own_name
+from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, at_url, configuration
+from kohort.webhooks.registrations import KUEUE, WebhookType, job_registrations
+from kohort.webhooks.startup import (
+    VISIBILITY_SERVICE,
+    ServingCertificates,
+    own_name,
+    running_certificates,
+    running_webhook_server,
+)
 from webhooks.planes import (
     DEFINITIONS,
     MUTATING,
@@ -42,7 +48,7 @@ from webhooks.planes import (
 
 Json = Any
 SERVICE = InCluster(NAMESPACE, "kueue-webhook-service")
-INSIDE = Wiring(Manager(SERVICE, NAMESPACE), KUEUE, InCluster(NAMESPACE, VISIBILITY_SERVICE))
+INSIDE = WebhookWiring(ManagerEndpoint(SERVICE, NAMESPACE), KUEUE, InCluster(NAMESPACE, VISIBILITY_SERVICE))
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
 SERVICES = ("kueue-webhook-service", "kueue-visibility-server", "kueue-controller-manager-metrics-service")
 API_SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1beta2.visibility.kueue.x-k8s.io"
@@ -71,7 +77,7 @@ def bundles(found: Json) -> set[str]:
 
 def test_the_webhooks_are_registered_as_kueue_registers_them() -> None:
     """API-95."""
-    found = configuration(Act.VALIDATE, KUEUE, INSIDE.manager)
+    found = configuration(WebhookType.VALIDATE, KUEUE, INSIDE.manager)
     by_name = {each["name"]: each for each in found["webhooks"]}
     assert set(by_name) == {f"v{kind}.kb.io" for kind in ("clusterqueue", "cohort", "resourceflavor", "workload")}
     assert by_name["vworkload.kb.io"]["rules"][0]["resources"] == ["workloads", "workloads/status"]
@@ -84,7 +90,7 @@ def test_the_webhooks_are_registered_as_kueue_registers_them() -> None:
 def test_webhooks_of_jobs_spare_the_system_and_the_manager() -> None:
     """API-96, JOB-76."""
     jobs = (*job_registrations("batch/job", JOB, ("CREATE",)), *job_registrations("pod", POD, ("CREATE",)))
-    found = configuration(Act.MUTATE, jobs, Manager(SERVICE, "elsewhere"))
+    found = configuration(WebhookType.MUTATE, jobs, ManagerEndpoint(SERVICE, "elsewhere"))
     assert [each["name"] for each in found["webhooks"]] == ["mjob.kb.io", "mpod.kb.io"]
     assert found["webhooks"][1]["clientConfig"]["service"]["path"] == "/mutate--v1-pod"
     (requirement,) = found["webhooks"][0]["namespaceSelector"]["matchExpressions"]
@@ -106,14 +112,14 @@ def test_a_url_may_end_in_a_slash() -> None:
 
 
 @asynccontextmanager
-async def inside(cluster: Cluster) -> AsyncIterator[Certified]:
-    async with certified(client_of(cluster), configured(), INSIDE) as found:
+async def inside(cluster: Cluster) -> AsyncIterator[ServingCertificates]:
+    async with running_certificates(client_of(cluster), configured(), INSIDE) as found:
         yield found
 
 
 async def test_whatever_names_our_services_gets_our_bundle() -> None:
     async with kueue_cluster() as cluster:
-        for act in Act:
+        for act in WebhookType:
             await cluster.create(configuration(act, KUEUE, INSIDE.manager))
         await cluster.create(api_service())
         async with inside(cluster) as found:
@@ -132,7 +138,7 @@ async def test_whatever_names_our_services_gets_our_bundle() -> None:
 
 async def test_what_belongs_to_others_is_left_alone() -> None:
     async with bare_cluster() as cluster:
-        theirs = configuration(Act.VALIDATE, KUEUE, Manager(InCluster("theirs", "hooks"), NAMESPACE))
+        theirs = configuration(WebhookType.VALIDATE, KUEUE, ManagerEndpoint(InCluster("theirs", "hooks"), NAMESPACE))
         before = await cluster.create({**theirs, "metadata": {"name": "theirs"}})
         widgets = widget_definition(version(), version("v2", storage=False))
         widgets["spec"]["conversion"] = {
@@ -163,7 +169,7 @@ async def _is_trusted(cluster: Cluster, path: str, name: str) -> bool:
 
 async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
     async with bare_cluster() as cluster:
-        wanted = configuration(Act.VALIDATE, KUEUE, INSIDE.manager)
+        wanted = configuration(WebhookType.VALIDATE, KUEUE, INSIDE.manager)
         name = wanted["metadata"]["name"]
         async with inside(cluster):
             for _ in range(2):
@@ -175,7 +181,7 @@ async def test_a_configuration_that_is_applied_anew_is_told_again() -> None:
 async def test_an_api_that_is_not_to_be_verified_stays_so() -> None:
     async with bare_cluster() as cluster:
         await cluster.create(api_service(insecureSkipTLSVerify=True))
-        ours = configuration(Act.MUTATE, KUEUE, INSIDE.manager)
+        ours = configuration(WebhookType.MUTATE, KUEUE, INSIDE.manager)
         await cluster.create(ours)
         async with inside(cluster):
             await until(lambda: _is_trusted(cluster, MUTATING, ours["metadata"]["name"]))
@@ -211,7 +217,7 @@ async def test_writes_fail_while_nobody_answers() -> None:
         cluster = found.cluster
         assert (await cluster.try_create(flavor("while-there"), dryRun="All")).status == 201
         nobody = AtUrl("https://127.0.0.1:1")
-        lonely = configuration(Act.MUTATE, KUEUE, Manager(nobody, NAMESPACE))
+        lonely = configuration(WebhookType.MUTATE, KUEUE, ManagerEndpoint(nobody, NAMESPACE))
         await cluster.create({**lonely, "metadata": {"name": "lonely"}})
         reply = await cluster.try_create(flavor("while-away"))
         assert reply.status == 500
@@ -223,7 +229,7 @@ async def test_a_webhook_url_that_is_taken_is_told() -> None:
         taken = configured()
         busy: Configuration = replace(taken, webhook=replace(taken.webhook, port=found.server.port))
         with pytest.raises(ConfigError, match=r"webhooks: can't listen on .* Address already in use: choose another"):
-            async with answering(busy, found.certificates, {}):
+            async with running_webhook_server(busy, found.certificates, {}):
                 pass
 
 
@@ -239,7 +245,7 @@ async def test_mounted_certificates_that_do_not_match_are_told_in_one_line(tmp_p
     )
     async with bare_cluster() as cluster:
         with pytest.raises(KubeError) as caught:
-            async with certified(client_of(cluster), settings, INSIDE):
+            async with running_certificates(client_of(cluster), settings, INSIDE):
                 pass
     assert str(caught.value) == f"{tmp_path}: tls.crt and tls.key are no matching PEM pair: replace both"
 
@@ -249,7 +255,7 @@ async def test_managers_that_quarrel_about_a_url_do_so_within_bounds(caplog: pyt
     async with bare_cluster() as cluster, AsyncExitStack() as stack:
         for _ in range(2):
             settings = configured()
-            await stack.enter_async_context(certified(client_of(cluster), settings, outside(settings)))
+            await stack.enter_async_context(running_certificates(client_of(cluster), settings, outside(settings)))
 
         async def is_told() -> bool:
             return "somebody else keeps changing it: let all managers use one webhook URL" in caplog.text
@@ -261,10 +267,13 @@ async def test_managers_that_quarrel_about_a_url_do_so_within_bounds(caplog: pyt
 async def test_a_replica_shows_what_another_one_has_renewed() -> None:
     async with bare_cluster() as cluster:
         one, other = configured(), configured()
-        async with certified(client_of(cluster), one, outside(one)) as found, answering(one, found, {}) as server:
+        async with (
+            running_certificates(client_of(cluster), one, outside(one)) as found,
+            running_webhook_server(one, found, {}) as server,
+        ):
             before = await handshake(server.port, b64encode(found.bundle).decode())
             await cluster.merge(SECRET, {"data": None})
-            async with certified(client_of(cluster), other, outside(other)) as renewed:
+            async with running_certificates(client_of(cluster), other, outside(other)) as renewed:
 
                 async def is_shared() -> bool:
                     return found.bundle == renewed.bundle

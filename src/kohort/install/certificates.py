@@ -8,7 +8,7 @@ from kohort.api.codec import Json
 from kohort.install.options import Issuer, Options
 from kohort.install.workload import head
 from kohort.webhooks.configurations import service_hosts
-from kohort.webhooks.running import METRICS_SERVICE, VISIBILITY_SERVICE
+from kohort.webhooks.startup import METRICS_SERVICE, VISIBILITY_SERVICE
 
 _API = "cert-manager.io/v1"
 _INJECT = "cert-manager.io/inject-ca-from"

@@ -26,7 +26,7 @@ from kohort.install.variants import merged, when
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.webhooks.configurations import webhooks
 from kohort.webhooks.jobs import framework_registrations
-from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, Act, AnyRegistration, acting
+from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration, WebhookType, acting
 
 _NAMESPACE, _IMAGE, _REPLICAS = "chart-stand-in-namespace", "chart-stand-in-image", 7654321
 _ISSUER = Issuer("chart-stand-in-issuer", "chart-stand-in-kind")
@@ -95,7 +95,7 @@ def chart_files() -> dict[str, str]:
         "templates/rbac.yaml": _MADE + _let(_MOUNTED) + _merged(_MOUNTED, rbac(_BY_CERT_MANAGER), rbac(_STAND_IN)),
         "templates/certificates.yaml": _certificates(),
         "templates/manager.yaml": _manager(),
-        "templates/webhooks.yaml": _MADE + _let(_FRAMEWORKS) + "".join(_webhooks(act) for act in Act),
+        "templates/webhooks.yaml": _MADE + _let(_FRAMEWORKS) + "".join(_webhooks(act) for act in WebhookType),
         "templates/visibility.yaml": _with_cert_manager(api_services),
         "templates/monitoring.yaml": _monitoring(),
     }
@@ -164,7 +164,7 @@ def _monitoring() -> str:
     return _MADE + when(".Values.serviceMonitor", _merged(_CERT_MANAGER, theirs, ours))
 
 
-def _webhooks(act: Act) -> str:
+def _webhooks(act: WebhookType) -> str:
     """A configuration whose entries for jobs are there with their frameworks."""
     ours, theirs = (_without_entries(act, each) for each in (_STAND_IN, _BY_CERT_MANAGER))
     jobs = framework_registrations(built_in_frameworks())
@@ -173,7 +173,7 @@ def _webhooks(act: Act) -> str:
     return head + "".join(_entry(each) for each in acting(registrations, act))
 
 
-def _without_entries(act: Act, options: Options) -> Json:
+def _without_entries(act: WebhookType, options: Options) -> Json:
     return {**webhook_configuration(act, options), "webhooks": None}
 
 

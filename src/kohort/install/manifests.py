@@ -17,10 +17,10 @@ from kohort.install.permissions import (
 )
 from kohort.install.roles import PREFIX, RBAC, user_roles
 from kohort.install.workload import ACCOUNT, head, labelled
-from kohort.webhooks.configurations import InCluster, Manager, configuration
+from kohort.webhooks.configurations import InCluster, ManagerEndpoint, configuration
 from kohort.webhooks.jobs import framework_registrations
-from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, Act, AnyRegistration
-from kohort.webhooks.running import VISIBILITY_SERVICE
+from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration, WebhookType
+from kohort.webhooks.startup import VISIBILITY_SERVICE
 
 _SYSTEM = "kube-system"
 
@@ -33,7 +33,7 @@ def manifests(options: Options) -> list[Json]:
         *rbac(options),
         *issued(options),
         *running(options),
-        *(webhook_configuration(act, options) for act in Act),
+        *(webhook_configuration(act, options) for act in WebhookType),
         *api_services(options),
         *([workload.service_monitor(options)] if Extra.SERVICE_MONITOR in options.extras else []),
     ]
@@ -118,13 +118,13 @@ def registrations(options: Options) -> tuple[AnyRegistration, ...]:
     return (*KUEUE, *framework_registrations(frameworks_of(names)), *UNSUPPORTED_REGISTRATIONS)
 
 
-def reached(options: Options) -> Manager:
+def reached(options: Options) -> ManagerEndpoint:
     """How API servers know the manager."""
     place = InCluster(options.namespace, options.service)
-    return Manager(place, options.namespace, f"system:serviceaccount:{options.namespace}:{ACCOUNT}")
+    return ManagerEndpoint(place, options.namespace, f"system:serviceaccount:{options.namespace}:{ACCOUNT}")
 
 
-def webhook_configuration(act: Act, options: Options) -> Json:
+def webhook_configuration(act: WebhookType, options: Options) -> Json:
     """One of the two webhook configurations; the manager or cert-manager fills in whom to trust."""
     found = configuration(act, registrations(options), reached(options))
     return injected({**found, "metadata": {**found["metadata"], "labels": labelled("webhook")}}, options)

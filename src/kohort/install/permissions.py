@@ -11,7 +11,7 @@ from kohort.api.kinds import all_kinds
 from kohort.api.kueue.conversion import converts_by_webhook
 from kohort.api.kueue.group import GROUP
 from kohort.webhooks.configurations import NAMES
-from kohort.webhooks.registrations import Act
+from kohort.webhooks.registrations import WebhookType
 
 READ = ("get", "list", "watch")
 WRITE = ("patch", "update")
@@ -87,10 +87,16 @@ TRUST = (
     Permission("apiextensions.k8s.io", ("customresourcedefinitions",), FOLLOW),
     Permission("apiregistration.k8s.io", ("apiservices",), FOLLOW),
     Permission(
-        "admissionregistration.k8s.io", ("mutatingwebhookconfigurations",), ("get", *WRITE), (NAMES[Act.MUTATE],)
+        "admissionregistration.k8s.io",
+        ("mutatingwebhookconfigurations",),
+        ("get", *WRITE),
+        (NAMES[WebhookType.MUTATE],),
     ),
     Permission(
-        "admissionregistration.k8s.io", ("validatingwebhookconfigurations",), ("get", *WRITE), (NAMES[Act.VALIDATE],)
+        "admissionregistration.k8s.io",
+        ("validatingwebhookconfigurations",),
+        ("get", *WRITE),
+        (NAMES[WebhookType.VALIDATE],),
     ),
     Permission("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", *WRITE), _definitions()),
     Permission(

@@ -8,7 +8,7 @@ from kohort.install.options import Options
 from kohort.install.text import to_yaml
 from kohort.webhooks.certificates import CERTIFICATE, KEY, TRUSTED
 from kohort.webhooks.configurations import service_hosts
-from kohort.webhooks.running import METRICS_SERVICE, VISIBILITY_SERVICE
+from kohort.webhooks.startup import METRICS_SERVICE, VISIBILITY_SERVICE
 
 ACCOUNT = "kueue-controller-manager"
 DEPLOYMENT = "kueue-controller-manager"

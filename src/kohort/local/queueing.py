@@ -34,10 +34,10 @@ from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_
 from kohort.manager.options import ManagerOptions
 from kohort.manager.running import managing
 from kohort.manager.state import Manager
+from kohort.webhooks.ca_targets import API_SERVICES
 from kohort.webhooks.configurations import CONFIGURATIONS, service_hosts, trusting
-from kohort.webhooks.running import VISIBILITY_SERVICE
 from kohort.webhooks.sources import SecretSource
-from kohort.webhooks.targets import API_SERVICES
+from kohort.webhooks.startup import VISIBILITY_SERVICE
 
 USER: Final = "kohort"
 """As whom the manager is known to the API server."""

@@ -12,7 +12,7 @@ from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.manager.errors import StartError
 from kohort.manager.rights import KUEUE_KINDS
-from kohort.webhooks.targets import DEFINITIONS
+from kohort.webhooks.ca_targets import DEFINITIONS
 
 log = logging.getLogger(__name__)
 

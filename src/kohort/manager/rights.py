@@ -30,8 +30,8 @@ from kohort.api.resource import Resource
 from kohort.kube.client import Client
 from kohort.kube.transport import Request
 from kohort.manager.errors import StartError
+from kohort.webhooks.ca_targets import API_SERVICES, DEFINITIONS
 from kohort.webhooks.configurations import CONFIGURATIONS
-from kohort.webhooks.targets import API_SERVICES, DEFINITIONS
 
 KUEUE_KINDS: Final = (
     AdmissionCheck,

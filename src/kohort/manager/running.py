@@ -30,13 +30,13 @@ from kohort.metrics.kube import ClientMetrics
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
 from kohort.web.listening import Address
+from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster, Place, at_url
-from kohort.webhooks.configurations import Manager as Reached
-from kohort.webhooks.injecting import Wiring
-from kohort.webhooks.jobs import framework_registrations, job_judges
-from kohort.webhooks.kueue import kueue_judges
+from kohort.webhooks.configurations import ManagerEndpoint as Reached
+from kohort.webhooks.jobs import framework_registrations, job_handlers
+from kohort.webhooks.kueue import kueue_handlers
 from kohort.webhooks.registrations import KUEUE, UNSUPPORTED_REGISTRATIONS, AnyRegistration
-from kohort.webhooks.running import VISIBILITY_SERVICE, answering, certified, own_name
+from kohort.webhooks.startup import VISIBILITY_SERVICE, own_name, running_certificates, running_webhook_server
 from kohort.webhooks.unsupported import unsupported_judges
 
 log = logging.getLogger(__name__)
@@ -96,13 +96,15 @@ class _Start:
         reached = Reached(self._place(), self._settings.namespace, await own_name(self._client))
         jobs = framework_registrations(self._frameworks.at_work())
         registrations: tuple[AnyRegistration, ...] = (*KUEUE, *jobs, *UNSUPPORTED_REGISTRATIONS)
-        wiring = Wiring(reached, registrations, aggregated)
-        self._certificates = await self._stack.enter_async_context(certified(self._client, self._configuration, wiring))
+        wiring = WebhookWiring(reached, registrations, aggregated)
+        self._certificates = await self._stack.enter_async_context(
+            running_certificates(self._client, self._configuration, wiring)
+        )
         self.manager.certificates = self._certificates
-        judges = kueue_judges(self._settings.gates) | job_judges(self._frameworks, lambda: self._gatherer)
+        judges = kueue_handlers(self._settings.gates) | job_handlers(self._frameworks, lambda: self._gatherer)
         judges |= unsupported_judges(self._frameworks)
         options = self._options
-        answers = answering(
+        answers = running_webhook_server(
             self._configuration, self._certificates, judges, options.webhook_client_ca, options.webhook_socket
         )
         server = await self._stack.enter_async_context(answers)

@@ -19,7 +19,7 @@ from kohort.web.health import Check, health_app
 from kohort.web.listening import Address, listening
 from kohort.web.metrics_page import metrics_app
 from kohort.web.visibility.server import visibility_app
-from kohort.webhooks.running import Certified
+from kohort.webhooks.startup import ServingCertificates
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ class Backstage:
     """Also a follower's may ask for reviews."""
     configuration: Configuration
     gates: FeatureGates
-    certificates: Certified
+    certificates: ServingCertificates
 
 
 @asynccontextmanager

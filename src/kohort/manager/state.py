@@ -7,7 +7,7 @@ from kohort.controllers.context import ControllerContext, ManagerSettings
 from kohort.engine.engine import Engine
 from kohort.manager.leadership import Leadership
 from kohort.web.listening import Address
-from kohort.webhooks.running import Certified
+from kohort.webhooks.startup import ServingCertificates
 
 
 @dataclass
@@ -18,7 +18,7 @@ class Manager:
     leadership: Leadership
     world: ControllerContext | None = None
     """That of the present life, once its caches are live."""
-    certificates: Certified | None = None
+    certificates: ServingCertificates | None = None
     addresses: dict[str, Address] = field(default_factory=dict)
     """Of its servers, by name; those that are turned off are missing."""
     at_work: asyncio.Event = field(default_factory=asyncio.Event)

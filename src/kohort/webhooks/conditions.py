@@ -12,7 +12,7 @@ from kohort.api.kueue.keys import QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.validation.workload import JUDGED_ANNOTATIONS, PODS_RESOURCE
 from kohort.api.kueue.webhooks import DROPPED_MEMBER, JUDGED_STATUS
-from kohort.webhooks.registrations import CREATE, Act, AnyRegistration, UnsupportedRegistration
+from kohort.webhooks.registrations import CREATE, AnyRegistration, UnsupportedRegistration, WebhookType
 
 _OF_STATUS = 'has(request.subResource) && request.subResource == "status"'
 _CREATION = f"request.operation == {dumps(CREATE)}"
@@ -29,7 +29,7 @@ def match_conditions(registration: AnyRegistration, user: str) -> list[Json]:
         return [{"name": "is-queueing", "expression": _is_queueing()}]
     if registration.resource.kind != Workload.info.resource.kind:
         return []
-    if registration.act is Act.MUTATE:
+    if registration.act is WebhookType.MUTATE:
         return [{"name": "has-what-is-dropped", "expression": _has_what_is_dropped()}]
     own = [_not_its_own(user)] if user else []
     parts = [*own, _changes_what_is_judged(), _creates_what_is_judged()]

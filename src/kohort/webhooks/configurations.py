@@ -14,20 +14,20 @@ from kohort.api.crds import CONVERSION_PATH
 from kohort.api.resource import Resource
 from kohort.kube.errors import ConfigError
 from kohort.webhooks.conditions import match_conditions
-from kohort.webhooks.registrations import Act, AnyRegistration, acting
+from kohort.webhooks.registrations import AnyRegistration, WebhookType, acting
 
 _GROUP = "admissionregistration.k8s.io"
 CONFIGURATIONS = {
-    Act.MUTATE: Resource(
+    WebhookType.MUTATE: Resource(
         _GROUP, "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", namespaced=False
     ),
-    Act.VALIDATE: Resource(
+    WebhookType.VALIDATE: Resource(
         _GROUP, "v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations", namespaced=False
     ),
 }
 NAMES = {
-    Act.MUTATE: "kueue-mutating-webhook-configuration",
-    Act.VALIDATE: "kueue-validating-webhook-configuration",
+    WebhookType.MUTATE: "kueue-mutating-webhook-configuration",
+    WebhookType.VALIDATE: "kueue-validating-webhook-configuration",
 }
 _PORT = 443
 
@@ -69,7 +69,7 @@ Place = InCluster | AtUrl
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
+class ManagerEndpoint:
     """Where the manager is reached, where it lives, and as whom it writes."""
 
     place: Place
@@ -100,7 +100,9 @@ def trusting(client_config: Json, bundle: bytes) -> Json:
     return {**client_config, "caBundle": b64encode(bundle).decode()} if bundle else client_config
 
 
-def configuration(act: Act, registrations: Iterable[AnyRegistration], manager: Manager, bundle: bytes = b"") -> Json:
+def configuration(
+    act: WebhookType, registrations: Iterable[AnyRegistration], manager: ManagerEndpoint, bundle: bytes = b""
+) -> Json:
     """One of the two webhook configurations (API-95, API-96)."""
     resource = CONFIGURATIONS[act]
     return {
@@ -111,12 +113,14 @@ def configuration(act: Act, registrations: Iterable[AnyRegistration], manager: M
     }
 
 
-def webhooks(registrations: Sequence[AnyRegistration], manager: Manager, bundle: bytes = b"") -> list[dict[str, Json]]:
+def webhooks(
+    registrations: Sequence[AnyRegistration], manager: ManagerEndpoint, bundle: bytes = b""
+) -> list[dict[str, Json]]:
     """The entries of a configuration; every default that a server would fill in is said, but those of selectors."""
     return [_webhook(each, manager, bundle) for each in registrations]
 
 
-def _webhook(registration: AnyRegistration, manager: Manager, bundle: bytes) -> dict[str, Json]:
+def _webhook(registration: AnyRegistration, manager: ManagerEndpoint, bundle: bytes) -> dict[str, Json]:
     conditions = match_conditions(registration, manager.user)
     return {
         "name": registration.name,

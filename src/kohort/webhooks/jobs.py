@@ -17,19 +17,19 @@ from kohort.jobs.registry import FrameworkRegistry
 from kohort.jobs.validation import validate_job
 from kohort.kube.errors import KubeError
 from kohort.webhooks.patching import json_patch
-from kohort.webhooks.registrations import ON_CREATE, ON_WRITE, Act, Registration, job_registrations
-from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Allowed, Answer, Denied, Judge, judged
+from kohort.webhooks.registrations import ON_CREATE, ON_WRITE, WebhookRegistration, WebhookType, job_registrations
+from kohort.webhooks.reviews import ALLOWED, AdmissionRequest, Allowed, Answer, Denied, Judge, validation_response
 from kohort.webhooks.shapes import check_shape
 
 
-class Gatherer(Protocol):
+class JobContextProvider(Protocol):
     """What knows the surroundings of a job."""
 
     async def gather(self, obj: Object, *, is_new: bool, author: UserInfo | None) -> JobContext:
         """The facts of one request; raises ApiError or KubeError."""
 
 
-Gatherers = Callable[[], Gatherer | None]
+Gatherers = Callable[[], JobContextProvider | None]
 """The one of the moment; None while the caches are not filled."""
 
 _UNSET_TIME = b'"creationTimestamp":null'
@@ -37,7 +37,7 @@ _UNSET_TIME = b'"creationTimestamp":null'
 STARTING = Denied("the manager is starting and can't judge jobs yet: try again in a moment", code=503)
 
 
-def framework_registrations(frameworks: Iterable[Framework]) -> tuple[Registration, ...]:
+def framework_registrations(frameworks: Iterable[Framework]) -> tuple[WebhookRegistration, ...]:
     """The webhooks of these frameworks (JOB-66)."""
     return tuple(
         each
@@ -48,7 +48,7 @@ def framework_registrations(frameworks: Iterable[Framework]) -> tuple[Registrati
     )
 
 
-def job_judges(registry: FrameworkRegistry, gatherers: Gatherers) -> dict[str, Judge]:
+def job_handlers(registry: FrameworkRegistry, gatherers: Gatherers) -> dict[str, Judge]:
     """What answers at the paths of all frameworks; those that are not enabled let everything pass (JOB-75)."""
     return {
         registration.path: _judge(framework, registration.act, gatherers) if name in registry.enabled else _pass
@@ -61,8 +61,8 @@ def _pass(_request: AdmissionRequest) -> Answer:
     return ALLOWED
 
 
-def _judge(framework: Framework, act: Act, gatherers: Gatherers) -> Judge:
-    decide = _defaulted if act is Act.MUTATE else _validated
+def _judge(framework: Framework, act: WebhookType, gatherers: Gatherers) -> Judge:
+    decide = _defaulted if act is WebhookType.MUTATE else _validated
 
     async def judge(request: AdmissionRequest) -> Answer:
         gatherer = gatherers()
@@ -79,7 +79,7 @@ def _judge(framework: Framework, act: Act, gatherers: Gatherers) -> Judge:
     return judge
 
 
-async def _defaulted(framework: Framework, request: AdmissionRequest, gatherer: Gatherer) -> Answer:
+async def _defaulted(framework: Framework, request: AdmissionRequest, gatherer: JobContextProvider) -> Answer:
     job = _object(request.object, request)
     old = None if request.old is None else _object(request.old, request)
     facts = await gatherer.gather(job, is_new=old is None, author=_author(job, old, request))
@@ -87,11 +87,11 @@ async def _defaulted(framework: Framework, request: AdmissionRequest, gatherer: 
     return Allowed(json_patch(job, defaulted), warnings)
 
 
-async def _validated(framework: Framework, request: AdmissionRequest, gatherer: Gatherer) -> Answer:
+async def _validated(framework: Framework, request: AdmissionRequest, gatherer: JobContextProvider) -> Answer:
     job = _object(request.object, request)
     old = None if request.old is None else _object(request.old, request)
     facts = await gatherer.gather(job, is_new=old is None, author=_author(job, old, request))
-    return judged(*validate_job(framework, job, old, facts))
+    return validation_response(*validate_job(framework, job, old, facts))
 
 
 def _author(job: Object, old: Object | None, request: AdmissionRequest) -> UserInfo | None:

@@ -14,20 +14,20 @@ from kohort.api.kueue.webhooks import VALIDATING, mutate_on_create
 from kohort.api.schema import schema_of
 from kohort.api.structural import validate
 from kohort.webhooks.patching import json_patch
-from kohort.webhooks.registrations import KUEUE, Act, Registration
-from kohort.webhooks.reviews import AdmissionRequest, Allowed, Answer, Denied, Judge, in_one_line, judged
+from kohort.webhooks.registrations import KUEUE, WebhookRegistration, WebhookType
+from kohort.webhooks.reviews import AdmissionRequest, Allowed, Answer, Denied, Judge, in_one_line, validation_response
 from kohort.webhooks.unsupported import new_warnings
 
 _WITHOUT_AMOUNTS = frozenset({"Workload"})
 """Kinds without amounts among the fields that their struct knows: what it can read has the right form throughout."""
 
 
-def kueue_judges(gates: FeatureGates) -> dict[str, Judge]:
+def kueue_handlers(gates: FeatureGates) -> dict[str, Judge]:
     """What answers at each path of Kueue's own webhooks."""
     return {each.path: _MAKERS[each.act](each, gates) for each in KUEUE}
 
 
-def _mutating(registration: Registration, gates: FeatureGates) -> Judge:
+def _mutating(registration: WebhookRegistration, gates: FeatureGates) -> Judge:
     kind = _kind(registration)
 
     def mutate(request: AdmissionRequest) -> Answer:
@@ -57,14 +57,14 @@ def _unreadable(value: Json, kind: type[CustomObject]) -> list[FieldError]:
     return [error for error in validate(value, schema_of(kind)) if is_undecodable(error)]
 
 
-def _kind(registration: Registration) -> type[CustomObject]:
+def _kind(registration: WebhookRegistration) -> type[CustomObject]:
     found = kind_of(V1BETA2, registration.resource.kind)
     if found is None:
         raise DecodeError(f"{registration.resource.kind} is no kind of {V1BETA2}")
     return found
 
 
-def _validating(registration: Registration, gates: FeatureGates) -> Judge:
+def _validating(registration: WebhookRegistration, gates: FeatureGates) -> Judge:
     struct, check = VALIDATING[registration.resource.kind]
     # There are too many writes of Workloads to decode them once more, and what they request is fixed.
     is_fixed = registration.resource.kind == "Workload"
@@ -73,12 +73,12 @@ def _validating(registration: Registration, gates: FeatureGates) -> Judge:
         old = request.old
         former: Any = None if old is None else decode(old, struct)
         errors = check(decode(request.object, struct), former, gates)
-        return judged(errors, new_warnings(request) if old is None or not is_fixed else ())
+        return validation_response(errors, new_warnings(request) if old is None or not is_fixed else ())
 
     return judge
 
 
-_MAKERS: dict[Act, Callable[[Registration, FeatureGates], Judge]] = {
-    Act.MUTATE: _mutating,
-    Act.VALIDATE: _validating,
+_MAKERS: dict[WebhookType, Callable[[WebhookRegistration, FeatureGates], Judge]] = {
+    WebhookType.MUTATE: _mutating,
+    WebhookType.VALIDATE: _validating,
 }

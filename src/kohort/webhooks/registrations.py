@@ -20,7 +20,7 @@ ON_CREATE = (CREATE,)
 ON_WRITE = (CREATE, UPDATE)
 
 
-class Act(Enum):
+class WebhookType(Enum):
     """What a webhook does; the value is how its path begins."""
 
     MUTATE = "mutate"
@@ -28,10 +28,10 @@ class Act(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Registration:
+class WebhookRegistration:
     """One webhook, as an API server knows it."""
 
-    act: Act
+    act: WebhookType
     resource: Resource
     operations: tuple[str, ...]
     subresources: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class Registration:
 class UnsupportedRegistration:
     """The webhook that warns of kinds which nothing here manages yet; it refuses nothing, and may be out of reach."""
 
-    act: Act = Act.VALIDATE
+    act: WebhookType = WebhookType.VALIDATE
     framework: str = ""
     name: str = "vunsupported.kb.io"
     path: str = "/validate-unsupported"
@@ -79,7 +79,7 @@ class UnsupportedRegistration:
     @property
     def rules(self) -> list[Json]:
         """Kinds of Kueue without a webhook of their own, and jobs of unsupported frameworks, in any version."""
-        checked = {each.resource.kind for each in KUEUE if each.act is Act.VALIDATE}
+        checked = {each.resource.kind for each in KUEUE if each.act is WebhookType.VALIDATE}
         kinds = (kind_of(V1BETA2, kind) for kind in UNSUPPORTED_QUEUE_KINDS - checked)
         queues = sorted(kind.info.resource.plural for kind in kinds if kind is not None)
         jobs: dict[str, list[str]] = {}
@@ -91,7 +91,7 @@ class UnsupportedRegistration:
         ]
 
 
-AnyRegistration = Registration | UnsupportedRegistration
+AnyRegistration = WebhookRegistration | UnsupportedRegistration
 
 
 def _rule(group: str, version: str, resources: list[str], operations: tuple[str, ...]) -> Json:
@@ -104,30 +104,30 @@ def _rule(group: str, version: str, resources: list[str], operations: tuple[str,
     }
 
 
-def _kueue(act: Act, kind: str, operations: tuple[str, ...], *subresources: str) -> Registration:
+def _kueue(act: WebhookType, kind: str, operations: tuple[str, ...], *subresources: str) -> WebhookRegistration:
     found = kind_of(V1BETA2, kind)
     if found is None:
         raise LookupError(f"{V1BETA2} has no {kind}")
-    return Registration(act, found.info.resource, operations, subresources)
+    return WebhookRegistration(act, found.info.resource, operations, subresources)
 
 
 KUEUE = (
-    _kueue(Act.MUTATE, "ClusterQueue", ON_CREATE),
-    _kueue(Act.MUTATE, "ResourceFlavor", ON_CREATE),
-    _kueue(Act.MUTATE, "Workload", ON_CREATE),
-    _kueue(Act.VALIDATE, "ClusterQueue", ON_WRITE),
-    _kueue(Act.VALIDATE, "Cohort", ON_WRITE),
-    _kueue(Act.VALIDATE, "ResourceFlavor", ON_WRITE),
-    _kueue(Act.VALIDATE, "Workload", ON_WRITE, "status"),
+    _kueue(WebhookType.MUTATE, "ClusterQueue", ON_CREATE),
+    _kueue(WebhookType.MUTATE, "ResourceFlavor", ON_CREATE),
+    _kueue(WebhookType.MUTATE, "Workload", ON_CREATE),
+    _kueue(WebhookType.VALIDATE, "ClusterQueue", ON_WRITE),
+    _kueue(WebhookType.VALIDATE, "Cohort", ON_WRITE),
+    _kueue(WebhookType.VALIDATE, "ResourceFlavor", ON_WRITE),
+    _kueue(WebhookType.VALIDATE, "Workload", ON_WRITE, "status"),
 )
 """The webhooks of Kueue's own kinds (API-95)."""
 
 
-def job_registrations(framework: str, resource: Resource, mutated: tuple[str, ...]) -> tuple[Registration, ...]:
+def job_registrations(framework: str, resource: Resource, mutated: tuple[str, ...]) -> tuple[WebhookRegistration, ...]:
     """The two webhooks of a job framework, of which one changes objects on these operations (API-96, JOB-66)."""
     return (
-        Registration(Act.MUTATE, resource, mutated, framework=framework),
-        Registration(Act.VALIDATE, resource, ON_WRITE, framework=framework),
+        WebhookRegistration(WebhookType.MUTATE, resource, mutated, framework=framework),
+        WebhookRegistration(WebhookType.VALIDATE, resource, ON_WRITE, framework=framework),
     )
 
 
@@ -137,6 +137,6 @@ UNSUPPORTED_REGISTRATIONS: tuple[UnsupportedRegistration, ...] = (
 """Empty once everything is supported: a webhook without rules would be refused."""
 
 
-def acting(registrations: Iterable[AnyRegistration], act: Act) -> list[AnyRegistration]:
+def acting(registrations: Iterable[AnyRegistration], act: WebhookType) -> list[AnyRegistration]:
     """Those that do one thing, by name."""
     return sorted((each for each in registrations if each.act is act), key=lambda each: each.name)

@@ -99,7 +99,7 @@ def _status(denied: Denied) -> Json:
     return {**status, "reason": denied.reason} if denied.reason else status
 
 
-def judged(errors: Sequence[FieldError], warnings: Sequence[str] = ()) -> Answer:
+def validation_response(errors: Sequence[FieldError], warnings: Sequence[str] = ()) -> Answer:
     """The answer of a validating webhook, with every problem in one line."""
     if not errors:
         return Allowed(warnings=warnings) if warnings else ALLOWED

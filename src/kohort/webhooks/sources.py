@@ -20,7 +20,7 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedCertificate:
     """What servers show, and what clients verify it by."""
 
     key_pair: KeyPair
@@ -28,7 +28,7 @@ class Served:
     """Empty where somebody else tells clients whom to trust."""
 
 
-class Source(Protocol):
+class CertificateSource(Protocol):
     """What knows the certificate of the moment."""
 
     @property
@@ -39,7 +39,7 @@ class Source(Protocol):
     def pause(self) -> float:
         """Seconds after which to ask again, at the latest."""
 
-    async def current(self) -> Served:
+    async def current(self) -> ServedCertificate:
         """The certificate; made or renewed where that is due. Raises KubeError."""
 
 
@@ -59,7 +59,7 @@ class SecretSource:
         """Which Secret."""
         return f"Secret {self.key}"
 
-    async def current(self) -> Served:
+    async def current(self) -> ServedCertificate:
         """What the Secret keeps, after whatever step is due; whoever writes first, all serve the same."""
         for _ in range(_TRIES):
             found = await self._found()
@@ -67,7 +67,7 @@ class SecretSource:
             wanted = due(kept, self._hosts, self._clock.wall(), self.origin)
             data = to_secret(wanted)
             if data == kept or await self._wrote(found, data):
-                return Served(wanted.key_pair, wanted.bundle)
+                return ServedCertificate(wanted.key_pair, wanted.bundle)
         raise CertificateError(f"{self.origin}: others change it all the time: see who writes it")
 
     async def _found(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class MountedSource:
         """Which directory."""
         return str(self._directory)
 
-    async def current(self) -> Served:
+    async def current(self) -> ServedCertificate:
         """What the files hold now."""
         try:
             return await asyncio.to_thread(self._read)
@@ -119,5 +119,5 @@ class MountedSource:
             remedy = "mount the certificate there, or set internalCertManagement.enable=true"
             raise CertificateError(f"{error}; {remedy}") from None
 
-    def _read(self) -> Served:
-        return Served(KeyPair(self._certificate.read(), self._key.read()))
+    def _read(self) -> ServedCertificate:
+        return ServedCertificate(KeyPair(self._certificate.read(), self._key.read()))

@@ -14,20 +14,20 @@ from kohort.kube.informer import Informer, SharedInformerFactory
 from kohort.kube.options import WriteOptions
 from kohort.kube.patches import MergePatch
 from kohort.kube.rate_limiter import TokenBucket
-from kohort.webhooks.configurations import CONFIGURATIONS, InCluster, Manager
-from kohort.webhooks.registrations import Act, AnyRegistration
-from kohort.webhooks.targets import (
+from kohort.webhooks.ca_targets import (
     API_SERVICES,
     DEFINITIONS,
     LeanKind,
     Object,
     Patch,
-    Trust,
+    WebhookTrust,
     api_service_patch,
     configuration_patch,
     definition_patch,
     missing_configurations,
 )
+from kohort.webhooks.configurations import CONFIGURATIONS, InCluster, ManagerEndpoint
+from kohort.webhooks.registrations import AnyRegistration, WebhookType
 
 log = logging.getLogger(__name__)
 
@@ -35,26 +35,26 @@ MANAGER = WriteOptions(field_manager="kohort-webhooks")
 _BURST, _RATE = 40, 0.2
 """Writes at once, and then per second: enough for every step of a renewal, and a bound for quarrels."""
 _QUARREL = "somebody else keeps changing it: let all managers use one webhook URL"
-Mend = Callable[[Object, Trust], Patch | None]
+Mend = Callable[[Object, WebhookTrust], Patch | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
+class WebhookWiring:
     """Where our servers are, and what is registered."""
 
-    manager: Manager
+    manager: ManagerEndpoint
     registrations: Sequence[AnyRegistration]
     aggregated: InCluster | None = None
     """The Service of the aggregated API."""
 
 
-class Injector:
+class CaInjector:
     """Follows everything that may name our servers."""
 
-    def __init__(self, client: Client, informers: SharedInformerFactory, wiring: Wiring) -> None:
+    def __init__(self, client: Client, informers: SharedInformerFactory, wiring: WebhookWiring) -> None:
         self._client = client
         self._bucket = TokenBucket(client.clock, _RATE, _BURST)
-        self._trust = Trust(wiring.manager, wiring.registrations, b"")
+        self._trust = WebhookTrust(wiring.manager, wiring.registrations, b"")
         self._configurations = {act: informers.of(resource) for act, resource in CONFIGURATIONS.items()}
         self._followed: list[tuple[Informer[Any], Mend]] = [
             *((informer, _configuration(act)) for act, informer in self._configurations.items()),
@@ -79,7 +79,7 @@ class Injector:
         if failures:
             raise failures[0]
 
-    async def _create(self, trust: Trust) -> list[KubeError]:
+    async def _create(self, trust: WebhookTrust) -> list[KubeError]:
         failures: list[KubeError] = []
         if not all(informer.synced for informer in self._configurations.values()):
             return failures
@@ -91,7 +91,7 @@ class Injector:
                 failures.append(error)
         return failures
 
-    async def _mend(self, trust: Trust) -> list[KubeError]:
+    async def _mend(self, trust: WebhookTrust) -> list[KubeError]:
         failures: list[KubeError] = []
         for informer, mend in self._followed:
             for found in list(informer.cache):
@@ -113,7 +113,7 @@ class Injector:
         return []
 
 
-def _configuration(act: Act) -> Mend:
+def _configuration(act: WebhookType) -> Mend:
     return lambda found, trust: configuration_patch(act, found, trust)
 
 

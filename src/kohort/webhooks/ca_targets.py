@@ -17,13 +17,13 @@ from kohort.webhooks.configurations import (
     NAMES,
     AtUrl,
     InCluster,
-    Manager,
+    ManagerEndpoint,
     configuration,
     conversion_config,
     trusting,
     webhooks,
 )
-from kohort.webhooks.registrations import Act, AnyRegistration, acting
+from kohort.webhooks.registrations import AnyRegistration, WebhookType, acting
 
 Object = dict[str, Any]
 Patch = dict[str, Json]
@@ -35,10 +35,10 @@ API_SERVICES = Resource("apiregistration.k8s.io", "v1", "APIService", "apiservic
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
+class WebhookTrust:
     """Where our webhooks are, which there are, and by what they are verified."""
 
-    manager: Manager
+    manager: ManagerEndpoint
     registrations: Sequence[AnyRegistration]
     bundle: bytes
 
@@ -56,7 +56,7 @@ class LeanKind(UnstructuredResource):
         return {**found, "metadata": metadata, "spec": kept, "status": {}}
 
 
-def configuration_patch(act: Act, found: Object, trust: Trust) -> Patch | None:
+def configuration_patch(act: WebhookType, found: Object, trust: WebhookTrust) -> Patch | None:
     """What a webhook configuration lacks; None where nothing."""
     entries = found.get("webhooks") or []
     place = trust.manager.place
@@ -88,7 +88,7 @@ def _leads_to(holder: Object, place: InCluster) -> bool:
     return (service.get("namespace"), service.get("name")) == (place.namespace, place.name)
 
 
-def missing_configurations(names: frozenset[str], trust: Trust) -> list[tuple[Act, Object]]:
+def missing_configurations(names: frozenset[str], trust: WebhookTrust) -> list[tuple[WebhookType, Object]]:
     """The configurations that a manager outside has to create, given those that are there."""
     if not isinstance(trust.manager.place, AtUrl):
         return []
@@ -99,7 +99,7 @@ def missing_configurations(names: frozenset[str], trust: Trust) -> list[tuple[Ac
     ]
 
 
-def definition_patch(found: Object, trust: Trust) -> Patch | None:
+def definition_patch(found: Object, trust: WebhookTrust) -> Patch | None:
     """What the conversion of a definition lacks; None where nothing."""
     conversion = found["spec"].get("conversion") or {}
     client_config = (conversion.get("webhook") or {}).get("clientConfig") or {}

@@ -22,11 +22,11 @@ from kohort.kube.options import ListScope
 from kohort.kube.resource_types import typed_resource
 from kohort.kube.server_tls import server_context, use_key_pair, verify_clients
 from kohort.kube.workqueue import WorkQueue
+from kohort.webhooks.ca_injector import CaInjector, WebhookWiring
 from kohort.webhooks.configurations import AtUrl, InCluster
-from kohort.webhooks.injecting import Injector, Wiring
 from kohort.webhooks.reviews import Judge
 from kohort.webhooks.server import WebhookServer
-from kohort.webhooks.sources import MountedSource, SecretSource, Served, Source
+from kohort.webhooks.sources import CertificateSource, MountedSource, SecretSource, ServedCertificate
 
 VISIBILITY_SERVICE = "kueue-visibility-server"
 METRICS_SERVICE = "kueue-controller-manager-metrics-service"
@@ -45,13 +45,13 @@ async def own_name(client: Client) -> str:
     return answer.status.user_info.username
 
 
-class Certified:
+class ServingCertificates:
     """The certificate of the moment, in every context that shows it."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: CertificateSource) -> None:
         self._source = source
         self._contexts: list[ssl.SSLContext] = []
-        self._served: Served | None = None
+        self._served: ServedCertificate | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -81,14 +81,16 @@ class Certified:
 
 
 @asynccontextmanager
-async def certified(client: Client, configuration: Configuration, wiring: Wiring) -> AsyncIterator[Certified]:
+async def running_certificates(
+    client: Client, configuration: Configuration, wiring: WebhookWiring
+) -> AsyncIterator[ServingCertificates]:
     """Certificates for as long as the block lasts: made, kept and renewed, and told to who has to trust them."""
     informers = SharedInformerFactory(client)
     source = _source(client, configuration, wiring)
-    found = Certified(source)
+    found = ServingCertificates(source)
     await found.refresh()
     queue = WorkQueue[str](client.clock, "webhook-certificates")
-    injector = Injector(client, informers, wiring) if found.bundle else None
+    injector = CaInjector(client, informers, wiring) if found.bundle else None
 
     async def reconcile(_key: str) -> RequeueAfter:
         await found.refresh()
@@ -112,7 +114,7 @@ async def certified(client: Client, configuration: Configuration, wiring: Wiring
         await controller.stop()
 
 
-def _source(client: Client, configuration: Configuration, wiring: Wiring) -> Source:
+def _source(client: Client, configuration: Configuration, wiring: WebhookWiring) -> CertificateSource:
     management = configuration.internal_cert_management
     if not management.enable:
         return MountedSource(Path(configuration.webhook.cert_dir))
@@ -120,7 +122,7 @@ def _source(client: Client, configuration: Configuration, wiring: Wiring) -> Sou
     return SecretSource(client, key, _hosts(wiring))
 
 
-def _hosts(wiring: Wiring) -> tuple[str, ...]:
+def _hosts(wiring: WebhookWiring) -> tuple[str, ...]:
     """Every name under which a server of the manager is known: they all show one certificate."""
     place, namespace = wiring.manager.place, wiring.manager.namespace
     others = [InCluster(namespace, METRICS_SERVICE), *([wiring.aggregated] if wiring.aggregated else [])]
@@ -129,9 +131,9 @@ def _hosts(wiring: Wiring) -> tuple[str, ...]:
 
 
 @asynccontextmanager
-async def answering(
+async def running_webhook_server(
     configuration: Configuration,
-    certificates: Certified,
+    certificates: ServingCertificates,
     judges: Mapping[str, Judge],
     client_authorities: Path | None = None,
     bound: socket.socket | None = None,
