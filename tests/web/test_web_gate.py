@@ -18,8 +18,8 @@ from kohort.kube.config.secrets import KeyPair
 from kohort.kube.reviews import KEPT_SECONDS, MOST_KEPT, Act, Reviews, User
 from kohort.kube.tls import load_key_pair
 from kohort.metrics import MetricsRegistry
-from kohort.web.front_proxy import NO_PROXY, FrontProxy, FrontProxyError, front_proxy, trust_in_handshakes
-from kohort.web.gate import Gate, errors_as_status, everybody
+from kohort.web.authorization import AuthorizationFilter, allow_all, errors_as_status
+from kohort.web.front_proxy import NO_PROXY, FrontProxyError, FrontProxyVerifier, front_proxy, trust_in_handshakes
 from kohort.web.listening import Address, listening
 from kohort.web.metrics_page import metrics_app
 
@@ -62,7 +62,7 @@ async def token(cluster: Cluster, account: str) -> str:
     return str(reply.body["status"]["token"])
 
 
-def guarded(gate: Gate) -> web.Application:
+def guarded(gate: AuthorizationFilter) -> web.Application:
     async def answer(request: web.Request) -> web.Response:
         await gate.admit(request, RIGHT)
         return web.Response(text="pending")
@@ -79,7 +79,7 @@ def context_of(pair: CertificatePair, purpose: ssl.Purpose, trusted: bytes | Non
 
 
 @asynccontextmanager
-async def behind_tls(gate: Gate, tls: ssl.SSLContext) -> AsyncIterator[str]:
+async def behind_tls(gate: AuthorizationFilter, tls: ssl.SSLContext) -> AsyncIterator[str]:
     async with listening(guarded(gate), Address("127.0.0.1", 0), "test", tls) as address:
         yield f"https://{address}/"
 
@@ -97,12 +97,12 @@ class World:
 
     def __init__(self) -> None:
         self.serving, self.proxies, self.strangers = (CertificateAuthority.create(NOW) for _ in range(3))
-        self.proxy = FrontProxy((self.proxies.pair.certificate,), ("front-proxy",))
+        self.proxy = FrontProxyVerifier((self.proxies.pair.certificate,), ("front-proxy",))
 
     def server(self, *more: CertificateAuthority) -> ssl.SSLContext:
         context = context_of(self.serving.issue_server("s", ["127.0.0.1"], NOW), ssl.Purpose.CLIENT_AUTH)
         trust_in_handshakes(context, self.proxy)
-        trust_in_handshakes(context, FrontProxy(tuple(each.pair.certificate for each in more)))
+        trust_in_handshakes(context, FrontProxyVerifier(tuple(each.pair.certificate for each in more)))
         return context
 
     def client(self, authority: CertificateAuthority, name: str) -> ssl.SSLContext:
@@ -111,7 +111,7 @@ class World:
 
 async def test_the_proxys_headers_count_behind_its_certificate(cluster: Cluster) -> None:
     world = World()
-    async with behind_tls(Gate(reviews(cluster), lambda: world.proxy), world.server()) as url:
+    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), world.server()) as url:
         proxy = world.client(world.proxies, "front-proxy")
         assert await status_of(url, proxy, ANN) == 200
         assert await status_of(url, proxy, {"X-Remote-User": "bob"}) == 403
@@ -121,7 +121,7 @@ async def test_the_proxys_headers_count_behind_its_certificate(cluster: Cluster)
 async def test_headers_without_the_proxys_certificate_are_nothing(cluster: Cluster) -> None:
     world = World()
     nothing = ssl.create_default_context(cadata=world.serving.pem.decode())
-    async with behind_tls(Gate(reviews(cluster), lambda: world.proxy), world.server()) as url:
+    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), world.server()) as url:
         assert await status_of(url, nothing, ANN) == 401
         assert await status_of(url, world.client(world.proxies, "somebody-else"), ANN) == 401
         with pytest.raises((aiohttp.ClientError, ConnectionError)):
@@ -131,7 +131,7 @@ async def test_headers_without_the_proxys_certificate_are_nothing(cluster: Clust
 async def test_an_authority_that_was_withdrawn_counts_no_longer(cluster: Cluster) -> None:
     world = World()
     server = world.server(world.strangers)
-    async with behind_tls(Gate(reviews(cluster), lambda: world.proxy), server) as url:
+    async with behind_tls(AuthorizationFilter(reviews(cluster), lambda: world.proxy), server) as url:
         assert await status_of(url, world.client(world.strangers, "front-proxy"), ANN) == 401
 
 
@@ -139,7 +139,7 @@ async def test_a_bearer_token_is_reviewed(cluster: Cluster) -> None:
     good, other = await token(cluster, "scraper"), await token(cluster, "other")
     registry = MetricsRegistry()
     registry.gauge("up", "Up.").set(1)
-    app = metrics_app(registry, Gate(reviews(cluster)).admit)
+    app = metrics_app(registry, AuthorizationFilter(reviews(cluster)).admit)
     async with TestClient(TestServer(app)) as client:
         answer = await client.get("/metrics", headers={"Authorization": f"Bearer {good}"})
         assert (answer.status, await answer.text()) == (200, "# HELP up Up.\n# TYPE up gauge\nup 1\n")
@@ -153,7 +153,7 @@ async def test_a_page_without_a_gate_is_for_everybody_and_arrives_whole() -> Non
     gauge = registry.gauge("waiting", "Who waits.", "queue")
     for number in range(20_000):
         gauge.set(number, queue=f"queue-{number}")
-    async with TestClient(TestServer(metrics_app(registry, everybody))) as client:
+    async with TestClient(TestServer(metrics_app(registry, allow_all))) as client:
         answer = await client.get("/metrics")
         assert (answer.status, await answer.read()) == (200, registry.render())
 

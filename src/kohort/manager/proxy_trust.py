@@ -13,8 +13,8 @@ from kohort.kube.options import ListScope
 from kohort.web.front_proxy import (
     CONFIG_MAP,
     NO_PROXY,
-    FrontProxy,
     FrontProxyError,
+    FrontProxyVerifier,
     front_proxy,
     trust_in_handshakes,
 )
@@ -40,7 +40,9 @@ class ProxyTrust:
 
 
 @asynccontextmanager
-async def following_front_proxy(client: Client, context: ssl.SSLContext) -> AsyncIterator[Callable[[], FrontProxy]]:
+async def following_front_proxy(
+    client: Client, context: ssl.SSLContext
+) -> AsyncIterator[Callable[[], FrontProxyVerifier]]:
     """The front proxy as the API server names it now, for as long as the block lasts."""
     trust = ProxyTrust(context)
     informers = SharedInformerFactory(client)

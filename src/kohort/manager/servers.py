@@ -13,8 +13,8 @@ from kohort.kube.reviews import Reviews
 from kohort.manager.options import Exposure
 from kohort.manager.proxy_trust import following_front_proxy
 from kohort.metrics.registry import MetricsRegistry
-from kohort.web.gate import Gate as Door
-from kohort.web.gate import everybody
+from kohort.web.authorization import AuthorizationFilter as Door
+from kohort.web.authorization import allow_all
 from kohort.web.health import Check, health_app
 from kohort.web.listening import Address, listening
 from kohort.web.metrics_page import metrics_app
@@ -56,7 +56,7 @@ async def serving_metrics(
         if address is None:
             yield None
         elif exposure is Exposure.PLAIN:
-            yield await stack.enter_async_context(listening(metrics_app(registry, everybody), address, "metrics"))
+            yield await stack.enter_async_context(listening(metrics_app(registry, allow_all), address, "metrics"))
         else:
             app = metrics_app(registry, Door(Reviews(backstage.client)).admit)
             tls = backstage.certificates.context(configuration.tls)

@@ -33,7 +33,7 @@ class FrontProxyError(ApiError):
 
 
 @dataclass(frozen=True, slots=True)
-class FrontProxy:
+class FrontProxyVerifier:
     """Whom to believe, and which headers he sends."""
 
     authorities: tuple[x509.Certificate, ...]
@@ -68,7 +68,7 @@ class FrontProxy:
         return found
 
 
-NO_PROXY: Final = FrontProxy(())
+NO_PROXY: Final = FrontProxyVerifier(())
 
 
 def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
@@ -79,13 +79,13 @@ def _issued(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
     return True
 
 
-def front_proxy(data: Mapping[str, str]) -> FrontProxy:
+def front_proxy(data: Mapping[str, str]) -> FrontProxyVerifier:
     """What the ConfigMap says; raises FrontProxyError."""
     bundle = data.get("requestheader-client-ca-file", "")
     if not bundle:
         raise FrontProxyError(f"ConfigMap {CONFIG_MAP} has no requestheader-client-ca-file")
     try:
-        return FrontProxy(
+        return FrontProxyVerifier(
             tuple(x509.load_pem_x509_certificates(bundle.encode())),
             _listed(data, "requestheader-allowed-names"),
             _listed(data, "requestheader-username-headers"),
@@ -100,7 +100,7 @@ def _listed(data: Mapping[str, str], key: str) -> tuple[str, ...]:
     return tuple(_NAMES.decode(data.get(key) or "[]"))
 
 
-def trust_in_handshakes(context: ssl.SSLContext, proxy: FrontProxy) -> None:
+def trust_in_handshakes(context: ssl.SSLContext, proxy: FrontProxyVerifier) -> None:
     """Let a server's context take certificates of these authorities; `FrontProxy.trusts` decides who still counts."""
     context.verify_mode = ssl.CERT_OPTIONAL
     for authority in proxy.authorities:

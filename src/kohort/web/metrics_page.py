@@ -10,7 +10,7 @@ from aiohttp import web
 
 from kohort.kube.reviews import Act
 from kohort.metrics.registry import CONTENT_TYPE, MetricsRegistry
-from kohort.web.gate import Admit, errors_as_status
+from kohort.web.authorization import Admit, errors_as_status
 
 PATH: Final = "/metrics"
 PIECE: Final = 2**18

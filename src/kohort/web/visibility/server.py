@@ -14,10 +14,18 @@ from kohort.api.meta import ObjectKey
 from kohort.engine.engine import Engine
 from kohort.kube.errors import StatusError
 from kohort.kube.reviews import Act
-from kohort.web.gate import Admit, errors_as_status
+from kohort.web.authorization import Admit, errors_as_status
 from kohort.web.visibility import documents
 from kohort.web.visibility.documents import SUBRESOURCE
-from kohort.web.visibility.summaries import GROUP, KIND, VERSIONS, Standing, Window, in_cluster_queue, in_local_queue
+from kohort.web.visibility.summaries import (
+    GROUP,
+    KIND,
+    VERSIONS,
+    PendingPosition,
+    Window,
+    in_cluster_queue,
+    in_local_queue,
+)
 
 PIECE: Final = 500
 """Workloads that are written before others may go on."""
@@ -113,7 +121,7 @@ def _version(request: web.Request) -> str:
     return request.path.split("/")[3]
 
 
-async def _answer(request: web.Request, found: Sequence[Standing]) -> web.StreamResponse:
+async def _answer(request: web.Request, found: Sequence[PendingPosition]) -> web.StreamResponse:
     head = encode({"kind": KIND, "apiVersion": f"{GROUP}/{_version(request)}", "metadata": {}})[:-1] + b',"items":['
     if len(found) <= PIECE:
         return web.Response(body=head + _piece(found) + b"]}", content_type="application/json")
@@ -127,5 +135,5 @@ async def _answer(request: web.Request, found: Sequence[Standing]) -> web.Stream
     return response
 
 
-def _piece(found: Sequence[Standing]) -> bytes:
+def _piece(found: Sequence[PendingPosition]) -> bytes:
     return encode([each.item() for each in found])[1:-1]

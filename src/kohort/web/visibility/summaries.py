@@ -48,7 +48,7 @@ def _number(name: str, text: str | None) -> int:
     return number
 
 
-class Standing(NamedTuple):
+class PendingPosition(NamedTuple):
     """A workload that waits, and how many wait before it."""
 
     workload: Workload
@@ -75,7 +75,7 @@ def _owner(owner: OwnerReference) -> dict[str, str]:
     return {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
 
 
-def in_cluster_queue(engine: Engine, name: str, window: Window) -> list[Standing]:
+def in_cluster_queue(engine: Engine, name: str, window: Window) -> list[PendingPosition]:
     """The workloads of a ClusterQueue, or a 404 where none of that name is known (API-103)."""
     pending = engine.pending.get(name)
     if pending is None:
@@ -88,7 +88,7 @@ def in_cluster_queue(engine: Engine, name: str, window: Window) -> list[Standing
     return list(_standings(page, window.offset, ahead))
 
 
-def in_local_queue(engine: Engine, key: ObjectKey, window: Window) -> list[Standing]:
+def in_local_queue(engine: Engine, key: ObjectKey, window: Window) -> list[PendingPosition]:
     """The workloads of a LocalQueue, with their places in its ClusterQueue too; a stopped one is unknown (API-103)."""
     found = engine.local_queues.get(key)
     # The engine also keeps an entry for a LocalQueue that workloads name and nobody made.
@@ -106,10 +106,10 @@ def in_local_queue(engine: Engine, key: ObjectKey, window: Window) -> list[Stand
     return list(islice(own, window.offset, end))
 
 
-def _by_position(pending: PendingQueue, members: Iterable[Record]) -> Iterator[Standing]:
+def _by_position(pending: PendingQueue, members: Iterable[Record]) -> Iterator[PendingPosition]:
     """For a LocalQueue that is a small part of its ClusterQueue: one question for each of its workloads."""
     placed = sorted((pending.position_of(record), record.key, record.object) for record in members)
-    return (Standing(found, *position) for position, _, found in placed if found is not None)
+    return (PendingPosition(found, *position) for position, _, found in placed if found is not None)
 
 
 def _stride(wanted: int, members: int, total: int) -> int:
@@ -117,22 +117,22 @@ def _stride(wanted: int, members: int, total: int) -> int:
     return min(wanted * total * 5 // (members * 4) + 64, total) if members else 0
 
 
-def _by_walking(pending: PendingQueue, key: ObjectKey, stride: int) -> Iterator[Standing]:
+def _by_walking(pending: PendingQueue, key: ObjectKey, stride: int) -> Iterator[PendingPosition]:
     """For one that is a large part: along the order of all; past the stride only if the reader goes on."""
     done, own = 0, 0
     for end in (stride, sum(pending.counts)):
         for position, record in enumerate(pending.first(end)[done:], done):
             if record.local_queue == key:
                 if record.object is not None:
-                    yield Standing(record.object, position, own)
+                    yield PendingPosition(record.object, position, own)
                 own += 1
         done = end
 
 
-def _standings(page: Iterable[Record], start: int, ahead: dict[ObjectKey, int]) -> Iterator[Standing]:
+def _standings(page: Iterable[Record], start: int, ahead: dict[ObjectKey, int]) -> Iterator[PendingPosition]:
     """A part of the order, given its place and how many of each LocalQueue come before it."""
     for position, record in enumerate(page, start):
         own = ahead[record.local_queue]
         ahead[record.local_queue] = own + 1
         if record.object is not None:
-            yield Standing(record.object, position, own)
+            yield PendingPosition(record.object, position, own)

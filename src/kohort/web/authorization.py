@@ -8,7 +8,7 @@ from aiohttp import web
 
 from kohort.kube.errors import StatusError
 from kohort.kube.reviews import Act, Reviews, User
-from kohort.web.front_proxy import NO_PROXY, FrontProxy
+from kohort.web.front_proxy import NO_PROXY, FrontProxyVerifier
 
 log = logging.getLogger(__name__)
 
@@ -17,21 +17,21 @@ Admit = Callable[[web.Request, Act], Awaitable[None]]
 """Raises a StatusError where somebody may not do what he asks for."""
 
 
-async def everybody(_request: web.Request, _act: Act) -> None:
+async def allow_all(_request: web.Request, _act: Act) -> None:
     """For a server that tells all who can reach it."""
 
 
-def nobody() -> FrontProxy:
+def no_front_proxy() -> FrontProxyVerifier:
     """For servers that no front proxy stands before."""
     return NO_PROXY
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class AuthorizationFilter:
     """Lets those pass whom the API server lets."""
 
     reviews: Reviews
-    proxy: Callable[[], FrontProxy] = nobody
+    proxy: Callable[[], FrontProxyVerifier] = no_front_proxy
 
     async def admit(self, request: web.Request, act: Act) -> None:
         """Raise a 401 or 403 unless whoever asks may do that (API-104)."""
