@@ -21,7 +21,7 @@ from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
-from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.configurations import InCluster
 from kohort.webhooks.startup import VISIBILITY_SERVICE, running_certificates
@@ -57,7 +57,7 @@ class Installed:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def may(self, user: str, groups: list[str], rights: list[Right]) -> list[bool]:
+    def may(self, user: str, groups: list[str], rights: list[RequiredPermission]) -> list[bool]:
         """Whether somebody has each of these rights."""
         head = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
         asked = [
@@ -119,7 +119,10 @@ def test_the_manager_may_do_what_it_needs(installed: Installed) -> None:
 
 
 def test_the_manager_may_not_read_other_secrets(installed: Installed) -> None:
-    elsewhere = [Right("get", "", "secrets", namespace="default"), Right("list", "", "secrets")]
+    elsewhere = [
+        RequiredPermission("get", "", "secrets", namespace="default"),
+        RequiredPermission("list", "", "secrets"),
+    ]
     assert installed.may(MANAGER, GROUPS, elsewhere) == [False, False]
 
 
@@ -128,10 +131,10 @@ def test_a_batch_user_gets_what_the_roles_gather(installed: Installed) -> None:
     binding = ("create", "clusterrolebinding", "ml", "--clusterrole=kueue-batch-user-role", "--user=ml-engineer")
     assert installed.kubectl(*binding).returncode == 0
     rights = [
-        Right("create", "batch", "jobs", namespace="default"),
-        Right("list", "kueue.x-k8s.io", "localqueues", namespace="default"),
-        Right("create", "kueue.x-k8s.io", "clusterqueues"),
-        Right("patch", "kueue.x-k8s.io", "workloads", "status", namespace="default"),
+        RequiredPermission("create", "batch", "jobs", namespace="default"),
+        RequiredPermission("list", "kueue.x-k8s.io", "localqueues", namespace="default"),
+        RequiredPermission("create", "kueue.x-k8s.io", "clusterqueues"),
+        RequiredPermission("patch", "kueue.x-k8s.io", "workloads", "status", namespace="default"),
     ]
     until(lambda: installed.may("ml-engineer", ["system:authenticated"], rights) == [True, True, False, False])
 

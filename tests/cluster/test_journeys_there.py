@@ -16,9 +16,9 @@ from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.manager.definitions import WhenMissing
+from kohort.manager.crds import WhenMissing
 from kohort.manager.options import ManagerOptions
-from kohort.manager.running import managing
+from kohort.manager.startup import running_manager
 from manager.managers import LOCAL, LONG, NAMESPACE, configuration
 
 
@@ -48,7 +48,7 @@ async def a_house(plane: ControlPlane, config: Configuration, folder: Path) -> A
         admin = a_client(plane.kubeconfig)
         await stack.enter_async_context(simulated_nodes(plane, *gpu_nodes()))
         settings = ManagerSettings(config, namespace=NAMESPACE)
-        manager = await stack.enter_async_context(managing(admin, settings, options))
+        manager = await stack.enter_async_context(running_manager(admin, settings, options))
         async with asyncio.timeout(LONG):
             await manager.at_work.wait()
         yield House(admin, lambda name: a_client(plane.user(name).write(folder / name)))

@@ -22,10 +22,10 @@ from kohort.controllers.context import ManagerSettings
 from kohort.kube import client as kube
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.manager.definitions import WhenMissing
+from kohort.manager.crds import WhenMissing
+from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
-from kohort.manager.running import managing
-from kohort.manager.state import Manager
+from kohort.manager.startup import running_manager
 from manager.managers import LOCAL, NAMESPACE, eventually, is_true
 from reserved_ports import reserved_port
 from web.engines import cluster_queue, flavor, local_queue, workload
@@ -65,7 +65,7 @@ async def manager(plane: ControlPlane, kubectl: Kubectl) -> AsyncIterator[Manage
     url = f"https://{LOCAL}:{config.webhook.port}"
     options = ManagerOptions(url, when_missing=WhenMissing.INSTALL, identity="there")
     try:
-        async with managing(client, ManagerSettings(config, namespace=NAMESPACE), options) as found:
+        async with running_manager(client, ManagerSettings(config, namespace=NAMESPACE), options) as found:
             async with asyncio.timeout(60):
                 await found.at_work.wait()
             await asyncio.to_thread(kubectl.apply, *aggregation(found.addresses["visibility"].port))

@@ -22,9 +22,9 @@ from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.kube.transport import Request, Response, Transport
-from kohort.manager.definitions import WhenMissing
+from kohort.manager.crds import WhenMissing
 from kohort.manager.options import ManagerOptions
-from kohort.manager.running import managing
+from kohort.manager.startup import running_manager
 from manager.managers import LOCAL, LONG, NAMESPACE, configuration
 
 V1BETA2 = "kueue.x-k8s.io/v1beta2"
@@ -79,7 +79,7 @@ async def a_house(plane: ControlPlane) -> AsyncIterator[tuple[House, Watched]]:
             stack.push_async_callback(each.close)
         await stack.enter_async_context(simulated_nodes(plane, *nodes))
         settings = ManagerSettings(config, namespace=NAMESPACE)
-        manager = await stack.enter_async_context(managing(client, settings, options))
+        manager = await stack.enter_async_context(running_manager(client, settings, options))
         async with asyncio.timeout(LONG):
             await manager.at_work.wait()
         yield House(admin, lambda _: admin), watched

@@ -13,9 +13,9 @@ from kohort.controllers.context import ManagerSettings
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
-from kohort.manager.definitions import WhenMissing
+from kohort.manager.crds import WhenMissing
 from kohort.manager.options import ManagerOptions
-from kohort.manager.running import managing
+from kohort.manager.startup import running_manager
 from manager.managers import NAMESPACE, configuration, webhook_url
 from manager.unsupported_requests import (
     a_queue_with_an_unsupported_check_names_the_cause,
@@ -40,7 +40,7 @@ async def client(plane: ControlPlane) -> AsyncIterator[Client]:
     options = ManagerOptions(webhook_url(config), when_missing=WhenMissing.INSTALL, identity="there")
     found = Client(HttpTransport(load_client_config(ConfigOverrides(kubeconfig=plane.kubeconfig))))
     try:
-        async with managing(found, ManagerSettings(config, namespace=NAMESPACE), options) as manager:
+        async with running_manager(found, ManagerSettings(config, namespace=NAMESPACE), options) as manager:
             async with asyncio.timeout(60):
                 await manager.at_work.wait()
             await called_webhooks(found)

@@ -23,7 +23,7 @@ from kohort.install.options import Extra, Issuer, Options, OptionsError, parse_i
 from kohort.kube.certificates import CertificateAuthority
 from kohort.kube.clock import VirtualClock
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
-from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
 from kohort.webhooks.ca_injector import WebhookWiring
 from kohort.webhooks.certificates import CertificateError
 from kohort.webhooks.configurations import AtUrl, InCluster, ManagerEndpoint, configuration
@@ -127,13 +127,13 @@ def test_a_given_configuration_keeps_everything_else() -> None:
 # Rights
 
 
-def missing(options: Options, rights: list[Right]) -> list[str]:
+def missing(options: Options, rights: list[RequiredPermission]) -> list[str]:
     """Those rights that the manager's roles do not grant."""
     roles = [each for each in manifests(options) if each["metadata"]["name"].startswith("kueue-manager-")]
     return [str(right) for right in rights if not any(grants(role, right) for role in roles)]
 
 
-def grants(role: Json, right: Right) -> bool:
+def grants(role: Json, right: RequiredPermission) -> bool:
     what = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
     return bool(right.namespace or role["kind"] == "ClusterRole") and any(
         right.group in rule["apiGroups"] and what in rule["resources"] and right.verb in rule["verbs"]
@@ -159,7 +159,7 @@ def test_the_manager_has_the_rights_that_it_asks_for() -> None:
     ],
 )
 def test_the_manager_has_no_rights_that_only_its_own_certificates_need(group: str, resource: str) -> None:
-    rights = [Right(verb, group, resource, namespace=HOME) for verb in ("list", "watch", "get", "update")]
+    rights = [RequiredPermission(verb, group, resource, namespace=HOME) for verb in ("list", "watch", "get", "update")]
     assert missing(Options(), rights) == []
     assert missing(OPTIONS, rights) == [str(right) for right in rights]
 

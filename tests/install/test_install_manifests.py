@@ -19,7 +19,7 @@ from kohort.install.options import Extra, Options, OptionsError, peers, usual_do
 from kohort.install.permissions import AT_HOME, MANAGER, Permission
 from kohort.install.roles import user_roles
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
-from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
 
 Json = Any
 
@@ -147,7 +147,7 @@ def test_a_wrong_configuration_is_told_in_one_line() -> None:
 # Rights
 
 
-def is_granted(right: Right, permissions: tuple[Permission, ...]) -> bool:
+def is_granted(right: RequiredPermission, permissions: tuple[Permission, ...]) -> bool:
     what = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
     return any(
         right.group == each.group and what in each.resources and right.verb in each.verbs and not each.names

@@ -30,8 +30,8 @@ from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.transport import Request
 from kohort.manager.leadership import Leadership
-from kohort.manager.lives import Crews, Lives
-from kohort.manager.state import Manager
+from kohort.manager.leadership_loop import ControllerGroups, LeadershipLoop
+from kohort.manager.manager import Manager
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
 
@@ -157,9 +157,9 @@ class Site(House):
         registry = registry_of(configuration, (BatchJobFramework(),))
         metrics = KueueMetrics(MetricsRegistry(), configuration, gates, manager.leadership.role)
         leading = (running_leader_controllers, lambda world: running_job_reconcilers(world, registry))
-        crews = Crews(always=(running_queue_gauges,), leading=leading)
+        crews = ControllerGroups(always=(running_queue_gauges,), leading=leading)
         async with manager.leadership.standing():
-            await Lives(manager, client, metrics, crews, lambda world: None).run()
+            await LeadershipLoop(manager, client, metrics, crews, lambda world: None).run()
 
     async def kill(self, replica: Replica) -> None:
         """The process is gone; what it had not sent is lost."""

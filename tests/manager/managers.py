@@ -18,10 +18,10 @@ from kohort.controllers.context import ManagerSettings
 from kohort.embedded.plane import ControlPlane, control_plane
 from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client
-from kohort.manager.definitions import WhenMissing
+from kohort.manager.crds import WhenMissing
+from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
-from kohort.manager.running import managing
-from kohort.manager.state import Manager
+from kohort.manager.startup import running_manager
 from kohort.webhooks.configurations import CONFIGURATIONS
 from reserved_ports import reserved_port
 
@@ -71,7 +71,7 @@ async def a_manager(
     config = config or configuration()
     options = ManagerOptions(webhook_url=url or webhook_url(config), when_missing=WhenMissing.INSTALL, identity=name)
     settings = ManagerSettings(config, namespace=NAMESPACE, identity=name)
-    async with managing(plane.client(name), settings, options) as manager:
+    async with running_manager(plane.client(name), settings, options) as manager:
         async with asyncio.timeout(LONG):
             await manager.warm.wait()
         await eventually(lambda: registered(plane), lambda found: found)

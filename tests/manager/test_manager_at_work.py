@@ -13,7 +13,7 @@ from kohort.api.resource import Resource
 from kohort.embedded.plane import ControlPlane
 from kohort.kube.patches import MergePatch
 from kohort.manager.errors import StartError
-from kohort.manager.state import Manager
+from kohort.manager.manager import Manager
 from kohort.web.listening import AddressError
 from manager.managers import (
     LONG,
@@ -176,7 +176,7 @@ async def test_a_fault_of_a_controller_ends_the_manager(monkeypatch: pytest.Monk
     def broken(_world: Any) -> Any:
         raise StartError("broken")
 
-    monkeypatch.setattr("kohort.manager.running.deciding", broken)
+    monkeypatch.setattr("kohort.manager.startup.deciding", broken)
     async with a_plane() as plane:
         with pytest.raises(StartError, match="broken"):
             async with a_manager(plane), asyncio.timeout(LONG):

@@ -15,7 +15,7 @@ from kohort.api.core.leases import Lease
 from kohort.api.meta import ObjectKey
 from kohort.cli.main import cli, main
 from kohort.embedded.plane import ControlPlane
-from kohort.manager.definitions import WhenMissing, have_definitions
+from kohort.manager.crds import WhenMissing, ensure_crds
 from manager.managers import LOCAL, NAMESPACE, a_plane, admitted, create
 from reserved_ports import reserved_port
 from web.engines import cluster_queue, flavor, local_queue, workload
@@ -144,7 +144,7 @@ async def test_without_definitions_it_says_what_to_run(plane: ControlPlane) -> N
 
 
 async def test_without_rights_it_says_which_are_missing(plane: ControlPlane, tmp_path: Path) -> None:
-    await have_definitions(plane.client("admin"), NAMESPACE, "kueue-webhook-service", WhenMissing.INSTALL)
+    await ensure_crds(plane.client("admin"), NAMESPACE, "kueue-webhook-service", WhenMissing.INSTALL)
     config = yaml.safe_load(plane.server.kubeconfig.read_text())
     config["users"][0]["user"]["as"] = "bob"
     weak = tmp_path / "weak.conf"

@@ -10,10 +10,10 @@ from kohort.controllers.context import ManagerSettings
 from kohort.embedded.plane import ControlPlane
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
-from kohort.manager.definitions import WhenMissing
+from kohort.manager.crds import WhenMissing
+from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
-from kohort.manager.running import managing
-from kohort.manager.state import Manager
+from kohort.manager.startup import running_manager
 from kube.faults import FaultyTransport
 from manager.managers import (
     LOCAL,
@@ -52,7 +52,7 @@ async def an_outpost(config: Configuration) -> AsyncIterator[Outpost]:
         url = f"https://{LOCAL}:{config.webhook.port}"
         options = ManagerOptions(url, when_missing=WhenMissing.INSTALL, identity="outpost")
         settings = ManagerSettings(config, namespace=NAMESPACE)
-        async with managing(Client(wire, clock), settings, options) as manager:
+        async with running_manager(Client(wire, clock), settings, options) as manager:
             async with asyncio.timeout(LONG):
                 await manager.at_work.wait()
             yield Outpost(plane, manager, wire)

@@ -8,26 +8,26 @@ from kohort.api.config.frameworks import BUILT_IN_FRAMEWORKS
 from kohort.api.config.loading import default_configuration
 from kohort.install.permissions import AT_HOME, MANAGER, Permission
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
-from kohort.manager.rights import Right, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.permissions import RequiredPermission, rights_at_start, rights_to_change, rights_to_follow
 
 HOME = "kueue-system"
 
 
-def asked() -> list[Right]:
+def asked() -> list[RequiredPermission]:
     every = Integrations(frameworks=tuple(BUILT_IN_FRAMEWORKS))
     configuration = msgspec.structs.replace(default_configuration(), integrations=every)
     kinds = resources_of(enabled_frameworks(configuration, all_frameworks()))
     return [*rights_at_start(configuration, HOME), *rights_to_follow(kinds), *rights_to_change(kinds)]
 
 
-def grants(permission: Permission, right: Right) -> bool:
+def grants(permission: Permission, right: RequiredPermission) -> bool:
     resource = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
     is_meant = permission.group == right.group and resource in permission.resources and not permission.names
     return is_meant and right.verb in permission.verbs
 
 
 @pytest.mark.parametrize("right", dict.fromkeys(asked()), ids=str)
-def test_a_right_that_is_asked_for_is_granted(right: Right) -> None:
+def test_a_right_that_is_asked_for_is_granted(right: RequiredPermission) -> None:
     everywhere = any(grants(permission, right) for permission in MANAGER)
     at_home = right.namespace == HOME and any(grants(permission, right) for permission in AT_HOME)
     assert everywhere or at_home

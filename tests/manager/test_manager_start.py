@@ -13,11 +13,11 @@ from kohort.api.config.loading import default_configuration
 from kohort.api.crds import WebhookService, definitions
 from kohort.embedded.auth.users import AUTHENTICATED, User
 from kohort.kube.client import Client
-from kohort.manager.definitions import NEEDED, WhenMissing, have_definitions, missing_definitions
+from kohort.manager.crds import NEEDED, WhenMissing, ensure_crds, missing_definitions
 from kohort.manager.errors import StartError
 from kohort.manager.leadership import Leadership
 from kohort.manager.logs import LogFormat, set_up_logs
-from kohort.manager.rights import Right, require, rights_at_start
+from kohort.manager.permissions import RequiredPermission, check_permissions, rights_at_start
 from manager.managers import LONG, QUICK_ELECTION
 
 SERVICE = "kueue-webhook-service"
@@ -30,13 +30,13 @@ def client_of(cluster: Cluster, user: User = ADMIN) -> Client:
 async def test_missing_definitions_are_told_with_what_to_run() -> None:
     async with running_cluster() as cluster:
         with pytest.raises(StartError, match=r"no AdmissionCheck, .*kohort crds \| kubectl apply .*--install-crds"):
-            await have_definitions(client_of(cluster), "kueue-system", SERVICE, WhenMissing.FAIL)
+            await ensure_crds(client_of(cluster), "kueue-system", SERVICE, WhenMissing.FAIL)
 
 
 async def test_missing_definitions_are_created_where_that_is_asked_for() -> None:
     async with running_cluster() as cluster, asyncio.timeout(LONG):
         client = client_of(cluster)
-        starting = asyncio.create_task(have_definitions(client, "kueue-system", SERVICE, WhenMissing.INSTALL))
+        starting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.INSTALL))
         while not starting.done():
             await cluster.clock.advance(1.0)
         await starting
@@ -48,7 +48,7 @@ async def test_the_namespace_is_created_also_where_the_definitions_are_there() -
     async with running_cluster() as cluster, asyncio.timeout(LONG):
         client = client_of(cluster)
         for namespace in ("one", "another"):
-            starting = asyncio.create_task(have_definitions(client, namespace, SERVICE, WhenMissing.INSTALL))
+            starting = asyncio.create_task(ensure_crds(client, namespace, SERVICE, WhenMissing.INSTALL))
             while not starting.done():
                 await cluster.clock.advance(1.0)
             await starting
@@ -58,7 +58,7 @@ async def test_the_namespace_is_created_also_where_the_definitions_are_there() -
 async def test_missing_definitions_are_waited_for_where_that_is_asked_for() -> None:
     async with running_cluster() as cluster, asyncio.timeout(LONG):
         client = client_of(cluster)
-        waiting = asyncio.create_task(have_definitions(client, "kueue-system", SERVICE, WhenMissing.WAIT))
+        waiting = asyncio.create_task(ensure_crds(client, "kueue-system", SERVICE, WhenMissing.WAIT))
         await cluster.clock.advance(100.0)
         assert not waiting.done()
         assert await missing_definitions(client) == list(NEEDED)
@@ -74,17 +74,17 @@ async def test_missing_rights_are_told_by_verb_and_resource() -> None:
         with pytest.raises(
             StartError, match=r"may not list admissionchecks.kueue.x-k8s.io, .* and \d+ more: grant"
         ) as told:
-            await require(bob, rights_at_start(default_configuration(), "kueue-system"))
+            await check_permissions(bob, rights_at_start(default_configuration(), "kueue-system"))
         assert "\n" not in str(told.value)
         with pytest.raises(StartError, match=r"^this user may not patch workloads/status.kueue.x-k8s.io: "):
-            await require(bob, [Right("patch", "kueue.x-k8s.io", "workloads", "status")])
+            await check_permissions(bob, [RequiredPermission("patch", "kueue.x-k8s.io", "workloads", "status")])
         with pytest.raises(StartError, match=r"may not get secrets in namespace kueue-system: "):
-            await require(bob, [Right("get", "", "secrets", namespace="kueue-system")])
+            await check_permissions(bob, [RequiredPermission("get", "", "secrets", namespace="kueue-system")])
 
 
 async def test_an_administrator_has_every_right() -> None:
     async with running_cluster() as cluster:
-        await require(client_of(cluster), rights_at_start(default_configuration(), "kueue-system"))
+        await check_permissions(client_of(cluster), rights_at_start(default_configuration(), "kueue-system"))
 
 
 async def test_times_of_a_lease_that_make_no_sense_are_told_by_field() -> None:

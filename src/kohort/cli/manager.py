@@ -24,11 +24,11 @@ from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig, ConfigOverrides, load_client_config
 from kohort.kube.errors import KubeError
 from kohort.kube.event_loop import run
-from kohort.manager.definitions import WhenMissing
+from kohort.manager.crds import WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_names
 from kohort.manager.logs import LogFormat, set_up_logs
 from kohort.manager.options import Exposure, ManagerOptions
-from kohort.manager.running import managing
+from kohort.manager.startup import running_manager
 from kohort.web.listening import Address
 
 log = logging.getLogger("kohort.cli.manager")
@@ -227,7 +227,7 @@ async def _manage(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
 
 
 async def _work(wish: Wish, client: Client) -> None:
-    async with managing(client, wish.settings, wish.options) as manager:
+    async with running_manager(client, wish.settings, wish.options) as manager:
         await manager.warm.wait()
         settle_in()
         await asyncio.get_running_loop().create_future()

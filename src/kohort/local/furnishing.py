@@ -15,7 +15,7 @@ from kohort.install.roles import user_roles
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.patches import MergePatch
-from kohort.manager.definitions import missing_definitions
+from kohort.manager.crds import missing_definitions
 from kohort.webhooks.ca_targets import DEFINITIONS
 
 _CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)

@@ -29,11 +29,11 @@ from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.local.furnishing import place
 from kohort.local.ports import LOCAL
-from kohort.manager.definitions import NAMESPACES, WhenMissing
+from kohort.manager.crds import NAMESPACES, WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_names
+from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
-from kohort.manager.running import managing
-from kohort.manager.state import Manager
+from kohort.manager.startup import running_manager
 from kohort.webhooks.ca_targets import API_SERVICES
 from kohort.webhooks.configurations import CONFIGURATIONS, service_hosts, trusting
 from kohort.webhooks.sources import SecretSource
@@ -123,7 +123,7 @@ async def queueing(client: Client, queues: Queues) -> AsyncIterator[Manager]:
     """A manager at work for as long as the block lasts: warm, and its webhooks and visibility API registered."""
     settings = queues.settings
     await _certify(client, settings)
-    async with managing(client, settings, queues.options) as manager:
+    async with running_manager(client, settings, queues.options) as manager:
         await _register_visibility(client, settings.namespace, manager)
         await manager.at_work.wait()
         while not await _are_called(client, queues.options.webhook_url, manager):

@@ -36,7 +36,7 @@ from kohort.local.queueing import USER, Queues, has_webhooks, keep_configuration
 from kohort.local.second_manager import BuiltInManager
 from kohort.local.signals import stop_asked
 from kohort.local.starter import place_starter
-from kohort.manager.state import Manager
+from kohort.manager.manager import Manager
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from enum import Enum
 from pathlib import Path
 from uuid import uuid4
 
-from kohort.manager.definitions import WhenMissing
+from kohort.manager.crds import WhenMissing
 
 
 class Exposure(Enum):

@@ -10,8 +10,8 @@ from kohort.api.gates import FeatureGates, Gate
 from kohort.engine.engine import Engine
 from kohort.kube.client import Client
 from kohort.kube.reviews import Reviews
+from kohort.manager.front_proxy import following_front_proxy
 from kohort.manager.options import Exposure
-from kohort.manager.proxy_trust import following_front_proxy
 from kohort.metrics.registry import MetricsRegistry
 from kohort.web.authorization import AuthorizationFilter as Door
 from kohort.web.authorization import allow_all
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Backstage:
+class ServerDependencies:
     """What servers are made of."""
 
     client: Client
@@ -36,7 +36,9 @@ class Backstage:
 
 
 @asynccontextmanager
-async def serving_health(configuration: Configuration, checks: Mapping[str, Check]) -> AsyncIterator[Address | None]:
+async def running_health_server(
+    configuration: Configuration, checks: Mapping[str, Check]
+) -> AsyncIterator[Address | None]:
     """Health, for as long as the block lasts."""
     settings = configuration.health
     address = Address.parse(settings.health_probe_bind_address, "health.healthProbeBindAddress")
@@ -46,8 +48,8 @@ async def serving_health(configuration: Configuration, checks: Mapping[str, Chec
 
 
 @asynccontextmanager
-async def serving_metrics(
-    backstage: Backstage, registry: MetricsRegistry, exposure: Exposure
+async def running_metrics_server(
+    backstage: ServerDependencies, registry: MetricsRegistry, exposure: Exposure
 ) -> AsyncIterator[Address | None]:
     """Metrics, for as long as the block lasts."""
     configuration = backstage.configuration
@@ -64,8 +66,8 @@ async def serving_metrics(
 
 
 @asynccontextmanager
-async def serving_visibility(
-    backstage: Backstage, engine: Callable[[], Engine | None]
+async def running_visibility_server(
+    backstage: ServerDependencies, engine: Callable[[], Engine | None]
 ) -> AsyncIterator[Address | None]:
     """The visibility API, for as long as the block lasts; without a live engine it says so (API-99)."""
     address = visibility_address(backstage.configuration, backstage.gates)

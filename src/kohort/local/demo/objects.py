@@ -8,7 +8,7 @@ from kohort.api.core.batch import Job
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
 from kohort.api.resource import Resource
 from kohort.jobs.keys import QUEUE_NAME_LABEL
-from kohort.manager.definitions import NAMESPACES
+from kohort.manager.crds import NAMESPACES
 
 Object = dict[str, Any]
 

@@ -22,7 +22,7 @@ from kohort.web.front_proxy import (
 log = logging.getLogger(__name__)
 
 
-class ProxyTrust:
+class FrontProxyWatcher:
     """The front proxy of the moment."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
@@ -44,7 +44,7 @@ async def following_front_proxy(
     client: Client, context: ssl.SSLContext
 ) -> AsyncIterator[Callable[[], FrontProxyVerifier]]:
     """The front proxy as the API server names it now, for as long as the block lasts."""
-    trust = ProxyTrust(context)
+    trust = FrontProxyWatcher(context)
     informers = SharedInformerFactory(client)
     if await _may_read(client):
         scope = ListScope(CONFIG_MAP.namespace, fields=f"metadata.name={CONFIG_MAP.name}")

@@ -11,7 +11,7 @@ from kohort.kube.backoff import Backoff
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.manager.errors import StartError
-from kohort.manager.rights import KUEUE_KINDS
+from kohort.manager.permissions import KUEUE_KINDS
 from kohort.webhooks.ca_targets import DEFINITIONS
 
 log = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ async def missing_definitions(client: Client) -> list[str]:
     return [kind for kind in NEEDED if kind not in served]
 
 
-async def have_definitions(client: Client, namespace: str, service: str, when_missing: WhenMissing) -> None:
+async def ensure_crds(client: Client, namespace: str, service: str, when_missing: WhenMissing) -> None:
     """Return when all definitions are served; raises StartError where they are missing and nobody said to wait."""
     if when_missing is WhenMissing.INSTALL:
         # Also where the definitions are there: they may be left over from an installation in another namespace.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kohort.controllers.context import ControllerContext, running_context
 from kohort.kube.client import Client
 from kohort.manager.fencing import FencedTransport
-from kohort.manager.state import Manager
+from kohort.manager.manager import Manager
 from kohort.metrics.kueue import KueueMetrics
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ Crew = Callable[[ControllerContext], AbstractAsyncContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Crews:
+class ControllerGroups:
     """Who works in a world."""
 
     always: Sequence[Crew]
@@ -31,7 +31,7 @@ class Crews:
     """While the replica leads."""
 
 
-class Lives:
+class LeadershipLoop:
     """One life after the other."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Lives:
         manager: Manager,
         client: Client,
         metrics: KueueMetrics,
-        crews: Crews,
+        crews: ControllerGroups,
         on_warm: Callable[[ControllerContext], None],
     ) -> None:
         self._manager = manager

@@ -18,14 +18,19 @@ from kohort.jobs.expectations import UidExpectations
 from kohort.jobs.startup import running_job_reconcilers
 from kohort.kube.client import Client
 from kohort.kube.rate_limiter import TokenBucket
-from kohort.manager.definitions import have_definitions
+from kohort.manager.crds import ensure_crds
 from kohort.manager.frameworks import all_frameworks, enabled_frameworks, resources_of
 from kohort.manager.leadership import Leadership
-from kohort.manager.lives import Crews, Lives
+from kohort.manager.leadership_loop import ControllerGroups, LeadershipLoop
+from kohort.manager.manager import Manager
 from kohort.manager.options import ManagerOptions
-from kohort.manager.rights import require, rights_at_start, rights_to_change, rights_to_follow
-from kohort.manager.servers import Backstage, serving_health, serving_metrics, serving_visibility
-from kohort.manager.state import Manager
+from kohort.manager.permissions import check_permissions, rights_at_start, rights_to_change, rights_to_follow
+from kohort.manager.servers import (
+    ServerDependencies,
+    running_health_server,
+    running_metrics_server,
+    running_visibility_server,
+)
 from kohort.metrics.kube import ClientMetrics
 from kohort.metrics.kueue import KueueMetrics
 from kohort.metrics.registry import MetricsRegistry
@@ -43,7 +48,7 @@ log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def managing(client: Client, settings: ManagerSettings, options: ManagerOptions) -> AsyncIterator[Manager]:
+async def running_manager(client: Client, settings: ManagerSettings, options: ManagerOptions) -> AsyncIterator[Manager]:
     """A manager at work for as long as the block lasts; a fault in its work ends the block.
 
     Raises ApiError or KubeError, in one line, where it can't start.
@@ -80,15 +85,15 @@ class _Start:
         """First of all, so that probes see a process that waits for something else."""
         manager = self.manager
         checks = {"caches": manager.cache_problem, "certificate": manager.certificate_problem}
-        self._note("health", await self._stack.enter_async_context(serving_health(self._configuration, checks)))
+        self._note("health", await self._stack.enter_async_context(running_health_server(self._configuration, checks)))
 
     async def look_round(self) -> None:
         """See that definitions and rights are there, before anything fails for want of them."""
         service = self._configuration.internal_cert_management.webhook_service_name
-        await have_definitions(self._client, self._settings.namespace, service, self._options.when_missing)
+        await ensure_crds(self._client, self._settings.namespace, service, self._options.when_missing)
         kinds = resources_of(self._frameworks)
         rights = rights_at_start(self._configuration, self._settings.namespace)
-        await require(self._client, (*rights, *rights_to_follow(kinds), *rights_to_change(kinds)))
+        await check_permissions(self._client, (*rights, *rights_to_follow(kinds), *rights_to_change(kinds)))
 
     async def answer_webhooks(self) -> None:
         """With a certificate that API servers are told to trust."""
@@ -112,10 +117,10 @@ class _Start:
 
     async def serve_others(self) -> None:
         """Metrics and the visibility API."""
-        backstage = Backstage(self._client, self._configuration, self._settings.gates, self._certificates)
-        metrics = serving_metrics(backstage, self._registry, self._options.metrics)
+        backstage = ServerDependencies(self._client, self._configuration, self._settings.gates, self._certificates)
+        metrics = running_metrics_server(backstage, self._registry, self._options.metrics)
         self._note("metrics", await self._stack.enter_async_context(metrics))
-        visibility = serving_visibility(backstage, self.manager.live_engine)
+        visibility = running_visibility_server(backstage, self.manager.live_engine)
         self._note("visibility", await self._stack.enter_async_context(visibility))
 
     async def live(self) -> None:
@@ -124,8 +129,8 @@ class _Start:
         await self._stack.enter_async_context(leadership.standing())
         metrics = KueueMetrics(self._registry, self._configuration, self._settings.gates, leadership.role)
         client = replace(self._client, limiter=_limiter(self._client, self._settings))
-        crews = Crews(always=(running_queue_gauges,), leading=(running_leader_controllers, self._jobs))
-        lives = Lives(self.manager, client, metrics, crews, self._warm)
+        crews = ControllerGroups(always=(running_queue_gauges,), leading=(running_leader_controllers, self._jobs))
+        lives = LeadershipLoop(self.manager, client, metrics, crews, self._warm)
         await self._stack.enter_async_context(_while_living(lives))
 
     def _jobs(self, world: ControllerContext) -> AbstractAsyncContextManager[None]:
@@ -148,7 +153,7 @@ class _Start:
 
 
 @asynccontextmanager
-async def _while_living(lives: Lives) -> AsyncIterator[None]:
+async def _while_living(lives: LeadershipLoop) -> AsyncIterator[None]:
     """Live for as long as the block lasts; a fault there ends the block and is raised from it."""
     try:
         async with asyncio.TaskGroup() as group:

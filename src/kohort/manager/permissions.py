@@ -60,7 +60,7 @@ STATUSES: Final = (Workload, ClusterQueue, LocalQueue, Cohort, AdmissionCheck)
 
 
 @dataclass(frozen=True, slots=True)
-class Right:
+class RequiredPermission:
     """A verb on a resource, in all namespaces or in one."""
 
     verb: str
@@ -70,7 +70,7 @@ class Right:
     namespace: str = ""
 
     @classmethod
-    def on(cls, resource: Resource, verb: str, subresource: str = "", namespace: str = "") -> "Right":
+    def on(cls, resource: Resource, verb: str, subresource: str = "", namespace: str = "") -> "RequiredPermission":
         """The right to a verb on a kind."""
         return cls(verb, resource.group, resource.plural, subresource, namespace)
 
@@ -85,43 +85,43 @@ class Right:
         return f"{self.verb} {name}" + (f" in namespace {self.namespace}" if self.namespace else "")
 
 
-def rights_on_queues() -> Iterator[Right]:
+def rights_on_queues() -> Iterator[RequiredPermission]:
     """What controllers do with Kueue's own kinds."""
     for kind, verbs in WRITES.items():
-        yield from (Right.on(kind.info.resource, verb) for verb in verbs)
-    yield from (Right.on(kind.info.resource, "update", "status") for kind in STATUSES)
+        yield from (RequiredPermission.on(kind.info.resource, verb) for verb in verbs)
+    yield from (RequiredPermission.on(kind.info.resource, "update", "status") for kind in STATUSES)
 
 
-def rights_to_follow(resources: Iterable[Resource]) -> Iterator[Right]:
+def rights_to_follow(resources: Iterable[Resource]) -> Iterator[RequiredPermission]:
     """What a cache of each kind needs."""
-    return (Right.on(resource, verb) for resource in resources for verb in FOLLOW)
+    return (RequiredPermission.on(resource, verb) for resource in resources for verb in FOLLOW)
 
 
-def rights_to_change(resources: Iterable[Resource]) -> Iterator[Right]:
+def rights_to_change(resources: Iterable[Resource]) -> Iterator[RequiredPermission]:
     """What job frameworks need: to suspend, start and stop jobs of their kinds."""
-    return (Right.on(resource, "patch") for resource in resources)
+    return (RequiredPermission.on(resource, "patch") for resource in resources)
 
 
-def rights_on_certificates(namespace: str) -> Iterator[Right]:
+def rights_on_certificates(namespace: str) -> Iterator[RequiredPermission]:
     """What a replica needs that makes its certificate itself: to keep it, and to tell of it."""
     kept = ("get", "create", "update", *FOLLOW)
-    yield from (Right.on(Secret.resource, verb, namespace=namespace) for verb in kept)
+    yield from (RequiredPermission.on(Secret.resource, verb, namespace=namespace) for verb in kept)
     yield from rights_to_follow((*CONFIGURATIONS.values(), DEFINITIONS, API_SERVICES))
 
 
-def rights_of_a_replica() -> Iterator[Right]:
+def rights_of_a_replica() -> Iterator[RequiredPermission]:
     """What every replica needs besides: to review those who ask its servers, and to tell what happens."""
-    yield Right("create", "authorization.k8s.io", "subjectaccessreviews")
-    yield Right("create", "authentication.k8s.io", "tokenreviews")
-    yield Right.on(Event.resource, "create")
+    yield RequiredPermission("create", "authorization.k8s.io", "subjectaccessreviews")
+    yield RequiredPermission("create", "authentication.k8s.io", "tokenreviews")
+    yield RequiredPermission.on(Event.resource, "create")
 
 
-def rights_to_lead(namespace: str) -> Iterator[Right]:
+def rights_to_lead(namespace: str) -> Iterator[RequiredPermission]:
     """What leader election needs."""
-    return (Right.on(Lease.resource, verb, namespace=namespace) for verb in ("get", "create", "patch"))
+    return (RequiredPermission.on(Lease.resource, verb, namespace=namespace) for verb in ("get", "create", "patch"))
 
 
-def rights_at_start(configuration: Configuration, namespace: str) -> Iterator[Right]:
+def rights_at_start(configuration: Configuration, namespace: str) -> Iterator[RequiredPermission]:
     """Everything that a manager needs under a Configuration, without the kinds of its job frameworks."""
     yield from rights_to_follow(kind.info.resource for kind in KUEUE_KINDS)
     yield from rights_to_follow(view.resource for view in (Namespace, LimitRange, RuntimeClass, PriorityClass))
@@ -134,12 +134,12 @@ def rights_at_start(configuration: Configuration, namespace: str) -> Iterator[Ri
         yield from rights_to_lead(election.resource_namespace or namespace)
 
 
-async def require(client: Client, rights: Iterable[Right]) -> None:
+async def check_permissions(client: Client, rights: Iterable[RequiredPermission]) -> None:
     """Ask for every right; raises StartError that names those that are missing."""
     wanted = list(dict.fromkeys(rights))
     at_once = asyncio.Semaphore(AT_ONCE)
 
-    async def ask(right: Right) -> bool:
+    async def ask(right: RequiredPermission) -> bool:
         async with at_once:
             return await _has(client, right)
 
@@ -149,7 +149,7 @@ async def require(client: Client, rights: Iterable[Right]) -> None:
         raise StartError(_told(missing))
 
 
-def _told(missing: Sequence[Right]) -> str:
+def _told(missing: Sequence[RequiredPermission]) -> str:
     named = ", ".join(map(str, missing[:TOLD]))
     more = f" and {len(missing) - TOLD} more" if len(missing) > TOLD else ""
     return (
@@ -157,7 +157,7 @@ def _told(missing: Sequence[Right]) -> str:
     )
 
 
-async def _has(client: Client, right: Right) -> bool:
+async def _has(client: Client, right: RequiredPermission) -> bool:
     spec = {"resourceAttributes": right.attributes()}
     review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "metadata": {}, "spec": spec}
     request = Request("POST", REVIEWS, headers={"Content-Type": "application/json"}, body=encode(review))
