@@ -16,7 +16,7 @@ ADMINS = ("admin",)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class RoleKind:
     """A kind that people work with."""
 
     name: str
@@ -30,17 +30,17 @@ class Kind:
     """The roles of Kubernetes whose holders may see it."""
 
 
-def _job(group: str, name: str, *, seen_by_users: bool = True) -> Kind:
-    return Kind(name, group, f"{name}s", seen_by_users=seen_by_users, edited_by_users=True, seen_with=EVERYBODY)
+def _job(group: str, name: str, *, seen_by_users: bool = True) -> RoleKind:
+    return RoleKind(name, group, f"{name}s", seen_by_users=seen_by_users, edited_by_users=True, seen_with=EVERYBODY)
 
 
 KINDS = (
-    Kind("clusterqueue", GROUP, "clusterqueues"),
-    Kind("cohort", GROUP, "cohorts", has_status=False),
-    Kind("localqueue", GROUP, "localqueues", seen_by_users=True, seen_with=EVERYBODY),
-    Kind("resourceflavor", GROUP, "resourceflavors"),
-    Kind("topology", GROUP, "topologies"),
-    Kind("workload", GROUP, "workloads", seen_by_users=True, seen_with=EVERYBODY),
+    RoleKind("clusterqueue", GROUP, "clusterqueues"),
+    RoleKind("cohort", GROUP, "cohorts", has_status=False),
+    RoleKind("localqueue", GROUP, "localqueues", seen_by_users=True, seen_with=EVERYBODY),
+    RoleKind("resourceflavor", GROUP, "resourceflavors"),
+    RoleKind("topology", GROUP, "topologies"),
+    RoleKind("workload", GROUP, "workloads", seen_by_users=True, seen_with=EVERYBODY),
     _job("batch", "job"),
     _job("jobset.x-k8s.io", "jobset"),
     *(_job("kubeflow.org", name) for name in ("mpijob", "pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob")),
@@ -75,12 +75,12 @@ def _gathering(name: str, label: str) -> Json:
     return {**{each: role[each] for each in ("apiVersion", "kind", "metadata")}, "aggregationRule": selector}
 
 
-def _editor(kind: Kind) -> Json:
+def _editor(kind: RoleKind) -> Json:
     labels = dict(_labels(f"{kind.name}-editor", with_users=kind.edited_by_users, seen_with=()))
     return _named(f"{kind.name}-editor-role", labels, _rules(kind, _EDIT))
 
 
-def _viewer(kind: Kind) -> Json:
+def _viewer(kind: RoleKind) -> Json:
     labels = dict(_labels(f"{kind.name}-viewer", with_users=kind.seen_by_users, seen_with=kind.seen_with))
     return _named(f"{kind.name}-viewer-role", labels, _rules(kind, READ))
 
@@ -94,7 +94,7 @@ def _labels(name: str, *, with_users: bool, seen_with: tuple[str, ...]) -> Itera
         yield f"{RBAC}/aggregate-to-{each}", "true"
 
 
-def _rules(kind: Kind, verbs: tuple[str, ...]) -> list[Json]:
+def _rules(kind: RoleKind, verbs: tuple[str, ...]) -> list[Json]:
     rules = [_rule(kind.group, kind.plural, verbs)]
     return [*rules, _rule(kind.group, f"{kind.plural}/status", ("get",))] if kind.has_status else rules
 
