@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from insight.clinic import GPU, cluster_queue, flavor, job, local_queue, node, quota, snapshot, workload
 from kohort.cli import doctor as command
 from kohort.cli.main import cli
-from kohort.insight.doctor.examining import CHECKS, examine
-from kohort.insight.doctor.model import Finding, Sighting, Subject
-from kohort.insight.reading import Unseen
+from kohort.insight.doctor.model import AffectedObject, Finding, Subject
+from kohort.insight.doctor.runner import CHECKS, run_checks
+from kohort.insight.listing import IncompleteKind
 from kohort.insight.snapshot import Snapshot
 from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
@@ -109,7 +109,7 @@ def test_the_list_names_every_check(doctor: Doctor) -> None:
 
 def test_what_could_not_be_seen_is_told(doctor: Doctor) -> None:
     refusal = 'nodes is forbidden: User "ann" cannot list resource "nodes"'
-    said = doctor(snapshot(unseen=[Unseen("Node", refusal), Unseen("Job", "no", seen_in="lab")])).output
+    said = doctor(snapshot(unseen=[IncompleteKind("Node", refusal), IncompleteKind("Job", "no", seen_in="lab")])).output
     assert f"you may not see every Node, not at all: {refusal}" in said
     assert "you may not see every Job, only in namespace lab: no" in said
     assert "left out for that: flavor-without-nodes, " in said
@@ -124,7 +124,7 @@ def test_it_looks_as_it_did(doctor: Doctor, monkeypatch: pytest.MonkeyPatch, wid
 
 
 def test_colours_go_by_severity() -> None:
-    lines = list(command._lines(examine(ILL), Screen(80, 50, COLOURED, UNICODE)))
+    lines = list(command._lines(run_checks(ILL), Screen(80, 50, COLOURED, UNICODE)))
     assert lines[0].startswith("\x1b[31merror: \x1b[0m\x1b[1ma LocalQueue")
     assert any(line.startswith("\x1b[36mhint: \x1b[0m") for line in lines)
 
@@ -132,6 +132,6 @@ def test_colours_go_by_severity() -> None:
 @pytest.mark.parametrize("width", [40, 60, 80])
 def test_no_line_is_longer_than_the_screen(width: int) -> None:
     for check in CHECKS:
-        finding = Finding(check, Sighting(Subject("Job", "j", "default"), "words " * 30, "words " * 30))
+        finding = Finding(check, AffectedObject(Subject("Job", "j", "default"), "words " * 30, "words " * 30))
         for line in command._group(check, [finding], Screen(width, 50, glyphs=UNICODE)):
             assert len(line) <= width

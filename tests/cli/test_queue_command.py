@@ -19,8 +19,8 @@ from insight.serving import Shell, shell
 from kohort.api.meta import ObjectKey
 from kohort.cli.options import Output
 from kohort.cli.queue_picture import Form, picture_of
-from kohort.insight.lean import Position
-from kohort.insight.queues import Line, Owner, Queues, Standing
+from kohort.insight.list_views import VisibilityPosition
+from kohort.insight.queues import OwningJob, QueueListing, WorkloadRow, WorkloadState
 from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
 
@@ -28,36 +28,36 @@ PATIENCE = 60
 PROGRAM = "from kohort.cli.main import main; main()"
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 GPUS = {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "2"}
-WAITS = Line(
+WAITS = WorkloadRow(
     ObjectKey("ml", "job-train-llama-7b-5d3a1"),
-    Owner("batch/v1", "Job", "train-llama-7b"),
+    OwningJob("batch/v1", "Job", "train-llama-7b"),
     "team-a",
     "gpus",
-    Standing.WAITING,
+    WorkloadState.WAITING,
     100,
     GPUS,
     (),
     NOON - timedelta(minutes=3),
-    Position(4, 0),
+    VisibilityPosition(4, 0),
     "Pending",
     "insufficient unused quota for nvidia.com/gpu in flavor a100, 2 more needed",
     "2 more gpu needed in a100",
 )
-RUNS = Line(
+RUNS = WorkloadRow(
     ObjectKey("ml", "job-etl-1b2c3"),
-    Owner("batch/v1", "Job", "etl"),
+    OwningJob("batch/v1", "Job", "etl"),
     "team-a",
     "gpus",
-    Standing.ADMITTED,
+    WorkloadState.ADMITTED,
     0,
     {"cpu": "500m"},
     ("a100",),
     NOON - timedelta(hours=2),
 )
-BOTH = Queues((WAITS,), (RUNS,))
+BOTH = QueueListing((WAITS,), (RUNS,))
 
 
-def drawn(found: Queues, width: int | None, output: Output | None = None) -> list[str]:
+def drawn(found: QueueListing, width: int | None, output: Output | None = None) -> list[str]:
     return list(picture_of(found, Form(output, shows_namespace=False), NOON)(Screen(width, glyphs=UNICODE)))
 
 
@@ -86,8 +86,10 @@ def test_wide_shows_workloads_both_places_and_whole_names() -> None:
 
 
 def test_nothing_to_show_says_where_was_looked() -> None:
-    assert drawn(Queues((), (), {ObjectKey("ml", "team-a"): "gpus"}), 80) == ["Nobody waits and nobody runs in team-a"]
-    assert drawn(Queues((), ()), 80) == ["There is no LocalQueue here: see -A for other namespaces"]
+    assert drawn(QueueListing((), (), {ObjectKey("ml", "team-a"): "gpus"}), 80) == [
+        "Nobody waits and nobody runs in team-a"
+    ]
+    assert drawn(QueueListing((), ()), 80) == ["There is no LocalQueue here: see -A for other namespaces"]
 
 
 async def test_everybody_in_the_namespace_is_shown(tmp_path: Path) -> None:

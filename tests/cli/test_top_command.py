@@ -20,7 +20,7 @@ from insight.looking import let, somebody
 from insight.serving import shell
 from kohort.cli.top_picture import chosen, picture_of
 from kohort.engine.quota import FlavorResource
-from kohort.insight.quota import Branch, Figures
+from kohort.insight.quota import QuotaTreeNode, QuotaUsage
 from kohort.terminal.glyphs import ASCII, UNICODE
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import COLOURED, columns
@@ -28,16 +28,18 @@ from kohort.terminal.style import COLOURED, columns
 PATIENCE = 60
 PICTURES = Path(__file__).parent / "pictures"
 GPU, CPU = FlavorResource("a100", "nvidia.com/gpu"), FlavorResource("a100", "cpu")
-VISION = Branch(
+VISION = QuotaTreeNode(
     "queue",
     "vision",
-    (Figures(CPU, 64_000, 48_000, 0, 16_000, 40_000), Figures(GPU, 8, 12, 4, 0, 40)),
+    (QuotaUsage(CPU, 64_000, 48_000, 0, 16_000, 40_000), QuotaUsage(GPU, 8, 12, 4, 0, 40)),
     2,
     1,
     is_active=True,
 )
-LANGUAGE = Branch("queue", "language", (Figures(GPU, 16, 10, 0, 4, 0),), 2, 0, is_active=False)
-TREE = Branch("cohort", "research", (Figures(GPU, 12, 12, 0, 0, 0),), 4, 1, is_active=True, children=(LANGUAGE, VISION))
+LANGUAGE = QuotaTreeNode("queue", "language", (QuotaUsage(GPU, 16, 10, 0, 4, 0),), 2, 0, is_active=False)
+TREE = QuotaTreeNode(
+    "cohort", "research", (QuotaUsage(GPU, 12, 12, 0, 0, 0),), 4, 1, is_active=True, children=(LANGUAGE, VISION)
+)
 
 
 @pytest.mark.parametrize("width", [60, 80, 110, 160, 240])
@@ -71,7 +73,7 @@ def test_nodes_and_resources_can_be_chosen() -> None:
 
 
 def test_a_queue_without_bounds_has_a_full_bar_of_what_is_used() -> None:
-    unlimited = Branch("queue", "free", (Figures(CPU, 2**66, 3000, 0, 0, 0),), 1, 0, is_active=True)
+    unlimited = QuotaTreeNode("queue", "free", (QuotaUsage(CPU, 2**66, 3000, 0, 0, 0),), 1, 0, is_active=True)
     line = picture_of([unlimited], Screen(glyphs=ASCII))[1]
     assert "no limit" in line
     assert "#" * 20 in line

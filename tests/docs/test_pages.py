@@ -33,7 +33,7 @@ from docs.readers import Reader, own_loopback
 from kohort.api.gates import DEFAULT_GATES
 from kohort.api.manifests import Checker, FindingSeverity
 from kohort.cli.main import cli
-from kohort.insight.doctor.examining import CHECKS
+from kohort.insight.doctor.runner import CHECKS
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.M | re.S)

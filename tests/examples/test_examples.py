@@ -15,9 +15,9 @@ from kohort.api.times import parse_time
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
 from kohort.embedded.nodes.declared import DeclaredNode, parse_taints
 from kohort.embedded.runtimes.settings import AtStop
-from kohort.insight.doctor.examining import LOOKED_AT, examine
-from kohort.insight.doctor.model import Severity as DoctorSeverity
-from kohort.insight.snapshot import take
+from kohort.insight.doctor.model import CheckSeverity as DoctorSeverity
+from kohort.insight.doctor.runner import LOOKED_AT, run_checks
+from kohort.insight.snapshot import take_snapshot
 from kohort.install.roles import user_roles
 from kohort.kube.errors import StatusError
 
@@ -63,7 +63,7 @@ async def waits(person: Person, job: str, namespace: str, why: str) -> None:
 
 async def diagnosis(house: House, example: str) -> set[str]:
     """What the doctor finds, hints apart; whatever that is, the example's page must tell of it."""
-    report = examine(await take(house.admin, LOOKED_AT))
+    report = run_checks(await take_snapshot(house.admin, LOOKED_AT))
     found = {each.check.id for each in report.findings if each.check.severity is not DoctorSeverity.HINT}
     page = (EXAMPLES / example / "README.md").read_text("utf-8")
     assert {each for each in found if f"`{each}`" not in page} == set(), [each.sighting for each in report.findings]

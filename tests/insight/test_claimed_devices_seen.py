@@ -18,19 +18,19 @@ from kohort.api.meta import ObjectKey
 from kohort.controllers.context import ManagerSettings
 from kohort.controllers.devices.claims import TEMPLATES
 from kohort.engine.explain import WorkloadPhase
-from kohort.insight.fitting.candidates import Reader
-from kohort.insight.fitting.judging import Verdict, judge
-from kohort.insight.fitting.manifests import split, with_manifests
-from kohort.insight.fitting.reads import ALSO_READ
-from kohort.insight.reading import Asked, Read
-from kohort.insight.rules import Rules
-from kohort.insight.snapshot import DECIDING, Snapshot, take
-from kohort.insight.story.model import Story
-from kohort.insight.story.telling import story_of
-from kohort.insight.story.words import told
+from kohort.insight.fit_check.candidates import CandidateReader
+from kohort.insight.fit_check.evaluation import FitResult, evaluate_fit
+from kohort.insight.fit_check.manifests import split, with_manifests
+from kohort.insight.fit_check.reads import ALSO_READ
+from kohort.insight.listing import Asked, KindListing
+from kohort.insight.manager_settings import ObservedSettings
+from kohort.insight.snapshot import DECIDING, Snapshot, take_snapshot
+from kohort.insight.workload_report.builder import build_report
+from kohort.insight.workload_report.model import WorkloadReport
+from kohort.insight.workload_report.text import render_report
 from web.engines import NOON
 
-MAPPED = Rules(from_json(MAPPINGS, Configuration))
+MAPPED = ObservedSettings(from_json(MAPPINGS, Configuration))
 QUEUES = (flavor(), cluster_queue("q", resourceGroups=quota("f")), local_queue("l", "q"))
 GPU = template("gpu", devices("a100", 2))
 KINDS: tuple[Asked, ...] = (*DECIDING, *ALSO_READ)
@@ -42,24 +42,24 @@ def documents(*objects: Object) -> list[Document]:
     ]
 
 
-def a_cluster(*objects: Object, rules: Rules = MAPPED) -> Snapshot:
+def a_cluster(*objects: Object, rules: ObservedSettings = MAPPED) -> Snapshot:
     """A cluster with three devices."""
-    return with_manifests(Snapshot(NOON, {kind: Read() for kind in KINDS}, rules), documents(*QUEUES, *objects))
+    return with_manifests(Snapshot(NOON, {kind: KindListing() for kind in KINDS}, rules), documents(*QUEUES, *objects))
 
 
-def verdicts(snapshot: Snapshot, *objects: Object) -> list[Verdict]:
+def verdicts(snapshot: Snapshot, *objects: Object) -> list[FitResult]:
     about, asked = split(documents(*objects))
     known = with_manifests(snapshot, about) if about else snapshot
-    return list(judge(known, Reader(known, "default", "").candidates(asked)))
+    return list(evaluate_fit(known, CandidateReader(known, "default", "").candidates(asked)))
 
 
-def message(verdict: Verdict) -> str:
+def message(verdict: FitResult) -> str:
     assert verdict.explanation is not None
     return verdict.explanation.message
 
 
-def story(snapshot: Snapshot, name: str) -> Story:
-    return story_of(snapshot, snapshot.of(Workload)[ObjectKey("default", name)], f"workload/{name}")
+def story(snapshot: Snapshot, name: str) -> WorkloadReport:
+    return build_report(snapshot, snapshot.of(Workload)[ObjectKey("default", name)], f"workload/{name}")
 
 
 def test_devices_count_for_what_was_never_submitted() -> None:
@@ -79,16 +79,18 @@ def test_templates_among_the_manifests_count_as_applied() -> None:
     ("made", "rules", "expected"),
     [
         (claimant("a", "none"), MAPPED, 'resourceclaimtemplates.resource.k8s.io "none" not found'),
-        (claimant("a", "gpu"), Rules(), "DeviceClass a100 is not mapped"),
+        (claimant("a", "gpu"), ObservedSettings(), "DeviceClass a100 is not mapped"),
         (claimant("a", resourceClaimName="mine"), MAPPED, "does not support use of resource claims"),
         (
             claimant("a", "gpu"),
-            Rules(gates=FeatureGates(DEFAULT_GATES.on - {Gate.KueueDRAIntegration})),
+            ObservedSettings(gates=FeatureGates(DEFAULT_GATES.on - {Gate.KueueDRAIntegration})),
             "feature gate is not enabled",
         ),
     ],
 )
-def test_what_can_not_be_counted_never_starts_and_is_told_why(made: Object, rules: Rules, expected: str) -> None:
+def test_what_can_not_be_counted_never_starts_and_is_told_why(
+    made: Object, rules: ObservedSettings, expected: str
+) -> None:
     (verdict,) = verdicts(a_cluster(GPU, rules=rules), made)
     assert not verdict.starts
     assert expected in message(verdict)
@@ -98,8 +100,8 @@ def test_what_can_not_be_counted_never_starts_and_is_told_why(made: Object, rule
     assert expected in text(found, snapshot)
 
 
-def text(found: Story, snapshot: Snapshot) -> str:
-    return "\n".join(line for section in told(found, snapshot.taken) for line in section.lines)
+def text(found: WorkloadReport, snapshot: Snapshot) -> str:
+    return "\n".join(line for section in render_report(found, snapshot.taken) for line in section.lines)
 
 
 def test_who_waits_for_devices_is_told_so() -> None:
@@ -111,9 +113,9 @@ def test_who_waits_for_devices_is_told_so() -> None:
 async def test_templates_are_read_only_where_somebody_names_one() -> None:
     async with house() as home:
         await home.create(*QUEUES, GPU)
-        assert TEMPLATES not in (await take(client_of(home.cluster))).found
+        assert TEMPLATES not in (await take_snapshot(client_of(home.cluster))).found
         await home.create(claimant("a", "gpu"))
-        snapshot = await take(client_of(home.cluster))
+        snapshot = await take_snapshot(client_of(home.cluster))
         assert list(snapshot.of(TEMPLATES)) == [("default", "gpu")]
 
 
@@ -124,7 +126,7 @@ async def seen_by_ann(settings: ManagerSettings, made: Object) -> Snapshot:
         await let(home.cluster, ann, "clusterqueues", "workloads", "localqueues", "resourceflavors")
         await home.create(*QUEUES, template("gpu", devices("a100", 4)), made)
         await home.later(3)
-        return await take(client_of(home.cluster, ann), home="default")
+        return await take_snapshot(client_of(home.cluster, ann), home="default")
 
 
 async def test_who_may_not_see_templates_is_told_that_devices_are_not_counted() -> None:

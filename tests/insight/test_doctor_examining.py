@@ -21,11 +21,11 @@ from insight.clinic import (
 from insight.looking import client_of, let, somebody
 from kohort.api.fields import ROOT
 from kohort.api.unsupported import Notice
-from kohort.insight.doctor.examining import CHECKS, LOOKED_AT, examine
-from kohort.insight.doctor.model import Severity
-from kohort.insight.reading import Unseen
-from kohort.insight.rules import Rules
-from kohort.insight.snapshot import take
+from kohort.insight.doctor.model import CheckSeverity
+from kohort.insight.doctor.runner import CHECKS, LOOKED_AT, run_checks
+from kohort.insight.listing import IncompleteKind
+from kohort.insight.manager_settings import ObservedSettings
+from kohort.insight.snapshot import take_snapshot
 
 HEALTHY = (
     namespace(),
@@ -40,21 +40,21 @@ HEALTHY = (
 
 
 def test_a_healthy_cluster_is_left_in_peace() -> None:
-    report = examine(snapshot(*HEALTHY))
+    report = run_checks(snapshot(*HEALTHY))
     assert [(each.check.id, each.sighting) for each in report.findings] == []
     assert (report.asked, report.left_out, report.worst()) == (CHECKS, (), None)
 
 
 def test_an_empty_cluster_is_healthy() -> None:
-    assert examine(snapshot()).findings == ()
+    assert run_checks(snapshot()).findings == ()
 
 
 def test_the_worst_comes_first() -> None:
-    report = examine(snapshot(flavor("unused"), local_queue("lq", "nowhere"), job()))
+    report = run_checks(snapshot(flavor("unused"), local_queue("lq", "nowhere"), job()))
     found = [each.check.severity for each in report.findings]
     assert found == sorted(found, key=lambda each: each.rank)
-    assert {*found} == {*Severity}
-    assert report.worst() is Severity.ERROR
+    assert {*found} == {*CheckSeverity}
+    assert report.worst() is CheckSeverity.ERROR
 
 
 def test_ids_are_unique_and_everything_is_said() -> None:
@@ -66,7 +66,7 @@ def test_ids_are_unique_and_everything_is_said() -> None:
 
 
 def test_what_rests_on_kinds_that_one_may_not_see_is_left_out() -> None:
-    report = examine(snapshot(*HEALTHY, unseen=[Unseen("Node", "no")]))
+    report = run_checks(snapshot(*HEALTHY, unseen=[IncompleteKind("Node", "no")]))
     assert {each.id for each in report.left_out} == {
         "flavor-without-nodes",
         "quota-above-nodes",
@@ -79,13 +79,15 @@ def test_what_rests_on_kinds_that_one_may_not_see_is_left_out() -> None:
 
 
 def test_a_part_is_enough_where_more_could_change_nothing_and_not_where_it_could() -> None:
-    report = examine(snapshot(cluster_queue(), unseen=[Unseen("LocalQueue", "no", seen_in="default")]))
+    report = run_checks(snapshot(cluster_queue(), unseen=[IncompleteKind("LocalQueue", "no", seen_in="default")]))
     assert "queue-unused" in {each.id for each in report.left_out}, "another namespace may point to it"
     assert "local-queue-nowhere" in {each.id for each in report.asked}
 
 
 def test_a_kind_that_the_server_does_not_have_stops_no_check() -> None:
-    report = examine(snapshot(*HEALTHY, unseen=[Unseen("Topology", "the server has no such kind", code=404)]))
+    report = run_checks(
+        snapshot(*HEALTHY, unseen=[IncompleteKind("Topology", "the server has no such kind", code=404)])
+    )
     assert (report.left_out, report.unseen, report.findings) == ((), (), ())
 
 
@@ -96,8 +98,8 @@ async def test_a_user_of_one_namespace_gets_what_can_be_known_there() -> None:
         await cluster.create({**local_queue(), "metadata": {"name": "lq", "namespace": "default"}})
         for each in (workload("w", "typo"), job()):
             await cluster.create({key: value for key, value in each.items() if key != "status"})
-        found = await take(client_of(cluster, ann), LOOKED_AT, "default")
-    report = examine(found)
+        found = await take_snapshot(client_of(cluster, ann), LOOKED_AT, "default")
+    report = run_checks(found)
     assert {each.check.id for each in report.findings} == {"queue-missing", "job-without-queue"}
     assert {"ClusterQueue", "Node"} <= {each.kind for each in report.unseen}
     assert "flavor-without-nodes" in {each.id for each in report.left_out}
@@ -113,7 +115,7 @@ def test_the_cost_grows_with_the_number_of_workloads_and_no_faster() -> None:
             *(local_queue(f"lq{n}") for n in range(50)),
         )
         begin = time.process_time()
-        report = examine(many)
+        report = run_checks(many)
         assert len(report.findings) > number
         return time.process_time() - begin
 
@@ -123,8 +125,8 @@ def test_the_cost_grows_with_the_number_of_workloads_and_no_faster() -> None:
 
 def test_settings_without_effect_are_found_in_the_configuration() -> None:
     notice = Notice(ROOT / "multiKueue" / "dispatcherName", "the setting has no effect")
-    seen = replace(snapshot(), rules=Rules(unsupported=(notice,)))
-    (finding,) = examine(seen, [check("feature-unsupported")]).findings
+    seen = replace(snapshot(), rules=ObservedSettings(unsupported=(notice,)))
+    (finding,) = run_checks(seen, [check("feature-unsupported")]).findings
     assert str(finding.sighting.subject) == "ConfigMap kueue-system/kueue-manager-config"
     assert finding.sighting.problem == "multiKueue.dispatcherName: the setting has no effect"
     assert finding.sighting.fix.startswith("take multiKueue.dispatcherName out")

@@ -12,7 +12,7 @@ from insight.doctor_cases.queues import QUEUES
 from insight.doctor_cases.quotas import QUOTAS
 from insight.doctor_cases.unsupported import UNSUPPORTED_REQUESTS
 from insight.doctor_cases.workloads import WORKLOADS
-from kohort.insight.doctor.examining import CHECKS
+from kohort.insight.doctor.runner import CHECKS
 
 CASES = (*NODES, *QUEUES, *QUOTAS, *COHORTS, *JOBS, *WORKLOADS, *OBJECTS, *UNSUPPORTED_REQUESTS)
 

@@ -22,11 +22,11 @@ from insight.looking import admitted, client_of
 from jobs.job_houses import batch_job
 from kohort.api.documents import Document, read_documents
 from kohort.engine.explain import PreemptionOutlook
-from kohort.insight.fitting.candidates import Reader
-from kohort.insight.fitting.judging import Verdict, judge
-from kohort.insight.fitting.manifests import offline, split, with_manifests
-from kohort.insight.fitting.reads import ALSO_READ
-from kohort.insight.snapshot import Snapshot, take
+from kohort.insight.fit_check.candidates import CandidateReader
+from kohort.insight.fit_check.evaluation import FitResult, evaluate_fit
+from kohort.insight.fit_check.manifests import offline, split, with_manifests
+from kohort.insight.fit_check.reads import ALSO_READ
+from kohort.insight.snapshot import Snapshot, take_snapshot
 from web.engines import NOON
 
 QUEUE = "kueue.x-k8s.io/queue-name"
@@ -45,10 +45,10 @@ def a_cluster(*objects: Object) -> Snapshot:
     return offline(documents(flavor(), cluster_queue("cq", "4"), local_queue("lq", "cq"), *objects), NOON)
 
 
-def verdicts(snapshot: Snapshot, *objects: Object, queue: str = "") -> list[Verdict]:
+def verdicts(snapshot: Snapshot, *objects: Object, queue: str = "") -> list[FitResult]:
     about, asked = split(documents(*objects))
     known = with_manifests(snapshot, about) if about else snapshot
-    return list(judge(known, Reader(known, "default", queue).candidates(asked)))
+    return list(evaluate_fit(known, CandidateReader(known, "default", queue).candidates(asked)))
 
 
 def starts(snapshot: Snapshot, *objects: Object, queue: str = "") -> list[bool]:
@@ -181,7 +181,7 @@ def test_older_versions_and_lists_are_read() -> None:
 
 
 def test_kinds_that_nobody_queues_are_told_apart() -> None:
-    reader = Reader(a_cluster(), "default", "")
+    reader = CandidateReader(a_cluster(), "default", "")
     service, job, asking = documents(
         {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}},
         batch_job(),
@@ -232,7 +232,7 @@ async def test_on_a_cluster_the_preempted_are_named() -> None:
         await home.create(flavor(), preempting, local_queue("lq", "cq"), priority_class("urgent", 50))
         await home.create(workload("low", "lq", "4"))
         await admitted(home, "low")
-        snapshot = await take(client_of(home.cluster), ALSO_READ)
+        snapshot = await take_snapshot(client_of(home.cluster), ALSO_READ)
     urgent = batch_job("etl", "lq", "4")
     urgent["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] = "urgent"
     (verdict,) = verdicts(snapshot, urgent)

@@ -19,12 +19,12 @@ from kohort.engine.decisions import Reserve
 from kohort.engine.events import ObjectUpserted
 from kohort.engine.explain import WorkloadPhase, explanation_lines
 from kohort.engine.scenario import ScenarioRunner
-from kohort.insight.fitting.candidates import Candidate
-from kohort.insight.fitting.judging import judge
-from kohort.insight.reading import Asked, Read
-from kohort.insight.rules import Rules
+from kohort.insight.fit_check.candidates import FitCandidate
+from kohort.insight.fit_check.evaluation import evaluate_fit
+from kohort.insight.listing import Asked, KindListing
+from kohort.insight.manager_settings import ObservedSettings
 from kohort.insight.snapshot import DECIDING, Snapshot
-from kohort.insight.story.telling import story_of
+from kohort.insight.workload_report.builder import build_report
 
 Json = Any
 WORLDS = scenarios(most_steps=15)
@@ -43,7 +43,7 @@ def look_at(stage: ScenarioRunner, scenario: Json) -> Snapshot:
             gone = next(kind for kind in DECIDING if kind.__name__ == step["delete"]["kind"])
             found[gone].pop(key_of(step["delete"]), None)
     found[Workload] = {ObjectKey(*key): each for key, each in stage.workloads.items()}
-    return Snapshot(stage.now, {kind: Read(objects) for kind, objects in found.items()}, rules_in(scenario))
+    return Snapshot(stage.now, {kind: KindListing(objects) for kind, objects in found.items()}, rules_in(scenario))
 
 
 def kind_in(manifest: Json) -> type[Any]:
@@ -56,11 +56,11 @@ def key_of(head: Json) -> ObjectKey:
     return ObjectKey(head.get("namespace", ""), head["name"])
 
 
-def rules_in(scenario: Json) -> Rules:
+def rules_in(scenario: Json) -> ObservedSettings:
     text = {**CONFIGURATION, **scenario["configuration"], "featureGates": scenario["gates"]}
     result = parse_configuration(text, ParsingContext(namespace="kueue-system"))
     assert result.config is not None
-    return Rules(result.config, result.gates)
+    return ObservedSettings(result.config, result.gates)
 
 
 def newcomer(stage: ScenarioRunner, data: st.DataObject) -> Workload | None:
@@ -81,7 +81,7 @@ def test_fits_says_yes_exactly_where_the_next_turn_does(scenario: Json, data: st
     if thing is None:
         return
     queue = ObjectKey(thing.metadata.namespace, thing.spec.queue_name or "")
-    (verdict,) = judge(look_at(stage, scenario), [Candidate("workload/new", "f:1", queue, (thing,))])
+    (verdict,) = evaluate_fit(look_at(stage, scenario), [FitCandidate("workload/new", "f:1", queue, (thing,))])
     stage.engine.apply(ObjectUpserted(thing), stage.now)
     admitted = {each.workload for each in stage.engine.schedule(stage.now) if isinstance(each, Reserve)}
     assert verdict.explanation is not None
@@ -95,7 +95,7 @@ def test_a_story_says_that_somebody_goes_next_only_where_the_next_turn_lets_it_i
     stage = at_rest(scenario)
     snapshot = look_at(stage, scenario)
     for thing in snapshot.of(Workload).values():
-        explanation = story_of(snapshot, thing, "it").explanation
+        explanation = build_report(snapshot, thing, "it").explanation
         if (
             explanation.state in (WorkloadPhase.QUEUED, WorkloadPhase.INADMISSIBLE)
             and "goes next" in explanation_lines(explanation)[0]

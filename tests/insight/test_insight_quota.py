@@ -2,11 +2,11 @@
 
 from controllers.houses import cluster_queue, cohort, flavor, group, house, local_queue, workload
 from insight.looking import admitted, client_of
-from kohort.insight.quota import Branch, Figures, quota_trees
-from kohort.insight.snapshot import take
+from kohort.insight.quota import QuotaTreeNode, QuotaUsage, quota_trees
+from kohort.insight.snapshot import take_snapshot
 
 
-def figures(branch: Branch, resource: str = "cpu") -> Figures:
+def figures(branch: QuotaTreeNode, resource: str = "cpu") -> QuotaUsage:
     return next(each for each in branch.figures if each.fr.resource == resource)
 
 
@@ -24,7 +24,7 @@ async def test_a_tree_tells_use_borrowing_and_what_is_waited_for() -> None:
         await admitted(home, "here", "there")
         await home.create(workload("late", "lq", "5"))
         await home.later(3)
-        (tree,) = quota_trees((await take(client_of(home.cluster))).engine)
+        (tree,) = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
     borrower, lender = tree.children
     assert [each.name for each in tree.walk()] == ["all", "borrower", "lender"]
     assert (tree.running, tree.waiting) == (2, 1)
@@ -40,7 +40,7 @@ async def test_queues_stand_alone_without_a_cohort_and_inactive_ones_say_so() ->
     async with house() as home:
         await home.create(flavor(), cluster_queue("b"), cluster_queue("a", flavors="missing"))
         await home.later(3)
-        trees = quota_trees((await take(client_of(home.cluster))).engine)
+        trees = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
     assert [(each.kind, each.name, each.is_active) for each in trees] == [("queue", "a", False), ("queue", "b", True)]
     assert figures(trees[1]).lendable == 0
 
@@ -49,6 +49,6 @@ async def test_cohorts_in_a_circle_are_shown_with_their_queues() -> None:
     async with house() as home:
         await home.create(flavor(), cohort("x", "y"), cohort("y", "x"), cluster_queue("cq", cohortName="x"))
         await home.later(3)
-        trees = quota_trees((await take(client_of(home.cluster))).engine)
+        trees = quota_trees((await take_snapshot(client_of(home.cluster))).engine)
     assert [(each.name, each.is_active) for each in trees] == [("x", False), ("y", False)]
     assert [each.name for tree in trees for each in tree.children] == ["cq"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kohort.api.meta import ObjectKey
-from kohort.insight.lean import Position
+from kohort.insight.list_views import VisibilityPosition
 from kohort.insight.order import VISIBILITY, positions_in
 from kohort.kube.client import Client
 from kohort.kube.errors import ErrorSubject, StatusError, forbidden, not_found
@@ -51,8 +51,8 @@ LOCAL = f"{VISIBILITY}/namespaces/ml/localqueues/team-a/pendingworkloads"
 async def test_in_one_namespace_its_local_queues_are_asked() -> None:
     manager = Manager({LOCAL: [item("a", 3, 0), item("b", 5, 1)]})
     assert await positions_in(manager.client, {HERE: "gpus"}) == {
-        ("ml", "a"): Position(3, 0),
-        ("ml", "b"): Position(5, 1),
+        ("ml", "a"): VisibilityPosition(3, 0),
+        ("ml", "b"): VisibilityPosition(5, 1),
     }
     assert manager.asked == [LOCAL]
 
@@ -60,7 +60,7 @@ async def test_in_one_namespace_its_local_queues_are_asked() -> None:
 async def test_over_several_namespaces_each_cluster_queue_is_asked_once() -> None:
     path = f"{VISIBILITY}/clusterqueues/gpus/pendingworkloads"
     manager = Manager({path: [item("a", 0, 0)]})
-    assert await positions_in(manager.client, {HERE: "gpus", THERE: "gpus"}) == {("ml", "a"): Position(0, 0)}
+    assert await positions_in(manager.client, {HERE: "gpus", THERE: "gpus"}) == {("ml", "a"): VisibilityPosition(0, 0)}
     assert manager.asked == [path]
 
 

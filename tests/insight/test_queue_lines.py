@@ -5,13 +5,13 @@ import pytest
 from controllers.houses import cluster_queue, flavor, house, kueue_cluster, local_queue, workload
 from embedded.server.clusters import Cluster
 from insight.looking import admitted, client_of
-from kohort.insight.lean import LeanLocalQueue, LeanWorkload, Position
-from kohort.insight.order import Positions, reckoned_positions
-from kohort.insight.queues import Queues, Standing, queues_of
+from kohort.insight.list_views import LeanLocalQueue, LeanWorkload, VisibilityPosition
+from kohort.insight.order import Positions, computed_positions
+from kohort.insight.queues import QueueListing, WorkloadState, queues_of
 from kohort.insight.reasons import short_reason
 
 
-async def listed(cluster: Cluster, positions: Positions | None = None) -> Queues:
+async def listed(cluster: Cluster, positions: Positions | None = None) -> QueueListing:
     client = client_of(cluster)
     workloads, queues = await client.of(LeanWorkload).list(), await client.of(LeanLocalQueue).list()
     return queues_of(workloads.items, queues.items, positions or {})
@@ -25,8 +25,8 @@ async def test_who_holds_quota_and_who_waits_are_told_apart() -> None:
         await home.later(3)
         found = await listed(home.cluster)
     (first,), (second,) = found.running, found.waiting
-    assert (first.standing, first.amounts, first.flavors) == (Standing.ADMITTED, {"cpu": "2"}, ("f",))
-    assert (second.standing, second.amounts, second.priority) == (Standing.WAITING, {"cpu": "500m"}, 7)
+    assert (first.standing, first.amounts, first.flavors) == (WorkloadState.ADMITTED, {"cpu": "2"}, ("f",))
+    assert (second.standing, second.amounts, second.priority) == (WorkloadState.WAITING, {"cpu": "500m"}, 7)
     assert second.why == "500m more cpu needed in f"
     assert second.cluster_queue == first.cluster_queue == "cq"
 
@@ -55,7 +55,7 @@ async def test_who_gets_no_turn_at_all_is_told_why(queue: str, spec: dict[str, o
         await cluster.create(workload("mine", queue, "3", **spec))
         found = await listed(cluster)
     (line,) = found.waiting
-    assert (line.standing, line.why) == (Standing.HELD, why)
+    assert (line.standing, line.why) == (WorkloadState.HELD, why)
     assert line.amounts == {"cpu": "3"}, "counted from its pods where no manager has"
 
 
@@ -64,7 +64,7 @@ async def test_queues_are_listed_in_the_order_of_their_turns() -> None:
         await cluster.create(local_queue("lq", "cq"))
         for name in ("a", "b", "c"):
             await cluster.create(workload(name, "lq"))
-        positions = {("default", "c"): Position(0, 0), ("default", "a"): Position(4, 1)}
+        positions = {("default", "c"): VisibilityPosition(0, 0), ("default", "a"): VisibilityPosition(4, 1)}
         found = await listed(cluster, positions)
     assert [line.key.name for line in found.waiting] == ["c", "a", "b"]
 
@@ -76,7 +76,7 @@ async def test_without_a_manager_that_tells_the_order_is_reckoned() -> None:
         await cluster.create(workload("low", "lq"))
         await cluster.create(workload("high", "lq", priority=5))
         await cluster.create(workload("middle", "other", priority=3))
-        found = await reckoned_positions(client_of(cluster), "default")
+        found = await computed_positions(client_of(cluster), "default")
     assert found == {
         ("default", "high"): (0, 0),
         ("default", "middle"): (1, 0),

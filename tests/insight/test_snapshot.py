@@ -11,7 +11,7 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.meta import ObjectKey
 from kohort.api.resource import Resource
 from kohort.engine.explain import WorkloadPhase
-from kohort.insight.snapshot import DECIDING, take
+from kohort.insight.snapshot import DECIDING, take_snapshot
 from kohort.kube.errors import StatusError
 
 CONFIGURATION = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
@@ -30,7 +30,7 @@ async def test_the_engine_explains_as_the_manager_decided() -> None:
         await admitted(home, "first")
         await home.create(workload("second", "lq", "1"))
         await home.later(3)
-        found = await take(client_of(home.cluster))
+        found = await take_snapshot(client_of(home.cluster))
     assert found.unseen == ()
     assert found.engine.explain(ObjectKey("default", "first"), found.taken).state is WorkloadPhase.ADMITTED
     second = found.engine.explain(ObjectKey("default", "second"), found.taken)
@@ -42,7 +42,7 @@ async def test_objects_are_found_by_kind_and_key() -> None:
     async with kueue_cluster() as cluster:
         for each in (flavor(), cluster_queue("cq"), local_queue("lq", "cq")):
             await cluster.create(each)
-        found = await take(client_of(cluster), [Node, JOBS])
+        found = await take_snapshot(client_of(cluster), [Node, JOBS])
     assert found.of(ClusterQueue)["", "cq"].metadata.name == "cq"  # type: ignore[index]
     assert found.of(LocalQueue)["default", "lq"].spec.cluster_queue == "cq"  # type: ignore[index]
     assert found.of(Node) == {}
@@ -52,7 +52,7 @@ async def test_objects_are_found_by_kind_and_key() -> None:
 async def test_a_cluster_without_kueues_kinds_is_told_apart_from_an_empty_one() -> None:
     async with running_cluster() as cluster:
         with pytest.raises(StatusError) as raised:
-            await take(client_of(cluster))
+            await take_snapshot(client_of(cluster))
     assert raised.value.is_not_found
     assert not raised.value.details.get("name")
 
@@ -65,7 +65,7 @@ async def test_where_rights_end_the_own_namespace_is_seen_and_the_rest_is_told()
         for each in (flavor(), cluster_queue("cq"), local_queue("lq", "cq"), workload("mine", "lq")):
             await cluster.create(each)
         await cluster.create(in_namespace(workload("theirs", "lq"), "other"))
-        found = await take(client_of(cluster, ann), home="default")
+        found = await take_snapshot(client_of(cluster, ann), home="default")
     assert list(found.of(Workload)) == [("default", "mine")]
     assert list(found.of(Namespace)) == [("", "default")]
     assert not found.can_judge
@@ -87,7 +87,7 @@ async def test_the_managers_configuration_counts() -> None:
                 "data": {"controller_manager_config.yaml": text},
             }
         )
-        found = await take(client_of(cluster))
+        found = await take_snapshot(client_of(cluster))
     assert found.settings.fair is not None
     assert found.unseen == ()
 
@@ -103,5 +103,5 @@ async def test_a_configuration_that_cannot_be_read_is_told_and_the_defaults_hold
                 "data": {"controller_manager_config.yaml": "kind: [what"},
             }
         )
-        found = await take(client_of(cluster))
+        found = await take_snapshot(client_of(cluster))
     assert [each.kind for each in found.unseen] == ["Configuration"]

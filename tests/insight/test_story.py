@@ -19,12 +19,12 @@ from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.kueue.v1beta2.workload import RequeueState, WorkloadStatus
 from kohort.api.meta import ObjectKey
 from kohort.engine.explain import WorkloadPhase
-from kohort.insight.snapshot import Snapshot, take
-from kohort.insight.story.data import story_data
-from kohort.insight.story.history import history_of
-from kohort.insight.story.model import Story
-from kohort.insight.story.telling import story_of
-from kohort.insight.story.words import told
+from kohort.insight.snapshot import Snapshot, take_snapshot
+from kohort.insight.workload_report.builder import build_report
+from kohort.insight.workload_report.data import report_data
+from kohort.insight.workload_report.history import history_of
+from kohort.insight.workload_report.model import WorkloadReport
+from kohort.insight.workload_report.text import render_report
 from web.engines import NOON
 
 RECLAIMING = {"reclaimWithinCohort": "Any"}
@@ -32,15 +32,15 @@ RECLAIMING = {"reclaimWithinCohort": "Any"}
 
 async def look(home: House) -> Snapshot:
     await home.later(3)
-    return await take(client_of(home.cluster), home="default")
+    return await take_snapshot(client_of(home.cluster), home="default")
 
 
-def story(snapshot: Snapshot, name: str) -> Story:
-    return story_of(snapshot, snapshot.of(Workload)[ObjectKey("default", name)], f"workload/{name}")
+def story(snapshot: Snapshot, name: str) -> WorkloadReport:
+    return build_report(snapshot, snapshot.of(Workload)[ObjectKey("default", name)], f"workload/{name}")
 
 
-def text(found: Story, snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
-    return {section.heading: section.lines for section in told(found, snapshot.taken)}
+def text(found: WorkloadReport, snapshot: Snapshot) -> dict[str, tuple[str, ...]]:
+    return {section.heading: section.lines for section in render_report(found, snapshot.taken)}
 
 
 async def test_who_waits_is_told_what_is_short_and_who_holds_it() -> None:
@@ -128,7 +128,7 @@ async def test_admission_checks_are_told_before_and_after_quota() -> None:
         await home.later(3)
         # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
-        moment = await take(client_of(home.cluster))
+        moment = await take_snapshot(client_of(home.cluster))
     assert story(snapshot, "first").notes == ("Admission checks that are not ready: budget (Pending)",)
     assert story(moment, "second").notes == (
         "With quota it will wait for its admission checks before it starts: budget",
@@ -150,7 +150,7 @@ async def test_who_is_about_to_be_preempted_is_told_by_whom() -> None:
         await home.later(3)
         # Looked at in the moment in which the queue goes on: nobody has decided anything yet.
         await home.merge("ClusterQueue", "cq", {"spec": {"stopPolicy": "None"}})
-        snapshot = await take(client)
+        snapshot = await take_snapshot(client)
     first, second = story(snapshot, "low").threats
     assert first.waiting == ("default", "high")
     assert first.why == "default/high waits to preempt it (InClusterQueue)"
@@ -200,7 +200,7 @@ async def test_without_rights_the_condition_speaks() -> None:
         await let(home.cluster, ann, "workloads", "localqueues", namespace="default")
         await home.create(flavor(), cluster_queue("cq", "1"), local_queue("lq", "cq"), workload("big", "lq", "4"))
         await home.later(3)
-        snapshot = await take(client_of(home.cluster, ann), home="default")
+        snapshot = await take_snapshot(client_of(home.cluster, ann), home="default")
     found = story(snapshot, "big")
     assert found.explanation.cluster_queue == "cq"
     assert "maximum capacity (1)" in text(found, snapshot)[""][0]
@@ -213,7 +213,7 @@ async def test_data_has_quantities_and_camel_case_keys() -> None:
         await admitted(home, "a")
         await home.create(workload("b", "lq", "700m"))
         snapshot = await look(home)
-    data = story_data(story(snapshot, "b"))
+    data = report_data(story(snapshot, "b"))
     (shortage,) = data["evaluation"]["podSets"][0]["tried"][0]["shortages"]
     assert (shortage["missing"], shortage["inUse"], shortage["limit"]) == ("200m", "1", "Nominal")
     assert data["holders"][0]["workloads"][0]["amount"] == "1"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from kohort.api.core.pods import Pod
-from kohort.insight.story.containers import MOST_CAUSES, start_failures
+from kohort.insight.workload_report.containers import MOST_CAUSES, start_failures
 
 Object = dict[str, Any]
 

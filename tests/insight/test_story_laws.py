@@ -15,8 +15,8 @@ from kohort.engine.engine import Engine
 from kohort.engine.quota import FlavorResource
 from kohort.engine.scenario import ScenarioRunner
 from kohort.engine.shortage import QuotaNodeRef
-from kohort.insight.story.holders import holdings_of, node_at
-from kohort.insight.story.threats import threats_to
+from kohort.insight.workload_report.holders import holdings_of, node_at
+from kohort.insight.workload_report.potential_preemptors import potential_preemptors
 
 Json = Any
 WORLDS = scenarios(most_steps=15)
@@ -52,7 +52,11 @@ def test_nobody_is_evicted_whose_place_nobody_may_take(scenario: Json, data: st.
     """SCH-602 to SCH-613, SCH-720: whoever comes, in whichever queue, in the cycle after the look."""
     stage = at_rest(scenario)
     records = stage.engine.workloads
-    safe = {key for key, each in records.items() if each.has_quota and not threats_to(stage.engine, each, stage.now)}
+    safe = {
+        key
+        for key, each in records.items()
+        if each.has_quota and not potential_preemptors(stage.engine, each, stage.now)
+    }
     for key in [key for key, each in records.items() if not each.has_quota]:
         let_go(stage, key)
     models = list(stage.workloads.values())

@@ -23,7 +23,7 @@ from kohort.embedded.nodes.running import AgentSettings
 from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.nodes.simulated.runtime import SimulatedRuntime
 from kohort.embedded.plane import Crew
-from kohort.insight.rules import read_rules
+from kohort.insight.manager_settings import read_manager_settings
 from kohort.install.permissions import VISIBILITY_GROUP
 from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
@@ -239,9 +239,9 @@ async def test_commands_find_what_the_manager_was_told(tmp_path: Path) -> None:
     )
     place = Place("lab", tmp_path / "lab")
     async with cluster(place, QueueWish(file, has_starter=False)) as (_, client):
-        assert (await read_rules(client)).settings.fair
+        assert (await read_manager_settings(client)).settings.fair
     async with cluster(place, QueueWish(None, has_starter=False)) as (_, client):
-        assert not (await read_rules(client)).settings.fair
+        assert not (await read_manager_settings(client)).settings.fair
 
 
 def test_without_a_file_the_frameworks_are_those_of_an_installation() -> None:

@@ -20,11 +20,11 @@ from kohort.cli.options import (
     running,
     screen,
 )
-from kohort.insight.doctor.examining import CHECKS, LOOKED_AT, examine
-from kohort.insight.doctor.model import Check, Finding, Report, Severity
-from kohort.insight.doctor.words import counted
-from kohort.insight.reading import served
-from kohort.insight.snapshot import Snapshot, take
+from kohort.insight.doctor.model import Check, CheckSeverity, DoctorReport, Finding
+from kohort.insight.doctor.runner import CHECKS, LOOKED_AT, run_checks
+from kohort.insight.doctor.text import counted
+from kohort.insight.listing import served
+from kohort.insight.snapshot import Snapshot, take_snapshot
 from kohort.terminal.nearest import instead
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role
@@ -34,8 +34,8 @@ FOUND = 1
 MOST_SHOWN = 10
 """Findings of one check that are shown to people; machines get all."""
 
-_ROLES = {Severity.ERROR: Role.BAD, Severity.WARNING: Role.WARN, Severity.HINT: Role.ACCENT}
-_FAILING = {"error": (Severity.ERROR,), "warning": (Severity.ERROR, Severity.WARNING), "never": ()}
+_ROLES = {CheckSeverity.ERROR: Role.BAD, CheckSeverity.WARNING: Role.WARN, CheckSeverity.HINT: Role.ACCENT}
+_FAILING = {"error": (CheckSeverity.ERROR,), "warning": (CheckSeverity.ERROR, CheckSeverity.WARNING), "never": ()}
 
 EXAMPLES = """\b
 Examples:
@@ -80,7 +80,7 @@ def doctor(
     if lists:
         _print(_catalogue(checks, output))
         return
-    report = examine(running(_look(where)), checks)
+    report = run_checks(running(_look(where)), checks)
     _print([data_text(_record(report), output)] if output else _lines(report, screen()))
     if any(report.count(severity) for severity in _FAILING[fail_on]):
         sys.exit(FOUND)
@@ -90,7 +90,7 @@ async def _look(where: Where) -> Snapshot:
     access = where.access()
     async with connected(access) as client:
         foreign = await served(client, UNSUPPORTED_FRAMEWORKS.values())
-        return await take(client, (*LOOKED_AT, *foreign), access.namespace or "default")
+        return await take_snapshot(client, (*LOOKED_AT, *foreign), access.namespace or "default")
 
 
 def _print(lines: Iterable[str]) -> None:
@@ -101,7 +101,7 @@ def _print(lines: Iterable[str]) -> None:
 # For people
 
 
-def _lines(report: Report, place: Screen) -> Iterator[str]:
+def _lines(report: DoctorReport, place: Screen) -> Iterator[str]:
     for check, found in groupby(report.findings, key=lambda finding: finding.check):
         yield from _group(check, list(found), place)
         yield ""
@@ -136,7 +136,7 @@ def _wrapped(text: str, first: str, rest: str, place: Screen, role: Role = Role.
         yield (rest if number else first) + place.style.paint(line, role)
 
 
-def _left_out(report: Report, place: Screen) -> Iterator[str]:
+def _left_out(report: DoctorReport, place: Screen) -> Iterator[str]:
     for unseen in report.unseen:
         reach = f"only in namespace {unseen.seen_in}" if unseen.seen_in else "not at all"
         yield from _wrapped(f"you may not see every {unseen.kind}, {reach}: {unseen.why}", "", "  ", place, Role.DIM)
@@ -146,25 +146,25 @@ def _left_out(report: Report, place: Screen) -> Iterator[str]:
         yield ""
 
 
-def _summary(report: Report, place: Screen) -> str:
+def _summary(report: DoctorReport, place: Screen) -> str:
     asked = counted(len(report.asked), "check")
     if not report.findings:
         return f"{place.style.paint(place.glyphs.tick, Role.GOOD)} nothing found by {asked}"
-    counts = [_count(report, severity, place) for severity in Severity if report.count(severity)]
+    counts = [_count(report, severity, place) for severity in CheckSeverity if report.count(severity)]
     return f"{', '.join(counts)}, found by {asked}"
 
 
-def _count(report: Report, severity: Severity, place: Screen) -> str:
+def _count(report: DoctorReport, severity: CheckSeverity, place: Screen) -> str:
     return place.style.paint(counted(report.count(severity), severity.value), _ROLES[severity])
 
 
 # For machines, and the list of checks
 
 
-def _record(report: Report) -> Json:
+def _record(report: DoctorReport) -> Json:
     return {
         "findings": [_finding_record(each) for each in report.findings],
-        "counts": {severity.value: report.count(severity) for severity in Severity},
+        "counts": {severity.value: report.count(severity) for severity in CheckSeverity},
         "checks": [check.id for check in report.asked],
         "leftOut": [check.id for check in report.left_out],
         "unseen": [{"kind": each.kind, "why": each.why, "seenIn": each.seen_in} for each in report.unseen],

@@ -23,12 +23,12 @@ from kohort.cli.options import (
     show,
 )
 from kohort.cli.targets import Finder, Owned, Reference, Target, references
-from kohort.insight.snapshot import Snapshot, take
-from kohort.insight.story.containers import start_failures
-from kohort.insight.story.data import story_data
-from kohort.insight.story.model import Story
-from kohort.insight.story.telling import story_of
-from kohort.insight.story.words import told
+from kohort.insight.snapshot import Snapshot, take_snapshot
+from kohort.insight.workload_report.builder import build_report
+from kohort.insight.workload_report.containers import start_failures
+from kohort.insight.workload_report.data import report_data
+from kohort.insight.workload_report.model import WorkloadReport
+from kohort.insight.workload_report.text import render_report
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import queue_name
 from kohort.kube.client import Client
@@ -65,7 +65,7 @@ def explain(*, where: Where, words: tuple[str, ...], output: Output | None) -> N
         async with connected(access) as client:
             finder = Finder(client, access.namespace)
             found = [await _find(finder, each) for each in references(words)]
-            snapshot = await take(client, home=access.namespace)
+            snapshot = await take_snapshot(client, home=access.namespace)
             _print([_Answer(each, snapshot, await _start_failures(client, each)) for each in found], output)
 
     running(work())
@@ -119,7 +119,7 @@ class _Answer:
         workload = self._workload()
         if workload is None:
             return {"subject": self._subject, "workload": None, "text": list(self._without_workload())}
-        return story_data(self._story(workload))
+        return report_data(self._story(workload))
 
     def sections(self) -> list[Section]:
         """For people."""
@@ -127,10 +127,10 @@ class _Answer:
         if workload is None:
             place = f"in namespace {self._target.namespace}, no Workload"
             return [Section(self._subject, (place,)), Section("", tuple(self._without_workload()))]
-        return told(self._story(workload), self._snapshot.taken)
+        return render_report(self._story(workload), self._snapshot.taken)
 
-    def _story(self, workload: Workload) -> Story:
-        story = story_of(self._snapshot, workload, self._subject)
+    def _story(self, workload: Workload) -> WorkloadReport:
+        story = build_report(self._snapshot, workload, self._subject)
         return replace(story, notes=(*story.notes, *self._failures))
 
     def _workload(self) -> Workload | None:

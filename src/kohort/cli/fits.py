@@ -25,14 +25,14 @@ from kohort.cli.options import (
     show,
 )
 from kohort.controllers.devices.claims import TEMPLATES
-from kohort.insight.fitting.candidates import Reader
-from kohort.insight.fitting.judging import Verdict, judge
-from kohort.insight.fitting.manifests import offline, split, with_manifests
-from kohort.insight.fitting.reads import ALSO_READ
-from kohort.insight.snapshot import Snapshot, take
-from kohort.insight.story.data import explanation_data
-from kohort.insight.story.model import Story
-from kohort.insight.story.words import told
+from kohort.insight.fit_check.candidates import CandidateReader
+from kohort.insight.fit_check.evaluation import FitResult, evaluate_fit
+from kohort.insight.fit_check.manifests import offline, split, with_manifests
+from kohort.insight.fit_check.reads import ALSO_READ
+from kohort.insight.snapshot import Snapshot, take_snapshot
+from kohort.insight.workload_report.data import explanation_data
+from kohort.insight.workload_report.model import WorkloadReport
+from kohort.insight.workload_report.text import render_report
 from kohort.terminal.screen import Screen
 from kohort.terminal.sections import Section, sections_text
 
@@ -94,13 +94,13 @@ def _refuse_bad(documents: Sequence[Document]) -> None:
 
 async def _verdicts(
     where: Where, about: Sequence[Document], asked: Sequence[Document], queue: str, states: Sequence[str]
-) -> list[Verdict]:
+) -> list[FitResult]:
     if states:
         given = [document for file in discover(states) for document in load(file)]
         return _judged(offline(given, datetime.now(UTC)), about, asked, where.namespace or "default", queue)
     access = where.access()
     async with connected(access) as client:
-        snapshot = await take(client, (*ALSO_READ, *_claimed(asked)), home=access.namespace)
+        snapshot = await take_snapshot(client, (*ALSO_READ, *_claimed(asked)), home=access.namespace)
     return _judged(snapshot, about, asked, access.namespace, queue)
 
 
@@ -111,19 +111,19 @@ def _claimed(documents: Sequence[Document]) -> tuple[Resource, ...]:
 
 def _judged(
     snapshot: Snapshot, about: Sequence[Document], asked: Sequence[Document], namespace: str, queue: str
-) -> list[Verdict]:
+) -> list[FitResult]:
     if not snapshot.can_judge:
         unseen = next(each for each in snapshot.unseen if each.kind in ("ClusterQueue", "Workload"))
         raise ApiError(f"can't tell without seeing every {unseen.kind}: {unseen.why}")
     known = with_manifests(snapshot, about) if about else snapshot
-    reader = Reader(known, namespace, queue)
+    reader = CandidateReader(known, namespace, queue)
     queued = [each for each in asked if reader.is_queued(each)]
     if not queued:
         raise ApiError(f"nothing to judge: {_NOTHING}")
-    return list(judge(known, reader.candidates(queued)))
+    return list(evaluate_fit(known, reader.candidates(queued)))
 
 
-def _exit_code(verdicts: Sequence[Verdict]) -> int:
+def _exit_code(verdicts: Sequence[FitResult]) -> int:
     if any(each.explanation is None for each in verdicts):
         return CANNOT_TELL
     return 0 if all(each.starts for each in verdicts) else NO
@@ -132,7 +132,7 @@ def _exit_code(verdicts: Sequence[Verdict]) -> int:
 # Output
 
 
-def _print(verdicts: Sequence[Verdict], output: Output | None) -> None:
+def _print(verdicts: Sequence[FitResult], output: Output | None) -> None:
     if output is not None:
         click.echo(data_text([_data(each) for each in verdicts], output))
         return
@@ -141,20 +141,20 @@ def _print(verdicts: Sequence[Verdict], output: Output | None) -> None:
     show(sections_text(sections, here))
 
 
-def _sections(verdict: Verdict, screen: Screen) -> Iterator[Section]:
+def _sections(verdict: FitResult, screen: Screen) -> Iterator[Section]:
     candidate, explanation = verdict.candidate, verdict.explanation
     mark = screen.glyphs.tick if verdict.starts else screen.glyphs.cross
     heading = f"{mark} {candidate.subject} ({candidate.place})"
     if explanation is None:
         yield Section(heading, (f"{verdict.problem}.",))
         return
-    story = Story(candidate.subject, explanation, holdings=verdict.holdings, hints=verdict.hints)
-    _, answer, *rest = told(story, datetime.now(UTC))
+    story = WorkloadReport(candidate.subject, explanation, holdings=verdict.holdings, hints=verdict.hints)
+    _, answer, *rest = render_report(story, datetime.now(UTC))
     yield Section(heading, (_counted(verdict), *answer.lines))
     yield from () if verdict.starts else rest
 
 
-def _counted(verdict: Verdict) -> str:
+def _counted(verdict: FitResult) -> str:
     total, queue = len(verdict.candidate.workloads), verdict.candidate.queue
     place = f"in LocalQueue {queue.name} of namespace {queue.namespace}"
     if verdict.starts:
@@ -166,7 +166,7 @@ def _counted(verdict: Verdict) -> str:
     return f"Would not start now {place}."
 
 
-def _data(verdict: Verdict) -> Json:
+def _data(verdict: FitResult) -> Json:
     explanation = verdict.explanation
     return {
         "subject": verdict.candidate.subject,

@@ -25,8 +25,8 @@ from kohort.cli.options import (
     show,
     watch_option,
 )
-from kohort.insight.lean import LeanLocalQueue, LeanWorkload
-from kohort.insight.order import Positions, positions_in, reckoned_positions
+from kohort.insight.list_views import LeanLocalQueue, LeanWorkload
+from kohort.insight.order import Positions, computed_positions, positions_in
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError
 from kohort.kube.options import ListScope
@@ -34,7 +34,7 @@ from kohort.terminal.nearest import instead
 
 if TYPE_CHECKING:
     from kohort.cli.queue_picture import Form
-    from kohort.insight.queues import Queues
+    from kohort.insight.queues import QueueListing
 
 T = TypeVar("T")
 
@@ -188,7 +188,7 @@ async def _queues(
     workloads: Collection[LeanWorkload],
     chosen: Collection[LeanLocalQueue],
     known: Positions | None,
-) -> "Queues":
+) -> "QueueListing":
     """Who waits and who runs, in order; `known` is the order as far as it was asked for, None where nobody tells it."""
     from kohort.insight.queues import queues_of
 
@@ -197,7 +197,7 @@ async def _queues(
     if len(chosen) > FEW and known is not None:
         known = await positions_in(client, asked)
     if known is None:
-        known = await reckoned_positions(client, wish.namespace) if asked else {}
+        known = await computed_positions(client, wish.namespace) if asked else {}
     return queues_of(workloads, chosen, known)
 
 

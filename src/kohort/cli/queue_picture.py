@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from kohort.api.codec import Json
 from kohort.cli.options import DATA, Output, data_text
-from kohort.insight.queues import Line, Queues, Standing
+from kohort.insight.queues import QueueListing, WorkloadRow, WorkloadState
 from kohort.insight.reasons import short_resource
 from kohort.terminal.ages import age
 from kohort.terminal.screen import Screen
@@ -31,7 +31,7 @@ class Form:
         return self.output is Output.WIDE
 
 
-def picture_of(found: Queues, form: Form, now: datetime) -> "Picture":
+def picture_of(found: QueueListing, form: Form, now: datetime) -> "Picture":
     """What is shown, for any screen."""
     if form.output is Output.NAME:
         return lambda _screen: [f"workload.kueue.x-k8s.io/{each.key.name}" for each in (*found.waiting, *found.running)]
@@ -41,7 +41,7 @@ def picture_of(found: Queues, form: Form, now: datetime) -> "Picture":
     return lambda screen: _tables(found, form, now, screen)
 
 
-def _tables(found: Queues, form: Form, now: datetime, screen: Screen) -> list[str]:
+def _tables(found: QueueListing, form: Form, now: datetime, screen: Screen) -> list[str]:
     if not found.waiting and not found.running:
         return [_nothing(found)]
     waiting = _waiting(found.waiting, form, now, screen) if found.waiting else []
@@ -49,14 +49,14 @@ def _tables(found: Queues, form: Form, now: datetime, screen: Screen) -> list[st
     return [*waiting, *([""] if waiting and runs else []), *runs]
 
 
-def _nothing(found: Queues) -> str:
+def _nothing(found: QueueListing) -> str:
     names = sorted({key.name for key in found.queues})
     if not names:
         return "There is no LocalQueue here: see -A for other namespaces"
     return f"Nobody waits and nobody runs in {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
 
 
-def _waiting(lines: Sequence[Line], form: Form, now: datetime, screen: Screen) -> list[str]:
+def _waiting(lines: Sequence[WorkloadRow], form: Form, now: datetime, screen: Screen) -> list[str]:
     columns = [
         *_head(form, "WAITING"),
         numbers("#"),
@@ -79,7 +79,7 @@ def _waiting(lines: Sequence[Line], form: Form, now: datetime, screen: Screen) -
     return table(columns, rows, screen)
 
 
-def _running(lines: Sequence[Line], form: Form, now: datetime, screen: Screen) -> list[str]:
+def _running(lines: Sequence[WorkloadRow], form: Form, now: datetime, screen: Screen) -> list[str]:
     columns = [
         *_head(form, "RUNNING"),
         numbers("PRIO"),
@@ -102,17 +102,17 @@ def _running(lines: Sequence[Line], form: Form, now: datetime, screen: Screen) -
     return table(columns, rows, screen)
 
 
-_ROLES: Final[Mapping[Standing, Role]] = {
-    Standing.WAITING: Role.PLAIN,
-    Standing.HELD: Role.WARN,
-    Standing.RESERVED: Role.WARN,
-    Standing.ADMITTED: Role.GOOD,
-    Standing.LEAVING: Role.BAD,
+_ROLES: Final[Mapping[WorkloadState, Role]] = {
+    WorkloadState.WAITING: Role.PLAIN,
+    WorkloadState.HELD: Role.WARN,
+    WorkloadState.RESERVED: Role.WARN,
+    WorkloadState.ADMITTED: Role.GOOD,
+    WorkloadState.LEAVING: Role.BAD,
 }
-_STATES: Final[Mapping[Standing, str]] = {
-    Standing.RESERVED: "reserved",
-    Standing.ADMITTED: "admitted",
-    Standing.LEAVING: "evicted",
+_STATES: Final[Mapping[WorkloadState, str]] = {
+    WorkloadState.RESERVED: "reserved",
+    WorkloadState.ADMITTED: "admitted",
+    WorkloadState.LEAVING: "evicted",
 }
 
 
@@ -122,14 +122,14 @@ def _head(form: Form, title: str) -> list[Column]:
     return [*namespace, Column("QUEUE", least=8), Column(title, least=20), *wide]
 
 
-def _first(line: Line, form: Form) -> list[Cell]:
+def _first(line: WorkloadRow, form: Form) -> list[Cell]:
     namespace: list[Cell] = [line.key.namespace] if form.shows_namespace else []
     name = str(line.owner) if form.is_wide and line.owner is not None else line.name
     wide: list[Cell] = [line.key.name, line.cluster_queue or "-"] if form.is_wide else []
     return [*namespace, line.local_queue or "-", name, *wide]
 
 
-def _place(line: Line, form: Form) -> str:
+def _place(line: WorkloadRow, form: Form) -> str:
     """Counted from 1, in its LocalQueue; in wide form in its ClusterQueue too."""
     if line.position is None:
         return "-"
@@ -149,12 +149,12 @@ def _brief(resource: str) -> str:
 # For machines
 
 
-def as_data(found: Queues) -> Json:
+def as_data(found: QueueListing) -> Json:
     """The same as JSON; documented in docs/how-to/see-queues.md."""
     return {"waiting": [_data(each) for each in found.waiting], "running": [_data(each) for each in found.running]}
 
 
-def _data(line: Line) -> Json:
+def _data(line: WorkloadRow) -> Json:
     owner, position = line.owner, line.position
     return {
         "namespace": line.key.namespace,

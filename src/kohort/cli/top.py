@@ -25,8 +25,8 @@ from kohort.cli.stopping import stop_asked
 from kohort.cli.top_picture import as_data, chosen, picture_of
 from kohort.engine.engine import Engine
 from kohort.engine.events import ObjectDeleted, ObjectUpserted
-from kohort.insight.quota import Branch, quota_trees
-from kohort.insight.snapshot import DECIDING, Snapshot, take
+from kohort.insight.quota import QuotaTreeNode, quota_trees
+from kohort.insight.snapshot import DECIDING, Snapshot, take_snapshot
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig
 from kohort.kube.informer import SharedInformerFactory
@@ -64,7 +64,7 @@ def top(*, where: Where, names: tuple[str, ...], resource: str, once: bool, outp
 
     async def work() -> None:
         async with connected(access) as client:
-            snapshot = await take(client, home=access.namespace)
+            snapshot = await take_snapshot(client, home=access.namespace)
             _require(snapshot)
             pick = _picker(names, resource)
             trees = pick(quota_trees(snapshot.engine))
@@ -78,13 +78,13 @@ def top(*, where: Where, names: tuple[str, ...], resource: str, once: bool, outp
     running(work())
 
 
-Pick = Callable[[Sequence[Branch]], list[Branch]]
+Pick = Callable[[Sequence[QuotaTreeNode]], list[QuotaTreeNode]]
 
 
 def _picker(names: Sequence[str], resource: str) -> Pick:
     """What of the trees is shown; raises an ApiError for a name that is none."""
 
-    def pick(trees: Sequence[Branch]) -> list[Branch]:
+    def pick(trees: Sequence[QuotaTreeNode]) -> list[QuotaTreeNode]:
         every = [each for tree in trees for each in tree.walk()]
         _expect("Cohort or ClusterQueue", names, {each.name for each in every})
         resources = {figures.fr.resource for each in every for figures in each.figures}
@@ -143,7 +143,7 @@ def _feeder(engine: Engine, kind: str, client: Client, changed: asyncio.Event) -
     return feed
 
 
-def _picture(trees: Sequence[Branch], title: str) -> Picture:
+def _picture(trees: Sequence[QuotaTreeNode], title: str) -> Picture:
     def draw(screen: Screen) -> list[str]:
         run = sum(each.running for each in trees)
         wait = sum(each.waiting for each in trees)

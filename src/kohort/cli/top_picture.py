@@ -7,7 +7,7 @@ from typing import Final
 
 from kohort.api.amounts import UNLIMITED, format_amount, readable_amount
 from kohort.api.codec import Json
-from kohort.insight.quota import Branch, Figures
+from kohort.insight.quota import QuotaTreeNode, QuotaUsage
 from kohort.insight.reasons import short_resource
 from kohort.terminal.bars import Fill, Part, bar
 from kohort.terminal.screen import Screen
@@ -32,18 +32,18 @@ class Line:
     tree: str
     """What stands left of the name: branches."""
     name: str
-    branch: Branch
-    figures: Figures | None
+    branch: QuotaTreeNode
+    figures: QuotaUsage | None
     is_first: bool
     """Whether it is the first line of its node, which tells its name and counts."""
 
 
-def lines_of(trees: Sequence[Branch], screen: Screen) -> list[Line]:
+def lines_of(trees: Sequence[QuotaTreeNode], screen: Screen) -> list[Line]:
     """A line for each flavor-resource of each node, or one where a node has none."""
     return [line for tree in trees for line in _lines(tree, "", "", screen)]
 
 
-def _lines(branch: Branch, lead: str, rest: str, screen: Screen) -> Iterator[Line]:
+def _lines(branch: QuotaTreeNode, lead: str, rest: str, screen: Screen) -> Iterator[Line]:
     glyphs = screen.glyphs
     below = glyphs.trunk if branch.children else ""
     for number, figures in enumerate(branch.figures or (None,)):
@@ -59,7 +59,7 @@ def _lines(branch: Branch, lead: str, rest: str, screen: Screen) -> Iterator[Lin
         )
 
 
-def picture_of(trees: Sequence[Branch], screen: Screen) -> list[str]:
+def picture_of(trees: Sequence[QuotaTreeNode], screen: Screen) -> list[str]:
     """The table, its bars as wide as there is room for."""
     lines = lines_of(trees, screen)
     if not lines:
@@ -123,19 +123,19 @@ def _bar(line: Line, width: int, screen: Screen) -> Cell:
     return Drawing(width, bar(parts, float(scale), width, screen))
 
 
-def _role(figures: Figures) -> Role:
+def _role(figures: QuotaUsage) -> Role:
     """Green with room left, red where all is used and somebody waits."""
     is_full = not figures.is_unlimited and figures.used >= figures.quota
     return Role.BAD if is_full and figures.waiting else Role.GOOD
 
 
-def chosen(trees: Sequence[Branch], names: Sequence[str], resource: str) -> list[Branch]:
+def chosen(trees: Sequence[QuotaTreeNode], names: Sequence[str], resource: str) -> list[QuotaTreeNode]:
     """The trees, cut down to the nodes and the resource that were asked for."""
     kept = list(trees) if not names else [each for tree in trees for each in tree.walk() if each.name in names]
     return [_only(each, resource) for each in kept] if resource else kept
 
 
-def _only(branch: Branch, resource: str) -> Branch:
+def _only(branch: QuotaTreeNode, resource: str) -> QuotaTreeNode:
     figures = tuple(each for each in branch.figures if resource in (each.fr.resource, short_resource(each.fr.resource)))
     return replace(branch, figures=figures, children=tuple(_only(child, resource) for child in branch.children))
 
@@ -143,12 +143,12 @@ def _only(branch: Branch, resource: str) -> Branch:
 # For programs
 
 
-def as_data(trees: Sequence[Branch]) -> Json:
+def as_data(trees: Sequence[QuotaTreeNode]) -> Json:
     """The same as JSON; documented in docs/how-to/see-queues.md."""
     return [_data(each) for each in trees]
 
 
-def _data(branch: Branch) -> Json:
+def _data(branch: QuotaTreeNode) -> Json:
     return {
         "kind": "Cohort" if branch.kind == "cohort" else "ClusterQueue",
         "name": branch.name,
@@ -160,7 +160,7 @@ def _data(branch: Branch) -> Json:
     }
 
 
-def _figures_data(figures: Figures) -> Json:
+def _figures_data(figures: QuotaUsage) -> Json:
     shown = partial(format_amount, figures.fr.resource)
     return {
         "flavor": figures.fr.flavor,

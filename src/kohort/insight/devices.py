@@ -26,22 +26,22 @@ from kohort.engine.engine import Engine
 from kohort.engine.events import DeviceClaimsCounted, ObjectUpserted
 from kohort.engine.lifecycle.conditions import is_finished, is_on_hold, is_reserved
 from kohort.engine.records import PodSetDevices
-from kohort.insight.reading import Read
-from kohort.insight.rules import Rules
+from kohort.insight.listing import KindListing
+from kohort.insight.manager_settings import ObservedSettings
 
 
-def name_templates(workloads: Iterable[Workload], rules: Rules) -> bool:
+def name_templates(workloads: Iterable[Workload], rules: ObservedSettings) -> bool:
     """Whether somebody waits whose claims can only be counted by their templates."""
     return any(_waits(each) and has_claims(each) and are_counted(each, rules.gates) for each in workloads)
 
 
-class Claims:
+class DeviceClaims:
     """Counts claims by what one look at a cluster saw of their templates."""
 
-    def __init__(self, rules: Rules, templates: Read | None) -> None:
+    def __init__(self, rules: ObservedSettings, templates: KindListing | None) -> None:
         self._gates = rules.gates
         self._mapped = DeviceResources.of(rules.configuration)
-        self._templates = templates or Read()
+        self._templates = templates or KindListing()
 
     def tell(self, engine: Engine, workload: Workload, now: datetime) -> None:
         """Let the engine know of a Workload and of what it claims, unless that can't be counted."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from kohort.api.codec import decode
 from kohort.api.meta import ObjectKey
-from kohort.insight.lean import PendingWorkloads, Position
+from kohort.insight.list_views import PendingWorkloads, VisibilityPosition
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.transport import Request
@@ -15,7 +15,7 @@ VISIBILITY: Final = "/apis/visibility.kueue.x-k8s.io/v1beta2"
 MOST: Final = 100_000
 AT_ONCE: Final = 4
 
-Positions = Mapping[tuple[str, str], Position]
+Positions = Mapping[tuple[str, str], VisibilityPosition]
 NOT_TOLD: Final = (403, 404, 405, 503)
 
 
@@ -32,7 +32,7 @@ async def positions_in(client: Client, local_queues: Mapping[ObjectKey, str]) ->
     if any(each is None for each in found):
         return None
     return {
-        (item.metadata.namespace, item.metadata.name): Position(
+        (item.metadata.namespace, item.metadata.name): VisibilityPosition(
             item.position_in_cluster_queue, item.position_in_local_queue
         )
         for each in found
@@ -66,12 +66,12 @@ async def _ask(client: Client, path: str) -> PendingWorkloads | None:
     return decode(answer, PendingWorkloads)
 
 
-async def reckoned_positions(client: Client, home: str) -> Positions:
+async def computed_positions(client: Client, home: str) -> Positions:
     """The order as an engine of our own finds it; nothing where one may not see enough for that."""
-    from kohort.insight.snapshot import take
+    from kohort.insight.snapshot import take_snapshot
 
-    snapshot = await take(client, home=home)
+    snapshot = await take_snapshot(client, home=home)
     if not snapshot.can_judge:
         return {}
     listings = (pending.listing() for pending in snapshot.engine.pending.values())
-    return {key: Position(*position) for listing in listings for key, position in listing.positions.items()}
+    return {key: VisibilityPosition(*position) for listing in listings for key, position in listing.positions.items()}

@@ -16,7 +16,7 @@ from kohort.api.amounts import add, format_amount, to_amount
 from kohort.api.core.objects import StatusCondition
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey
-from kohort.insight.lean import LeanLocalQueue, LeanWorkload, Position
+from kohort.insight.list_views import LeanLocalQueue, LeanWorkload, VisibilityPosition
 from kohort.insight.reasons import short_reason
 from kohort.insight.simple_pods import simple_request
 
@@ -26,7 +26,7 @@ REMEMBERED: Final = 1024
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
-class Standing(Enum):
+class WorkloadState(Enum):
     """Where a Workload stands."""
 
     WAITING = "Waiting"
@@ -40,10 +40,10 @@ class Standing(Enum):
     @property
     def holds_quota(self) -> bool:
         """Whether quota is set aside for it."""
-        return self in (Standing.RESERVED, Standing.ADMITTED, Standing.LEAVING)
+        return self in (WorkloadState.RESERVED, WorkloadState.ADMITTED, WorkloadState.LEAVING)
 
 
-class Owner(msgspec.Struct, frozen=True):
+class OwningJob(msgspec.Struct, frozen=True):
     """The job that a Workload stands for."""
 
     api_version: str
@@ -54,21 +54,21 @@ class Owner(msgspec.Struct, frozen=True):
         return f"{self.kind.lower()}/{self.name}"
 
 
-class Line(msgspec.Struct, frozen=True):
+class WorkloadRow(msgspec.Struct, frozen=True):
     """A Workload in a list."""
 
     key: ObjectKey
-    owner: Owner | None
+    owner: OwningJob | None
     local_queue: str
     cluster_queue: str
-    standing: Standing
+    standing: WorkloadState
     priority: int
     amounts: Amounts
     """What it asks for, or holds; empty where nobody has counted that yet."""
     flavors: tuple[str, ...]
     since: datetime | None
     """When it began to wait, or was admitted."""
-    position: Position | None = None
+    position: VisibilityPosition | None = None
     reason: str = ""
     message: str = ""
     """In the words of its condition."""
@@ -86,11 +86,11 @@ class Line(msgspec.Struct, frozen=True):
         return ObjectKey(self.key.namespace, self.local_queue)
 
 
-class Queues(msgspec.Struct, frozen=True):
+class QueueListing(msgspec.Struct, frozen=True):
     """Everybody who waits or holds quota, in order."""
 
-    waiting: tuple[Line, ...]
-    running: tuple[Line, ...]
+    waiting: tuple[WorkloadRow, ...]
+    running: tuple[WorkloadRow, ...]
     queues: Mapping[ObjectKey, str] = {}
     """The LocalQueues that were looked at, each with its ClusterQueue."""
 
@@ -98,24 +98,24 @@ class Queues(msgspec.Struct, frozen=True):
 def queues_of(
     workloads: Iterable[LeanWorkload],
     local_queues: Iterable[LeanLocalQueue],
-    positions: Mapping[tuple[str, str], Position],
-) -> Queues:
+    positions: Mapping[tuple[str, str], VisibilityPosition],
+) -> QueueListing:
     """Lines for all Workloads of these LocalQueues that have not finished; those of queues that are not there too."""
     ways = {ObjectKey(each.metadata.namespace, each.metadata.name): each for each in local_queues}
     lines = [line_of(each, ways, positions) for each in workloads if not each.holds("Finished")]
     waiting = sorted((line for line in lines if not line.standing.holds_quota), key=_turn)
     running = sorted((line for line in lines if line.standing.holds_quota), key=_length)
-    return Queues(tuple(waiting), tuple(running), {key: way.spec.cluster_queue for key, way in ways.items()})
+    return QueueListing(tuple(waiting), tuple(running), {key: way.spec.cluster_queue for key, way in ways.items()})
 
 
-def _turn(line: Line) -> tuple[object, ...]:
+def _turn(line: WorkloadRow) -> tuple[object, ...]:
     """Queue by queue, in the order in which their turns come."""
     known = line.position
     place = (0, *known) if known is not None else (1, 0, 0)
     return (
         line.key.namespace,
         line.local_queue,
-        line.standing is Standing.HELD,
+        line.standing is WorkloadState.HELD,
         place[0],
         place[2],
         -line.priority,
@@ -124,15 +124,15 @@ def _turn(line: Line) -> tuple[object, ...]:
     )
 
 
-def _length(line: Line) -> tuple[object, ...]:
+def _length(line: WorkloadRow) -> tuple[object, ...]:
     return line.key.namespace, line.local_queue, line.since or _LONG_AGO, line.key
 
 
 def line_of(
     workload: LeanWorkload,
     ways: Mapping[ObjectKey, LeanLocalQueue],
-    positions: Mapping[tuple[str, str], Position],
-) -> Line:
+    positions: Mapping[tuple[str, str], VisibilityPosition],
+) -> WorkloadRow:
     """What a list says of one Workload."""
     metadata, spec = workload.metadata, workload.spec
     key = ObjectKey(metadata.namespace, metadata.name)
@@ -143,7 +143,7 @@ def line_of(
     reason, message = (found.reason, found.message) if found is not None else ("", "")
     admission = workload.status.admission
     holds = standing.holds_quota
-    return Line(
+    return WorkloadRow(
         key,
         _owner(workload),
         spec.queue_name,
@@ -169,43 +169,43 @@ def _is_true(told: Told, type_: str) -> bool:
     return found is not None and found.status == "True"
 
 
-def _standing(workload: LeanWorkload, told: Told, way: LeanLocalQueue | None) -> Standing:
+def _standing(workload: LeanWorkload, told: Told, way: LeanLocalQueue | None) -> WorkloadState:
     if _is_true(told, "QuotaReserved"):
         if _is_true(told, "Evicted"):
-            return Standing.LEAVING
-        return Standing.ADMITTED if _is_true(told, "Admitted") else Standing.RESERVED
+            return WorkloadState.LEAVING
+        return WorkloadState.ADMITTED if _is_true(told, "Admitted") else WorkloadState.RESERVED
     kept = not workload.spec.active or way is None or way.spec.stop_policy not in ("", "None")
-    return Standing.HELD if kept else Standing.WAITING
+    return WorkloadState.HELD if kept else WorkloadState.WAITING
 
 
-def _why(workload: LeanWorkload, told: Told, way: LeanLocalQueue | None, standing: Standing) -> str:
-    if standing is Standing.LEAVING:
+def _why(workload: LeanWorkload, told: Told, way: LeanLocalQueue | None, standing: WorkloadState) -> str:
+    if standing is WorkloadState.LEAVING:
         return short_reason(told["Evicted"].message)
     if standing.holds_quota:
-        return "" if standing is Standing.ADMITTED else "waits for its admission checks"
+        return "" if standing is WorkloadState.ADMITTED else "waits for its admission checks"
     if not workload.spec.active:
         return "on hold: it is not active"
     if way is None:
         name = workload.spec.queue_name
         return f"there is no LocalQueue {name}" if name else "it names no queue"
-    if standing is Standing.HELD:
+    if standing is WorkloadState.HELD:
         return f"LocalQueue {workload.spec.queue_name} is stopped"
     found = told.get("QuotaReserved")
     return short_reason(found.message) if found is not None and found.message else "waits for its turn"
 
 
-def _since(workload: LeanWorkload, told: Told, standing: Standing) -> datetime | None:
+def _since(workload: LeanWorkload, told: Told, standing: WorkloadState) -> datetime | None:
     if standing.holds_quota:
-        found = told.get("Admitted" if standing is Standing.ADMITTED else "QuotaReserved")
+        found = told.get("Admitted" if standing is WorkloadState.ADMITTED else "QuotaReserved")
     else:
         found = told["Evicted"] if _is_true(told, "Evicted") else None
     moment = found.last_transition_time if found is not None else None
     return moment if moment is not None or standing.holds_quota else workload.metadata.creation_timestamp
 
 
-def _owner(workload: LeanWorkload) -> Owner | None:
+def _owner(workload: LeanWorkload) -> OwningJob | None:
     owner = workload.owner
-    return Owner(owner.api_version, owner.kind, owner.name) if owner is not None else None
+    return OwningJob(owner.api_version, owner.kind, owner.name) if owner is not None else None
 
 
 def _flavors(workload: LeanWorkload) -> tuple[str, ...]:
@@ -234,9 +234,9 @@ def _counted(pod_sets: tuple[tuple[bytes, int], ...]) -> Amounts:
     simple = [simple_request(*each) for each in pod_sets]
     if None not in simple:
         return _sum(tuple(tuple(each.items()) for each in simple if each is not None))
-    from kohort.insight.asking import asked_of
+    from kohort.insight.requested_resources import requested_by
 
-    return asked_of(pod_sets)
+    return requested_by(pod_sets)
 
 
 @lru_cache(maxsize=REMEMBERED)

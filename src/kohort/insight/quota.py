@@ -10,7 +10,7 @@ from kohort.engine.quota import Cell, FlavorResource
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class QuotaUsage:
     """One flavor-resource at one node, in internal units."""
 
     fr: FlavorResource
@@ -31,26 +31,26 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Branch:
+class QuotaTreeNode:
     """A node of a tree."""
 
     kind: str
     """`cohort` or `queue`."""
     name: str
-    figures: tuple[Figures, ...]
+    figures: tuple[QuotaUsage, ...]
     running: int
     waiting: int
     is_active: bool
-    children: tuple["Branch", ...] = ()
+    children: tuple["QuotaTreeNode", ...] = ()
 
-    def walk(self) -> Iterator["Branch"]:
+    def walk(self) -> Iterator["QuotaTreeNode"]:
         """Itself and all below it."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
-def quota_trees(engine: Engine) -> tuple[Branch, ...]:
+def quota_trees(engine: Engine) -> tuple[QuotaTreeNode, ...]:
     """All trees, cohorts first; those whose parents run in a circle have no sums and stand alone."""
     engine.forest.refresh()
     forest = engine.forest
@@ -63,11 +63,11 @@ def _name(node: HierarchyNode) -> str:
     return node.name
 
 
-def _branch(engine: Engine, node: HierarchyNode) -> Branch:
+def _branch(engine: Engine, node: HierarchyNode) -> QuotaTreeNode:
     if isinstance(node, CohortNode):
         members = sorted(_members(node), key=lambda each: (isinstance(each, CohortNode), each.name))
         below = tuple(_branch(engine, member) for member in members)
-        return Branch(
+        return QuotaTreeNode(
             "cohort",
             node.name,
             tuple(_figures(node, {})),
@@ -78,7 +78,7 @@ def _branch(engine: Engine, node: HierarchyNode) -> Branch:
         )
     queue, pending = engine.queues[node.name], engine.pending[node.name]
     asked = _asked(engine, node.name)
-    return Branch(
+    return QuotaTreeNode(
         "queue", node.name, tuple(_figures(node, asked)), len(queue.holders), sum(pending.counts), queue.is_active
     )
 
@@ -88,13 +88,13 @@ def _members(node: CohortNode) -> Iterator[HierarchyNode]:
     return iter(node.queues.values()) if node.is_cyclic else node.members()
 
 
-def _figures(node: HierarchyNode, asked: Mapping[str, int]) -> Iterator[Figures]:
+def _figures(node: HierarchyNode, asked: Mapping[str, int]) -> Iterator[QuotaUsage]:
     left = dict(asked)
     for fr in sorted(node.cells):
         cell = node.cells[fr]
         if not cell.is_listed and not cell.usage:
             continue
-        yield Figures(
+        yield QuotaUsage(
             fr,
             cell.subtree,
             cell.usage,

@@ -22,9 +22,9 @@ from kohort.engine.decisions import Reserve
 from kohort.engine.engine import Engine
 from kohort.engine.events import Object, ObjectUpserted
 from kohort.engine.settings import EngineSettings
-from kohort.insight.devices import Claims, name_templates
-from kohort.insight.reading import Asked, Read, Unseen, read_kind, read_kinds, resource_asked
-from kohort.insight.rules import Rules, read_rules
+from kohort.insight.devices import DeviceClaims, name_templates
+from kohort.insight.listing import Asked, IncompleteKind, KindListing, read_kind, read_kinds, resource_asked
+from kohort.insight.manager_settings import ObservedSettings, read_manager_settings
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.resource_types import UndecodableObject
@@ -50,8 +50,8 @@ class Snapshot:
     """A cluster as it was at one moment."""
 
     taken: datetime
-    found: Mapping[Asked, Read]
-    rules: Rules = field(default_factory=Rules)
+    found: Mapping[Asked, KindListing]
+    rules: ObservedSettings = field(default_factory=ObservedSettings)
     """By which the cluster's manager decides, as far as known."""
 
     @property
@@ -72,7 +72,7 @@ class Snapshot:
         return self.found[kind].unseen is None
 
     @property
-    def unseen(self) -> tuple[Unseen, ...]:
+    def unseen(self) -> tuple[IncompleteKind, ...]:
         """What could not be looked at, and why."""
         kinds = (read.unseen for read in self.found.values())
         return tuple(each for each in (*kinds, self.rules.unseen) if each is not None)
@@ -110,12 +110,12 @@ class Snapshot:
         return self.sees(ClusterQueue) and self.sees(Workload)
 
     @cached_property
-    def claims(self) -> Claims:
+    def claims(self) -> DeviceClaims:
         """What Workloads claim of devices."""
-        return Claims(self.rules, self.found.get(TEMPLATES))
+        return DeviceClaims(self.rules, self.found.get(TEMPLATES))
 
 
-async def take(client: Client, extra: Iterable[Asked] = (), home: str = "") -> Snapshot:
+async def take_snapshot(client: Client, extra: Iterable[Asked] = (), home: str = "") -> Snapshot:
     """Look at everything that decisions depend on, and at some kinds more.
 
     `home` is the namespace to make do with where one may not look everywhere. Raises a StatusError that `is_not_found`
@@ -123,7 +123,7 @@ async def take(client: Client, extra: Iterable[Asked] = (), home: str = "") -> S
     """
     try:
         async with asyncio.TaskGroup() as group:
-            rules = group.create_task(read_rules(client))
+            rules = group.create_task(read_manager_settings(client))
             reading = group.create_task(read_kinds(client, (*DECIDING, *extra), home))
     except ExceptionGroup as failures:
         raise _first(failures) from None
@@ -141,13 +141,13 @@ def _first(failures: ExceptionGroup) -> Exception:
     return _first(failure) if isinstance(failure, ExceptionGroup) else failure
 
 
-def _require_kueue(found: Mapping[Asked, Read]) -> None:
+def _require_kueue(found: Mapping[Asked, KindListing]) -> None:
     unseen = found[Workload].unseen
     if unseen is not None and unseen.code == 404:
         raise StatusError(404, "NotFound", unseen.why)
 
 
-async def _with_home(client: Client, read: Read, home: str) -> Read:
+async def _with_home(client: Client, read: KindListing, home: str) -> KindListing:
     """Namespaces with the one that is asked about, whose existence is known even to those who may not list any."""
     if read.unseen is None or not home:
         return read
@@ -157,4 +157,6 @@ async def _with_home(client: Client, read: Read, home: str) -> Read:
         if error.code != 403:
             raise
         found = Namespace(metadata=ObjectMeta(name=home, labels={NAME_LABEL: home}))
-    return Read({ObjectKey("", home): found}, Unseen("Namespace", read.unseen.why, seen_in=home), read.unreadable)
+    return KindListing(
+        {ObjectKey("", home): found}, IncompleteKind("Namespace", read.unseen.why, seen_in=home), read.unreadable
+    )

@@ -10,9 +10,9 @@ from kohort.engine.hierarchy import ClusterQueueNode, CohortNode
 from kohort.engine.lifecycle.conditions import ADMITTED
 from kohort.engine.quota import NO_QUOTA, FlavorResource, Quota
 from kohort.engine.record_builders import quotas_of
-from kohort.insight.doctor.facts import Facts
-from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
-from kohort.insight.doctor.words import counted, lasting, listed
+from kohort.insight.doctor.cluster_facts import ClusterFacts
+from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.text import counted, lasting, listed
 
 LONG_RUN: Final = timedelta(hours=1)
 """How long a job must have run for its eviction to hurt."""
@@ -20,7 +20,7 @@ _SERVING: Final = ("StatefulSet", "Deployment", "ReplicaSet", "LeaderWorkerSet",
 """Owners whose pods can't be put off without somebody noticing."""
 
 
-def _never_borrowing(facts: Facts) -> Iterator[Sighting]:
+def _never_borrowing(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """A queue joins a cohort to borrow or to lend; who can do neither might as well leave."""
     for queue in facts.all(ClusterQueue):
         name, cohort = queue.metadata.name, queue.spec.cohort_name
@@ -30,10 +30,10 @@ def _never_borrowing(facts: Facts) -> Iterator[Sighting]:
         if _borrowable(facts, name):
             continue
         why, fix = _why_not(facts, name, cohort, quotas)
-        yield Sighting(Subject("ClusterQueue", name), f"can borrow nothing from cohort {cohort}: {why}", fix)
+        yield AffectedObject(Subject("ClusterQueue", name), f"can borrow nothing from cohort {cohort}: {why}", fix)
 
 
-def _why_not(facts: Facts, name: str, cohort: str, quotas: dict[FlavorResource, Quota]) -> tuple[str, str]:
+def _why_not(facts: ClusterFacts, name: str, cohort: str, quotas: dict[FlavorResource, Quota]) -> tuple[str, str]:
     if all(quota.borrowing_limit == 0 for quota in quotas.values()):
         return "borrowingLimit is 0 everywhere", "raise borrowingLimit, if it is not meant to lend only"
     node = facts.forest.queues[name]
@@ -57,29 +57,31 @@ def _queues_around(node: ClusterQueueNode) -> Iterable[ClusterQueueNode]:
     return top.all_queues() if isinstance(top, CohortNode) else ()
 
 
-def _circles(facts: Facts) -> Iterator[Sighting]:
+def _circles(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for cohort in facts.all(Cohort):
         node = facts.forest.cohorts.get(cohort.metadata.name)
         if node is not None and node.is_cyclic:
             problem = f"following spec.parentName from {cohort.spec.parent_name} on never ends"
             fix = "take spec.parentName out of the one that should be the root"
-            yield Sighting(Subject("Cohort", cohort.metadata.name), problem, fix)
+            yield AffectedObject(Subject("Cohort", cohort.metadata.name), problem, fix)
 
 
-def _without_members(facts: Facts) -> Iterator[Sighting]:
+def _without_members(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for cohort in facts.all(Cohort):
         node = facts.forest.cohorts.get(cohort.metadata.name)
         if node is None or node.is_cyclic or not cohort.spec.resource_groups:
             continue
         if not any(True for _ in node.all_queues()) and node.parent is None:
             fix = f"set spec.cohortName: {cohort.metadata.name} in the queues that should borrow it"
-            yield Sighting(Subject("Cohort", cohort.metadata.name), "has quota, and no ClusterQueue below it", fix)
+            yield AffectedObject(
+                Subject("Cohort", cohort.metadata.name), "has quota, and no ClusterQueue below it", fix
+            )
 
 
 # Preemption
 
 
-def _long_runs_at_risk(facts: Facts) -> Iterator[Sighting]:
+def _long_runs_at_risk(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """Who borrows gives way to any lender that reclaims; each queue is told of once, with the lenders."""
     for queue in facts.all(ClusterQueue):
         name = queue.metadata.name
@@ -97,10 +99,10 @@ def _long_runs_at_risk(facts: Facts) -> Iterator[Sighting]:
                 "write checkpoints; or keep long runs within nominalQuota; or set preemption.reclaimWithinCohort: "
                 f"LowerPriority in {listed(takers)} and give long runs a higher priority class"
             )
-            yield Sighting(Subject("ClusterQueue", name), problem, fix)
+            yield AffectedObject(Subject("ClusterQueue", name), problem, fix)
 
 
-def _borrowed(facts: Facts, name: str) -> set[FlavorResource]:
+def _borrowed(facts: ClusterFacts, name: str) -> set[FlavorResource]:
     """Of what its running workloads use more than is its own."""
     used: dict[FlavorResource, int] = {}
     for workload in facts.running_in.get(name, ()):
@@ -110,7 +112,7 @@ def _borrowed(facts: Facts, name: str) -> set[FlavorResource]:
     return {of for of, amount in used.items() if amount > quotas.get(of, NO_QUOTA).nominal}
 
 
-def _reclaimers(facts: Facts, name: str, borrowed: Collection[FlavorResource]) -> list[str]:
+def _reclaimers(facts: ClusterFacts, name: str, borrowed: Collection[FlavorResource]) -> list[str]:
     """Other queues of the tree that own such quota, and take it back from whoever borrowed it."""
     node = facts.forest.queues[name]
     if node.is_cyclic:
@@ -120,7 +122,7 @@ def _reclaimers(facts: Facts, name: str, borrowed: Collection[FlavorResource]) -
     return [each for each in others if facts.cluster_queues[each].spec.preemption.reclaim_within_cohort != "Never"]
 
 
-def _serving_at_risk(facts: Facts) -> Iterator[Sighting]:
+def _serving_at_risk(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for queue in facts.all(ClusterQueue):
         name, preemption = queue.metadata.name, queue.spec.preemption
         serving = [each for each in facts.running_in.get(name, ()) if _serves(each)]
@@ -133,10 +135,10 @@ def _serving_at_risk(facts: Facts) -> Iterator[Sighting]:
         if ways:
             told = f"{counted(len(serving), 'workload', 'workloads')} ({listed(map(_owner, serving))}) may be evicted"
             fix = "move them to a queue outside the cohort with preemption.withinClusterQueue: Never"
-            yield Sighting(Subject("ClusterQueue", name), f"{told}: {' and '.join(ways)}", fix)
+            yield AffectedObject(Subject("ClusterQueue", name), f"{told}: {' and '.join(ways)}", fix)
 
 
-def _borrowable(facts: Facts, name: str) -> list[FlavorResource]:
+def _borrowable(facts: ClusterFacts, name: str) -> list[FlavorResource]:
     """Of what it could use more than is its own."""
     quotas = facts.forest.queues[name].quotas
     return [of for of, quota in quotas.items() if subtract(facts.most(name, of), quota.nominal) > 0]
@@ -158,7 +160,7 @@ def _owner(workload: Workload) -> str:
 CHECKS = (
     Check(
         "never-borrows",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "a ClusterQueue in a cohort that can never borrow",
         "it waits beside quota that stands idle, though the cohort was made to share it",
         _never_borrowing,
@@ -166,7 +168,7 @@ CHECKS = (
     ),
     Check(
         "cohort-cycle",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "cohorts that are each other's parents",
         "nothing is admitted in the whole tree",
         _circles,
@@ -174,7 +176,7 @@ CHECKS = (
     ),
     Check(
         "cohort-unused",
-        Severity.HINT,
+        CheckSeverity.HINT,
         "a Cohort with quota and no queues",
         "nobody can borrow the quota that it brings",
         _without_members,
@@ -182,7 +184,7 @@ CHECKS = (
     ),
     Check(
         "long-runs-preemptible",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "long runs on borrowed quota that a lender may take back",
         "an eviction ends all their pods at once; what was not saved since the last checkpoint is lost",
         _long_runs_at_risk,
@@ -191,7 +193,7 @@ CHECKS = (
     ),
     Check(
         "serving-preemptible",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "notebooks or services in a queue that may evict them",
         "they can't be paused and go on later: who works with them is thrown out",
         _serving_at_risk,

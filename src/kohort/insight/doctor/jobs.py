@@ -10,16 +10,16 @@ from kohort.api.kueue.keys import PRIORITY_CLASS_LABEL, QUEUE_NAME_LABEL
 from kohort.api.kueue.v1beta2 import ClusterQueue, Cohort, LocalQueue, Workload, WorkloadPriorityClass
 from kohort.engine.quota import FlavorResource
 from kohort.engine.requests import PodSetDemand
-from kohort.insight.doctor.facts import Facts
-from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
-from kohort.insight.doctor.words import counted, is_or_are, listed, listed_names
+from kohort.insight.doctor.cluster_facts import ClusterFacts
+from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.text import counted, is_or_are, listed, listed_names
 from kohort.terminal.nearest import instead
 
 _PODS: Final = "pods"
 """Counted by the queue itself, where it is covered (SCH-135)."""
 
 
-def _past_the_queue(facts: Facts) -> Iterator[Sighting]:
+def _past_the_queue(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """In namespaces with queues; a Job of an owner follows the owner."""
     past: dict[str, list[Job]] = defaultdict(list)
     for job in facts.live_jobs:
@@ -35,20 +35,20 @@ def _past_the_queue(facts: Facts) -> Iterator[Sighting]:
             f"write the label {QUEUE_NAME_LABEL}: {queue} into their manifests; for those that forget it, create a "
             f"LocalQueue named default, or set manageJobsWithoutQueueName in the Configuration"
         )
-        yield Sighting(Subject("Namespace", namespace), problem, fix)
+        yield AffectedObject(Subject("Namespace", namespace), problem, fix)
 
 
-def _annotated(facts: Facts) -> Iterator[Sighting]:
+def _annotated(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for job in facts.live_jobs:
         metadata = job.metadata
         queue = metadata.annotations.get(QUEUE_NAME_LABEL)
         if queue and QUEUE_NAME_LABEL not in metadata.labels:
             problem = f"names its queue, {queue}, in an annotation"
             fix = f"kubectl label job {metadata.name} -n {metadata.namespace} {QUEUE_NAME_LABEL}={queue}"
-            yield Sighting(Subject("Job", metadata.name, metadata.namespace), problem, fix)
+            yield AffectedObject(Subject("Job", metadata.name, metadata.namespace), problem, fix)
 
 
-def _queue_missing(facts: Facts) -> Iterator[Sighting]:
+def _queue_missing(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """One finding for all that name the same queue."""
     for (namespace, name), waiting in sorted(facts.waiting_in.items()):
         if not name or (namespace, name) in facts.local_queues:
@@ -59,10 +59,10 @@ def _queue_missing(facts: Facts) -> Iterator[Sighting]:
             f"{instead(name, there)}"
         )
         fix = f"create LocalQueue {namespace}/{name}, or correct the label {QUEUE_NAME_LABEL} of the jobs"
-        yield Sighting(Subject("LocalQueue", name, namespace), problem, fix)
+        yield AffectedObject(Subject("LocalQueue", name, namespace), problem, fix)
 
 
-def _class_missing(facts: Facts) -> Iterator[Sighting]:
+def _class_missing(facts: ClusterFacts) -> Iterator[AffectedObject]:
     known = {each.metadata.name for each in facts.all(WorkloadPriorityClass)}
     lost: dict[str, list[Job]] = defaultdict(list)
     for job in facts.live_jobs:
@@ -73,23 +73,23 @@ def _class_missing(facts: Facts) -> Iterator[Sighting]:
         verb = counted(len(jobs), "Job names", "Jobs name")
         problem = f"{verb} this class, which does not exist: {instead(name, known)} ({listed_names(jobs)})"
         fix = f"create WorkloadPriorityClass {name}, or correct the label {PRIORITY_CLASS_LABEL}"
-        yield Sighting(Subject("WorkloadPriorityClass", name), problem, fix)
+        yield AffectedObject(Subject("WorkloadPriorityClass", name), problem, fix)
 
 
-def _class_unused(facts: Facts) -> Iterator[Sighting]:
+def _class_unused(facts: ClusterFacts) -> Iterator[AffectedObject]:
     refs = (each.spec.priority_class_ref for each in facts.all(Workload))
     used = {ref.name for ref in refs if ref is not None and ref.kind == "WorkloadPriorityClass"}
     for found in facts.all(WorkloadPriorityClass):
         name = found.metadata.name
         if name not in used:
             fix = f"use the label {PRIORITY_CLASS_LABEL}: {name}, or: kubectl delete workloadpriorityclass {name}"
-            yield Sighting(Subject("WorkloadPriorityClass", name), "no workload names it", fix)
+            yield AffectedObject(Subject("WorkloadPriorityClass", name), "no workload names it", fix)
 
 
 # What is asked for, against what there is
 
 
-def _not_covered(facts: Facts) -> Iterator[Sighting]:
+def _not_covered(facts: ClusterFacts) -> Iterator[AffectedObject]:
     if facts.settings.cycle.assigning.ignores_undeclared:
         return
     lacking: dict[tuple[str, str], list[Workload]] = defaultdict(list)
@@ -107,10 +107,10 @@ def _not_covered(facts: Facts) -> Iterator[Sighting]:
         fix = (
             f"add {resource} to coveredResources with a nominalQuota in each flavor (0 says: none), or drop the request"
         )
-        yield Sighting(Subject("ClusterQueue", queue), problem, fix)
+        yield AffectedObject(Subject("ClusterQueue", queue), problem, fix)
 
 
-def _beyond_reach(facts: Facts) -> Iterator[Sighting]:
+def _beyond_reach(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """One pod set has one flavor for a resource: no flavor could give so much, whoever else is idle."""
     most: dict[tuple[str, str], int] = {}
     for workload, queue, asked in facts.asking:
@@ -118,11 +118,11 @@ def _beyond_reach(facts: Facts) -> Iterator[Sighting]:
             if found := _excess(facts, queue, demand, most):
                 metadata = workload.metadata
                 fix = "ask for less, raise nominalQuota or borrowingLimit, or allow fewer pods (partial admission)"
-                yield Sighting(Subject("Workload", metadata.name, metadata.namespace), found, fix)
+                yield AffectedObject(Subject("Workload", metadata.name, metadata.namespace), found, fix)
                 break
 
 
-def _excess(facts: Facts, queue: str, demand: PodSetDemand, most: dict[tuple[str, str], int]) -> str:
+def _excess(facts: ClusterFacts, queue: str, demand: PodSetDemand, most: dict[tuple[str, str], int]) -> str:
     count = demand.count if demand.min_count is None else min(demand.min_count, demand.count)
     for resource, amount in demand.total_of(count).items():
         if (queue, resource) not in most:
@@ -136,7 +136,7 @@ def _excess(facts: Facts, queue: str, demand: PodSetDemand, most: dict[tuple[str
     return ""
 
 
-def _most(facts: Facts, queue: str, resource: str) -> int:
+def _most(facts: ClusterFacts, queue: str, resource: str) -> int:
     """What the best flavor could give; below zero where the queue does not cover the resource."""
     groups = facts.cluster_queues[queue].spec.resource_groups
     flavors = [each.name for group in groups if resource in group.covered_resources for each in group.flavors]
@@ -150,7 +150,7 @@ def _workload_names(workloads: Iterable[Workload]) -> str:
 CHECKS = (
     Check(
         "job-without-queue",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "Jobs without a queue label in a namespace with queues",
         "they start at once, past all quotas, on nodes that were promised to those who queue",
         _past_the_queue,
@@ -158,7 +158,7 @@ CHECKS = (
     ),
     Check(
         "queue-in-annotation",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "a Job that names its queue in an annotation",
         "Kueue looks for the label only: the Job starts unqueued or, if it is suspended, never",
         _annotated,
@@ -166,7 +166,7 @@ CHECKS = (
     ),
     Check(
         "queue-missing",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "workloads whose LocalQueue does not exist",
         "they wait for ever, and nothing but their own status says so",
         _queue_missing,
@@ -174,7 +174,7 @@ CHECKS = (
     ),
     Check(
         "priority-class-missing",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "Jobs that name a priority class which does not exist",
         "no Workload is made of them: they never even join the queue",
         _class_missing,
@@ -182,7 +182,7 @@ CHECKS = (
     ),
     Check(
         "priority-class-unused",
-        Severity.HINT,
+        CheckSeverity.HINT,
         "a priority class that no workload names",
         "somebody meant it to matter; everything runs at the default priority instead",
         _class_unused,
@@ -191,7 +191,7 @@ CHECKS = (
     ),
     Check(
         "uncovered-resource",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "waiting workloads that ask for a resource which their queue does not cover",
         "they are never admitted, however much is free",
         _not_covered,
@@ -199,7 +199,7 @@ CHECKS = (
     ),
     Check(
         "request-beyond-quota",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "a waiting workload that asks for more than its queue could ever have",
         "it waits for ever, at the head of the queue perhaps",
         _beyond_reach,

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from kohort.insight.doctor.facts import Facts
-from kohort.insight.reading import Unseen
+from kohort.insight.doctor.cluster_facts import ClusterFacts
+from kohort.insight.listing import IncompleteKind
 
 
-class Severity(StrEnum):
+class CheckSeverity(StrEnum):
     """How bad it is; the worst comes first."""
 
     ERROR = "error"
@@ -22,7 +22,7 @@ class Severity(StrEnum):
     @property
     def rank(self) -> int:
         """0 for the worst."""
-        return list(Severity).index(self)
+        return list(CheckSeverity).index(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class AffectedObject:
     """One object that something is wrong with."""
 
     subject: Subject
@@ -53,12 +53,12 @@ class Check:
     """One question to a cluster."""
 
     id: str
-    severity: Severity
+    severity: CheckSeverity
     title: str
     """What it finds, in a few words."""
     hurts: str
     """Why that matters."""
-    look: Callable[[Facts], Iterator[Sighting]]
+    look: Callable[[ClusterFacts], Iterator[AffectedObject]]
     needs: tuple[type[Any], ...]
     """Kinds that it looks at; those of one namespace are enough to say something."""
     whole: tuple[type[Any], ...] = ()
@@ -70,11 +70,11 @@ class Finding:
     """What a check found at one object."""
 
     check: Check
-    sighting: Sighting
+    sighting: AffectedObject
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DoctorReport:
     """The answers to all questions that were asked."""
 
     findings: tuple[Finding, ...]
@@ -82,12 +82,12 @@ class Report:
     asked: tuple[Check, ...]
     left_out: tuple[Check, ...]
     """Checks whose objects could not be looked at."""
-    unseen: tuple[Unseen, ...]
+    unseen: tuple[IncompleteKind, ...]
 
-    def count(self, severity: Severity) -> int:
+    def count(self, severity: CheckSeverity) -> int:
         """How many findings are of that severity."""
         return sum(each.check.severity is severity for each in self.findings)
 
-    def worst(self) -> Severity | None:
+    def worst(self) -> CheckSeverity | None:
         """The severity of the worst finding."""
         return min((each.check.severity for each in self.findings), key=lambda each: each.rank, default=None)

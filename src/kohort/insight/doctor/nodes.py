@@ -11,9 +11,9 @@ from kohort.api.meta import Taint
 from kohort.api.taints import untolerated
 from kohort.engine.quota import FlavorResource
 from kohort.engine.record_builders import quotas_of
-from kohort.insight.doctor.facts import Facts, NodeGroup, stands_for
-from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
-from kohort.insight.doctor.words import counted, labels_text, listed, listed_names
+from kohort.insight.doctor.cluster_facts import ClusterFacts, NodeGroup, stands_for
+from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.text import counted, labels_text, listed, listed_names
 from kohort.terminal.nearest import nearest
 
 _NEEDS = (Node, ResourceFlavor, ClusterQueue, Cohort, AdmissionCheck)
@@ -23,23 +23,23 @@ _CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes
 """Labels of nodes that are not there for jobs."""
 
 
-def _promising(facts: Facts, flavor: str) -> bool:
+def _promising(facts: ClusterFacts, flavor: str) -> bool:
     """Whether somebody has quota in the flavor and relies on the nodes that are here now."""
     owners = facts.quota_owners.get(flavor, ())
     return any(not (isinstance(each, ClusterQueue) and facts.expects_nodes(each)) for each in owners)
 
 
-def _without_nodes(facts: Facts) -> Iterator[Sighting]:
+def _without_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for flavor in facts.all(ResourceFlavor):
         name, labels = flavor.metadata.name, flavor.spec.node_labels
         if labels and _promising(facts, name) and not facts.nodes_of(flavor):
             wanted = labels_text(labels.items())
             problem = f"no node has the labels {wanted}{_instead(facts, flavor)}"
             fix = f"correct spec.nodeLabels, or: kubectl label --overwrite node NODE {wanted.replace(',', ' ')}"
-            yield Sighting(Subject("ResourceFlavor", name), problem, fix)
+            yield AffectedObject(Subject("ResourceFlavor", name), problem, fix)
 
 
-def _instead(facts: Facts, flavor: ResourceFlavor) -> str:
+def _instead(facts: ClusterFacts, flavor: ResourceFlavor) -> str:
     """What nodes have that looks like it: another value of the key, or another spelling of it."""
     for key, value in sorted(flavor.spec.node_labels.items()):
         there = Counter(node.metadata.labels[key] for node in facts.all(Node) if key in node.metadata.labels)
@@ -52,7 +52,7 @@ def _instead(facts: Facts, flavor: ResourceFlavor) -> str:
     return ""
 
 
-def _above_nodes(facts: Facts) -> Iterator[Sighting]:
+def _above_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """All quota of a flavor against its nodes; what nobody has a number for is left alone."""
     rules = facts.settings.requests.transformations.values()
     made_up = {name for rule in rules for name in rule.factors}
@@ -70,12 +70,12 @@ def _above_nodes(facts: Facts) -> Iterator[Sighting]:
                 f"can give {format_amount(of.resource, there)} to pods: {missing} too much"
             )
             owners = listed_names(facts.quota_owners[of.flavor])
-            yield Sighting(
+            yield AffectedObject(
                 Subject("ResourceFlavor", of.flavor), problem, f"lower nominalQuota in {owners}, or add nodes"
             )
 
 
-def _promised(facts: Facts) -> dict[FlavorResource, int]:
+def _promised(facts: ClusterFacts) -> dict[FlavorResource, int]:
     """Nominal quota of each flavor-resource, over all who rely on nodes that are here."""
     owners: list[ClusterQueue | Cohort] = [*facts.all(Cohort)]
     owners += [each for each in facts.all(ClusterQueue) if not facts.expects_nodes(each)]
@@ -93,7 +93,7 @@ def _offered(groups: tuple[NodeGroup, ...], resource: str) -> int:
     return total
 
 
-def _tainted(facts: Facts) -> Iterator[Sighting]:
+def _tainted(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for flavor in facts.all(ResourceFlavor):
         nodes = [node for group in facts.nodes_of(flavor) for node in group.nodes]
         if not nodes or not _promising(facts, flavor.metadata.name):
@@ -105,7 +105,7 @@ def _tainted(facts: Facts) -> Iterator[Sighting]:
                 f"add to spec.tolerations: key {taint.key}, operator Exists, effect {taint.effect}; or, if only jobs "
                 f"that tolerate it themselves may come, to spec.nodeTaints"
             )
-            yield Sighting(Subject("ResourceFlavor", flavor.metadata.name), problem, fix)
+            yield AffectedObject(Subject("ResourceFlavor", flavor.metadata.name), problem, fix)
 
 
 def _in_the_way(node: Node, flavor: ResourceFlavor) -> tuple[Taint, ...]:
@@ -119,7 +119,7 @@ def _taint_text(taint: Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def _sharing_nodes(facts: Facts) -> Iterator[Sighting]:
+def _sharing_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """Two flavors that count the same nodes, and together promise more than these have."""
     promised = _promised(facts)
     told = set()
@@ -136,8 +136,8 @@ def _sharing_nodes(facts: Facts) -> Iterator[Sighting]:
 
 
 def _shared(
-    facts: Facts, flavors: tuple[str, ...], resource: str, promised: dict[FlavorResource, int]
-) -> Sighting | None:
+    facts: ClusterFacts, flavors: tuple[str, ...], resource: str, promised: dict[FlavorResource, int]
+) -> AffectedObject | None:
     groups = {id(group): group for name in flavors for group in facts.nodes_of(facts.flavors[name])}
     there, quota, largest = _offered(tuple(groups.values()), resource), 0, 0
     for name in flavors:
@@ -150,20 +150,20 @@ def _shared(
         f"quota, on nodes with {format_amount(resource, there)}"
     )
     fix = "give each flavor nodeLabels that only its own nodes have, or lower the quota of one"
-    return Sighting(Subject("ResourceFlavor", flavors[0]), problem, fix)
+    return AffectedObject(Subject("ResourceFlavor", flavors[0]), problem, fix)
 
 
-def _larger_than_nodes(facts: Facts) -> Iterator[Sighting]:
+def _larger_than_nodes(facts: ClusterFacts) -> Iterator[AffectedObject]:
     largest: dict[FlavorResource, int] = {}
     for workload in facts.running:
         for assigned in workload.status.admission.pod_set_assignments if workload.status.admission else ():
             if found := _too_large(facts, assigned, largest):
                 metadata = workload.metadata
                 fix = "ask for less in each pod (and more pods), or add larger nodes"
-                yield Sighting(Subject("Workload", metadata.name, metadata.namespace), found, fix)
+                yield AffectedObject(Subject("Workload", metadata.name, metadata.namespace), found, fix)
 
 
-def _too_large(facts: Facts, assigned: PodSetAssignment, largest: dict[FlavorResource, int]) -> str:
+def _too_large(facts: ClusterFacts, assigned: PodSetAssignment, largest: dict[FlavorResource, int]) -> str:
     for resource, name in assigned.flavors.items():
         flavor, of = facts.flavors.get(name), FlavorResource(name, resource)
         if flavor is None or resource not in assigned.resource_usage or not assigned.count:
@@ -181,7 +181,7 @@ def _too_large(facts: Facts, assigned: PodSetAssignment, largest: dict[FlavorRes
     return ""
 
 
-def _of_no_flavor(facts: Facts) -> Iterator[Sighting]:
+def _of_no_flavor(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """Nodes that queued jobs never get to, told of together; a flavor without nodes is likely to mean them."""
     flavors = [each for each in facts.all(ResourceFlavor) if each.metadata.name in facts.quota_owners]
     if not flavors or not all(map(facts.nodes_of, flavors)):
@@ -199,13 +199,13 @@ def _of_no_flavor(facts: Facts) -> Iterator[Sighting]:
             f"{counted(len(idle), 'node has', 'nodes have')} the labels of no flavor with quota: {listed_names(idle)}"
         )
         fix = f"give a flavor the labels that kubectl get node {first} --show-labels tells, and quota in a ClusterQueue"
-        yield Sighting(Subject("Node", first), problem, fix)
+        yield AffectedObject(Subject("Node", first), problem, fix)
 
 
 CHECKS = (
     Check(
         "flavor-without-nodes",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "a flavor whose nodeLabels match no node",
         "jobs are admitted to it, get its labels as node selector, and their pods stay Pending while they hold quota",
         _without_nodes,
@@ -213,7 +213,7 @@ CHECKS = (
     ),
     Check(
         "quota-above-nodes",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "more quota in a flavor than its nodes can give",
         "jobs are admitted that can't run: some of their pods stay Pending, holding what others could use",
         _above_nodes,
@@ -221,7 +221,7 @@ CHECKS = (
     ),
     Check(
         "flavors-share-nodes",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "flavors that count the same nodes, with more quota together than these have",
         "each quota looks right by itself, and admitted jobs find the nodes full",
         _sharing_nodes,
@@ -229,7 +229,7 @@ CHECKS = (
     ),
     Check(
         "untolerated-taint",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "nodes of a flavor with a taint that the flavor does not know of",
         "jobs are admitted, and their pods may not go to these nodes unless they happen to tolerate the taint",
         _tainted,
@@ -237,7 +237,7 @@ CHECKS = (
     ),
     Check(
         "node-without-flavor",
-        Severity.HINT,
+        CheckSeverity.HINT,
         "nodes that no flavor with quota stands for",
         "queued jobs are never sent there: what these nodes have is used by nobody who queues",
         _of_no_flavor,
@@ -245,7 +245,7 @@ CHECKS = (
     ),
     Check(
         "pod-larger-than-nodes",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "an admitted job with a pod that fits on no node of its flavor",
         "the quota suffices and no node does: the pod stays Pending for ever, and the job holds its quota",
         _larger_than_nodes,

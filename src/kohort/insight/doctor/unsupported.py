@@ -12,18 +12,18 @@ from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ResourceFlavor, Topology, Workload
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS, Notice, holding_message, job_message, notices, queue_field
 from kohort.engine.lifecycle.conditions import QUOTA_RESERVED
-from kohort.insight.doctor.facts import Facts
-from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
-from kohort.insight.doctor.words import counted, listed, listed_names
+from kohort.insight.doctor.cluster_facts import ClusterFacts
+from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.text import counted, listed, listed_names
 from kohort.insight.doctor.workloads import by_queue, queue_subject
-from kohort.insight.rules import NAME, NAMESPACE
+from kohort.insight.manager_settings import NAME, NAMESPACE
 
 _WITHOUT_PLACEMENT = (
     "use the annotation kueue.x-k8s.io/podset-preferred-topology or none, or have Kueue manage the queue"
 )
 
 
-def _unqueued_jobs(facts: Facts) -> Iterator[Sighting]:
+def _unqueued_jobs(facts: ClusterFacts) -> Iterator[AffectedObject]:
     """Jobs without a Workload, by kind and namespace; where Workloads can't be seen, nothing is known of them."""
     managed = {owner.uid for workload in facts.all(Workload) for owner in workload.metadata.owner_references}
     unseen = facts.snapshot.found[Workload].unseen
@@ -39,7 +39,7 @@ def _unqueued_jobs(facts: Facts) -> Iterator[Sighting]:
             number = counted(len(found), f"{resource.kind} names", f"{resource.kind}s name")
             problem = f"{number} a queue: {listed(found)}; {job_message(resource.kind)}"
             fix = f"have Kueue manage this namespace, or take the queue's name off each {resource.kind}"
-            yield Sighting(Subject("Namespace", namespace), problem, fix)
+            yield AffectedObject(Subject("Namespace", namespace), problem, fix)
 
 
 def _is_followed(job: Mapping[str, Any], managed: set[str]) -> bool:
@@ -49,7 +49,7 @@ def _is_followed(job: Mapping[str, Any], managed: set[str]) -> bool:
     return metadata.get("uid") in managed or any(each.get("controller") for each in owners)
 
 
-def _held(facts: Facts) -> Iterator[Sighting]:
+def _held(facts: ClusterFacts) -> Iterator[AffectedObject]:
     gates = facts.snapshot.rules.gates
 
     def is_held(workload: Workload) -> bool:
@@ -60,15 +60,15 @@ def _held(facts: Facts) -> Iterator[Sighting]:
     for (namespace, queue), found in by_queue(facts, is_held):
         number = counted(len(found), "workload requires", "workloads require")
         problem = f"{number} a topology: {listed_names(found)}"
-        yield Sighting(queue_subject(namespace, queue), problem, _WITHOUT_PLACEMENT)
+        yield AffectedObject(queue_subject(namespace, queue), problem, _WITHOUT_PLACEMENT)
 
 
-def _placed_anywhere(facts: Facts) -> Iterator[Sighting]:
+def _placed_anywhere(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for (namespace, queue), found in by_queue(facts, _lacks_placement):
         number = counted(len(found), "admitted workload requests", "admitted workloads request")
         problem = f"{number} a topology: {listed_names(found)}; their pods may be on any nodes of the flavor"
         fix = "take the topology out of the pod templates, or have Kueue manage the queue"
-        yield Sighting(queue_subject(namespace, queue), problem, fix)
+        yield AffectedObject(queue_subject(namespace, queue), problem, fix)
 
 
 def _lacks_placement(workload: Workload) -> bool:
@@ -88,7 +88,7 @@ def _lacks_placement(workload: Workload) -> bool:
     )
 
 
-def _ineffective(facts: Facts) -> Iterator[Sighting]:
+def _ineffective(facts: ClusterFacts) -> Iterator[AffectedObject]:
     for flavor in facts.all(ResourceFlavor):
         yield from _noticed(Subject("ResourceFlavor", flavor.metadata.name), notices(to_json(flavor)))
     for topology in facts.all(Topology):
@@ -96,16 +96,16 @@ def _ineffective(facts: Facts) -> Iterator[Sighting]:
     yield from _noticed(Subject("ConfigMap", NAME, NAMESPACE), facts.snapshot.rules.unsupported)
 
 
-def _noticed(subject: Subject, found: Iterable[Notice]) -> Iterator[Sighting]:
+def _noticed(subject: Subject, found: Iterable[Notice]) -> Iterator[AffectedObject]:
     for notice in found:
         remedy = f"take {notice.path.text} out" if notice.path.text else "delete it"
-        yield Sighting(subject, str(notice), f"{remedy}, or have Kueue manage the cluster")
+        yield AffectedObject(subject, str(notice), f"{remedy}, or have Kueue manage the cluster")
 
 
 CHECKS = (
     Check(
         "framework-unsupported",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "jobs of a framework that is not supported yet, with a queue",
         "no Workload is created for them: they start without quota, or never if they are suspended",
         _unqueued_jobs,
@@ -113,7 +113,7 @@ CHECKS = (
     ),
     Check(
         "topology-held",
-        Severity.ERROR,
+        CheckSeverity.ERROR,
         "waiting workloads that require a topology",
         "topology-aware scheduling is not supported yet, so that they are never admitted",
         _held,
@@ -121,7 +121,7 @@ CHECKS = (
     ),
     Check(
         "topology-ignored",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "admitted workloads that request a topology and have no placement",
         "topology-aware scheduling is not supported yet: pods that exchange much data may be far from each other",
         _placed_anywhere,
@@ -129,7 +129,7 @@ CHECKS = (
     ),
     Check(
         "feature-unsupported",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "objects and settings of features that are not supported yet",
         "Kohort accepts them, so that manifests and files of Kueue can be used, and they have no effect",
         _ineffective,

@@ -9,9 +9,9 @@ from kohort.api.conditions import is_true
 from kohort.api.core.batch import Job
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.engine.lifecycle.conditions import ADMITTED, EVICTED, QUOTA_RESERVED
-from kohort.insight.doctor.facts import Facts, Place
-from kohort.insight.doctor.model import Check, Severity, Sighting, Subject
-from kohort.insight.doctor.words import counted, lasting, listed, listed_names
+from kohort.insight.doctor.cluster_facts import ClusterFacts, Place
+from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
+from kohort.insight.doctor.text import counted, lasting, listed, listed_names
 
 FORGOTTEN: Final = timedelta(days=1)
 """How long a workload must have been inactive to count as forgotten."""
@@ -21,7 +21,7 @@ SLOW: Final = timedelta(minutes=10)
 """How long pods may take to run once a job was admitted."""
 
 
-def _forgotten(facts: Facts) -> Iterator[Sighting]:
+def _forgotten(facts: ClusterFacts) -> Iterator[AffectedObject]:
     def is_forgotten(workload: Workload) -> bool:
         return not workload.spec.active and facts.since(workload, EVICTED) >= FORGOTTEN
 
@@ -33,10 +33,10 @@ def _forgotten(facts: Facts) -> Iterator[Sighting]:
             f"delete the job, or: kubectl patch workload {first} -n {namespace} --type merge "
             f"""-p '{{"spec":{{"active":true}}}}'"""
         )
-        yield Sighting(queue_subject(namespace, queue), f"{problem}: {listed_names(found)}", fix)
+        yield AffectedObject(queue_subject(namespace, queue), f"{problem}: {listed_names(found)}", fix)
 
 
-def _stuck(facts: Facts) -> Iterator[Sighting]:
+def _stuck(facts: ClusterFacts) -> Iterator[AffectedObject]:
     def is_stuck(workload: Workload) -> bool:
         conditions = workload.status.conditions
         is_between = is_true(conditions, QUOTA_RESERVED) and not is_true(conditions, ADMITTED)
@@ -51,10 +51,10 @@ def _stuck(facts: Facts) -> Iterator[Sighting]:
         fix = (
             f"kubectl describe workload {found[0].metadata.name} -n {namespace}, and the logs of the check's controller"
         )
-        yield Sighting(queue_subject(namespace, queue), problem, fix)
+        yield AffectedObject(queue_subject(namespace, queue), problem, fix)
 
 
-def _not_running(facts: Facts) -> Iterator[Sighting]:
+def _not_running(facts: ClusterFacts) -> Iterator[AffectedObject]:
     ready = {each.metadata.uid: each for each in facts.live_jobs}
     for workload in facts.running:
         job = next((ready[each.uid] for each in workload.metadata.owner_references if each.uid in ready), None)
@@ -68,10 +68,10 @@ def _not_running(facts: Facts) -> Iterator[Sighting]:
             f"kubectl get events -n {metadata.namespace}: look for FailedCreate (a ResourceQuota?) and "
             f"FailedScheduling (labels, taints, no room?)"
         )
-        yield Sighting(Subject("Job", metadata.name, metadata.namespace), problem, fix)
+        yield AffectedObject(Subject("Job", metadata.name, metadata.namespace), problem, fix)
 
 
-def by_queue(facts: Facts, wanted: Callable[[Workload], bool]) -> Iterator[tuple[Place, list[Workload]]]:
+def by_queue(facts: ClusterFacts, wanted: Callable[[Workload], bool]) -> Iterator[tuple[Place, list[Workload]]]:
     """Some of the unfinished, by LocalQueue."""
     found: dict[Place, list[Workload]] = defaultdict(list)
     for workload in facts.unfinished:
@@ -92,7 +92,7 @@ def _count(found: list[Workload]) -> str:
 CHECKS = (
     Check(
         "workload-inactive",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "workloads that have been inactive for more than a day",
         "somebody, or a limit, put them to rest, and they do not come back by themselves",
         _forgotten,
@@ -100,7 +100,7 @@ CHECKS = (
     ),
     Check(
         "check-stuck",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "workloads with quota that wait for an admission check for more than an hour",
         "they hold quota that nobody else can use, and do not run",
         _stuck,
@@ -108,7 +108,7 @@ CHECKS = (
     ),
     Check(
         "admitted-not-running",
-        Severity.WARNING,
+        CheckSeverity.WARNING,
         "Jobs that were admitted more than ten minutes ago and of which nothing runs",
         "the queue counts them as running, and the nodes or a ResourceQuota refuse their pods",
         _not_running,

@@ -7,15 +7,15 @@ from typing import Final
 from kohort.engine.engine import Engine
 from kohort.engine.explain import PreemptionOutlook
 from kohort.engine.records import ClusterQueueInfo, WorkloadInfo
-from kohort.insight.story.holders import queues_below
-from kohort.insight.story.model import Threat
+from kohort.insight.workload_report.holders import queues_below
+from kohort.insight.workload_report.model import PotentialPreemptor
 
 HEADS: Final = 20
 """How many heads of queues are asked whom they would preempt."""
 NEVER: Final = "Never"
 
 
-def threats_to(engine: Engine, workload: WorkloadInfo, now: datetime) -> tuple[Threat, ...]:
+def potential_preemptors(engine: Engine, workload: WorkloadInfo, now: datetime) -> tuple[PotentialPreemptor, ...]:
     """Those who would, then those who might."""
     queue = workload.queue
     if queue is None or queue.node.is_cyclic:
@@ -23,7 +23,9 @@ def threats_to(engine: Engine, workload: WorkloadInfo, now: datetime) -> tuple[T
     return (*_at_hand(engine, workload, queue, now), *_within(queue, workload), *_by_cohort(engine, workload, queue))
 
 
-def _at_hand(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime) -> Iterator[Threat]:
+def _at_hand(
+    engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo, now: datetime
+) -> Iterator[PotentialPreemptor]:
     """The first in line of each queue of the tree, where its turn would hit this Workload."""
     names = sorted(queues_below(queue.node.top()))
     heads = [head for name in names if (head := _head(engine, name)) is not None]
@@ -37,7 +39,7 @@ def _at_hand(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo, no
         hit = next((each for each in evaluation.preemption.victims if each.workload == workload.key), None)
         if hit is not None:
             name = head.queue.name if head.queue is not None else ""
-            yield Threat(name, f"{head.key} waits to preempt it ({hit.reason})", head.key)
+            yield PotentialPreemptor(name, f"{head.key} waits to preempt it ({hit.reason})", head.key)
 
 
 def _head(engine: Engine, name: str) -> WorkloadInfo | None:
@@ -46,17 +48,17 @@ def _head(engine: Engine, name: str) -> WorkloadInfo | None:
     return first[0] if first else None
 
 
-def _within(queue: ClusterQueueInfo, workload: WorkloadInfo) -> Iterator[Threat]:
+def _within(queue: ClusterQueueInfo, workload: WorkloadInfo) -> Iterator[PotentialPreemptor]:
     policy = queue.policies.within_queue
     if policy == NEVER:
         return
     newer = ", or as high and older," if policy == "LowerOrNewerEqualPriority" else ""
-    yield Threat(
+    yield PotentialPreemptor(
         queue.name, f"in its own queue, whoever has a priority above {workload.priority}{newer} may preempt it"
     )
 
 
-def _by_cohort(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo) -> Iterator[Threat]:
+def _by_cohort(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo) -> Iterator[PotentialPreemptor]:
     """Others of the tree that may take back what this queue borrows."""
     borrowed = sorted(fr for fr, cell in queue.node.cells.items() if not cell.is_within_nominal)
     if not borrowed or queue.node.parent is None:
@@ -69,4 +71,4 @@ def _by_cohort(engine: Engine, workload: WorkloadInfo, queue: ClusterQueueInfo) 
         if wanted and any(fr in other.node.quotas for fr in workload.usage):
             what = ", ".join(f"{fr.resource} of {fr.flavor}" for fr in wanted)
             bound = f", for a priority above {workload.priority}" if other.policies.reclaim == "LowerPriority" else ""
-            yield Threat(name, f"queue {name} may reclaim what queue {queue.name} borrows: {what}{bound}")
+            yield PotentialPreemptor(name, f"queue {name} may reclaim what queue {queue.name} borrows: {what}{bound}")

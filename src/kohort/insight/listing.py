@@ -27,7 +27,7 @@ Asked = type[Any] | Resource
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class IncompleteKind:
     """A kind of which not everything could be read."""
 
     kind: str
@@ -40,11 +40,11 @@ class Unseen:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class KindListing:
     """All objects of one kind, as far as they could be seen."""
 
     objects: Mapping[ObjectKey, Any] = field(default_factory=dict)
-    unseen: Unseen | None = None
+    unseen: IncompleteKind | None = None
     unreadable: tuple[UndecodableObject, ...] = ()
 
 
@@ -58,12 +58,12 @@ def resource_asked(asked: Asked) -> Resource:
     return asked if isinstance(asked, Resource) else resource_of(asked)
 
 
-async def read_kinds(client: Client, kinds: Iterable[Asked], home: str) -> dict[Asked, Read]:
+async def read_kinds(client: Client, kinds: Iterable[Asked], home: str) -> dict[Asked, KindListing]:
     """Every object of these kinds; where one may not look everywhere, those of the namespace `home`."""
     free = asyncio.Semaphore(AT_ONCE)
     wanted = list(dict.fromkeys(kinds))
 
-    async def read(asked: Asked) -> Read:
+    async def read(asked: Asked) -> KindListing:
         async with free:
             return await read_kind(client, asked, home)
 
@@ -79,7 +79,7 @@ async def served(client: Client, resources: Iterable[Resource]) -> list[Resource
     return [each for each in resources if each.group in names]
 
 
-async def read_kind(client: Client, asked: Asked, home: str) -> Read:
+async def read_kind(client: Client, asked: Asked, home: str) -> KindListing:
     """Every object of a kind, or as much as one may see; raises what is no refusal."""
     kind = kind_of(asked)
     try:
@@ -89,17 +89,17 @@ async def read_kind(client: Client, asked: Asked, home: str) -> Read:
             raise
         if home and kind.resource.namespaced and error.code == 403:
             return await _read_home(client, kind, home, str(error))
-        return Read(unseen=Unseen(kind.resource.kind, str(error), error.code))
+        return KindListing(unseen=IncompleteKind(kind.resource.kind, str(error), error.code))
 
 
-async def _read_home(client: Client, kind: ResourceType[Any], home: str, why: str) -> Read:
+async def _read_home(client: Client, kind: ResourceType[Any], home: str, why: str) -> KindListing:
     try:
         found = _read(kind, await client.of(kind).list(ListScope(home)))
     except StatusError as error:
         if not _is_refusal(error):
             raise
-        return Read(unseen=Unseen(kind.resource.kind, str(error), error.code))
-    return Read(found.objects, Unseen(kind.resource.kind, why, seen_in=home), found.unreadable)
+        return KindListing(unseen=IncompleteKind(kind.resource.kind, str(error), error.code))
+    return KindListing(found.objects, IncompleteKind(kind.resource.kind, why, seen_in=home), found.unreadable)
 
 
 def _is_refusal(error: StatusError) -> bool:
@@ -107,6 +107,6 @@ def _is_refusal(error: StatusError) -> bool:
     return error.code in (403, 404, 405)
 
 
-def _read(kind: ResourceType[Any], listing: ListResult[Any]) -> Read:
+def _read(kind: ResourceType[Any], listing: ListResult[Any]) -> KindListing:
     objects = {kind.identity(each).key: each for each in listing.items}
-    return Read(objects, None, listing.unreadable)
+    return KindListing(objects, None, listing.unreadable)

@@ -18,7 +18,7 @@ from kohort.engine.explain.remedies import (
     lenders,
 )
 from kohort.engine.shortage import BindingLimit, Shortage
-from kohort.insight.story.model import Holding, Story
+from kohort.insight.workload_report.model import ResourceHolders, WorkloadReport
 from kohort.terminal.ages import age, duration
 from kohort.terminal.sections import Section
 
@@ -26,7 +26,7 @@ NAMED: Final = 3
 """How many of those who go first are named."""
 
 
-def told(story: Story, now: datetime) -> list[Section]:
+def render_report(story: WorkloadReport, now: datetime) -> list[Section]:
     """The story, section by section."""
     explanation = story.explanation
     answer, *details = explanation_lines(explanation)
@@ -41,7 +41,7 @@ def told(story: Story, now: datetime) -> list[Section]:
     return [each for each in sections if each.lines]
 
 
-def _where(story: Story, now: datetime) -> str:
+def _where(story: WorkloadReport, now: datetime) -> str:
     explanation = story.explanation
     key, local = explanation.workload, explanation.local_queue
     parts = [
@@ -69,7 +69,7 @@ def _when(time: datetime, now: datetime) -> str:
 # Who holds what is needed
 
 
-def _holding(holding: Holding, now: datetime) -> Section:
+def _holding(holding: ResourceHolders, now: datetime) -> Section:
     resource = holding.fr.resource
     rows = [
         f"{format_amount(resource, each.amount):>6}  {each.job or each.workload.name} of {each.workload.namespace}"
@@ -85,7 +85,7 @@ def _holding(holding: Holding, now: datetime) -> Section:
 # What would let it in
 
 
-def _remedies(story: Story) -> Iterator[str]:
+def _remedies(story: WorkloadReport) -> Iterator[str]:
     yield from story.hints
     found = remedies(story.explanation)
     needs = {(each.pod_set, each.resources) for each in found if isinstance(each, MoreQuota)}
@@ -98,7 +98,7 @@ def _remedies(story: Story) -> Iterator[str]:
         yield "of the lines with flavors it takes one for each pod set and its resources"
 
 
-def _remedy(remedy: Remedy, story: Story) -> Iterator[str]:
+def _remedy(remedy: Remedy, story: WorkloadReport) -> Iterator[str]:
     match remedy:
         case AwaitPreemption(victims):
             yield f"its turn, at which it preempts {', '.join(str(each.workload) for each in victims)}"
@@ -126,7 +126,7 @@ def _turn(ahead: int, explanation: Explanation) -> str:
     return f"its turn, after {ahead} ahead of it" if ahead else "its turn, which is next"
 
 
-def _quota(remedy: MoreQuota, story: Story, needs: int) -> str:
+def _quota(remedy: MoreQuota, story: WorkloadReport, needs: int) -> str:
     """Room in one flavor: at every limit that is too tight."""
     evaluation, queue = story.explanation.evaluation, story.explanation.cluster_queue
     has_several = evaluation is not None and len(evaluation.pod_sets) > 1
@@ -158,7 +158,7 @@ def _room(shortage: Shortage, queue: str) -> str:
 # Who may take its place
 
 
-def _threats(story: Story) -> Iterator[str]:
+def _threats(story: WorkloadReport) -> Iterator[str]:
     if story.explanation.state not in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED):
         return
     yield from (each.why for each in story.threats)

@@ -23,7 +23,7 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(there[:MOST_NAMES]) + more
 
 
-class Named(Protocol):
+class NamedObject(Protocol):
     """Any object of the API."""
 
     @property
@@ -32,7 +32,7 @@ class Named(Protocol):
         ...
 
 
-def listed_names(things: Iterable[Named]) -> str:
+def listed_names(things: Iterable[NamedObject]) -> str:
     """The same for the names of objects."""
     return listed(each.metadata.name for each in things)
 

@@ -16,23 +16,23 @@ from kohort.controllers.devices.claims import UncountableError
 from kohort.engine.decisions import Reserve
 from kohort.engine.explain import Explanation, WorkloadPhase, would_fit
 from kohort.insight.checks import checks_after
-from kohort.insight.fitting.candidates import Candidate
+from kohort.insight.fit_check.candidates import FitCandidate
 from kohort.insight.snapshot import Snapshot
-from kohort.insight.story.holders import holdings_of
-from kohort.insight.story.model import Holding
-from kohort.insight.story.telling import uncountable, without_queue
+from kohort.insight.workload_report.builder import uncountable, without_queue
+from kohort.insight.workload_report.holders import holdings_of
+from kohort.insight.workload_report.model import ResourceHolders
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FitResult:
     """What would become of a candidate."""
 
-    candidate: Candidate
+    candidate: FitCandidate
     explanation: Explanation | None = None
     """Of its first Workload that would not start, else of its last; None where nothing can be said."""
     started: int = 0
     """How many of its Workloads would start now."""
-    holdings: tuple[Holding, ...] = ()
+    holdings: tuple[ResourceHolders, ...] = ()
     hints: tuple[str, ...] = ()
     """What to do about a queue that is not there."""
     problem: str = ""
@@ -53,14 +53,14 @@ class _Outcome:
     explanation: Explanation
     admission: Admission | None = None
     checks: tuple[str, ...] = ()
-    holdings: tuple[Holding, ...] = ()
+    holdings: tuple[ResourceHolders, ...] = ()
 
     @property
     def starts(self) -> bool:
         return self.admission is not None and not self.checks
 
 
-def judge(snapshot: Snapshot, candidates: Iterable[Candidate]) -> Iterator[Verdict]:
+def evaluate_fit(snapshot: Snapshot, candidates: Iterable[FitCandidate]) -> Iterator[FitResult]:
     """One verdict each, in order."""
     numbers = iter(range(1_000_000))
     if snapshot.can_judge:
@@ -68,20 +68,20 @@ def judge(snapshot: Snapshot, candidates: Iterable[Candidate]) -> Iterator[Verdi
         snapshot.engine.schedule(snapshot.taken)
     for candidate in candidates:
         problem = candidate.problem or _unqueued(candidate)
-        yield Verdict(candidate, problem=problem) if problem else _judged(snapshot, candidate, numbers)
+        yield FitResult(candidate, problem=problem) if problem else _judged(snapshot, candidate, numbers)
 
 
-def _unqueued(candidate: Candidate) -> str:
+def _unqueued(candidate: FitCandidate) -> str:
     if not candidate.workloads:
         return "It has no pods"
     return "" if candidate.queue.name else "It names no queue, so nothing would hold it back and no quota count for it"
 
 
-def _judged(snapshot: Snapshot, candidate: Candidate, numbers: Iterator[int]) -> Verdict:
+def _judged(snapshot: Snapshot, candidate: FitCandidate, numbers: Iterator[int]) -> FitResult:
     found = [_outcome(snapshot, candidate, each, next(numbers)) for each in candidate.workloads]
     told = next((each for each in found if not each.starts), found[-1])
     is_lost = told.explanation.cluster_queue not in snapshot.engine.queues
-    return Verdict(
+    return FitResult(
         candidate,
         told.explanation,
         sum(each.starts for each in found),
@@ -91,7 +91,7 @@ def _judged(snapshot: Snapshot, candidate: Candidate, numbers: Iterator[int]) ->
     )
 
 
-def _outcome(snapshot: Snapshot, candidate: Candidate, given: Workload, number: int) -> _Outcome:
+def _outcome(snapshot: Snapshot, candidate: FitCandidate, given: Workload, number: int) -> _Outcome:
     """Let one Workload come, after all others, and take a turn."""
     engine, now = snapshot.engine, snapshot.taken
     workload = _submitted(given, candidate, now + timedelta(microseconds=number))
@@ -116,13 +116,13 @@ def _says_yes(explanation: Explanation) -> bool:
     return explanation.evaluation is not None and explanation.evaluation.is_admitted
 
 
-def _submitted(workload: Workload, candidate: Candidate, time: datetime) -> Workload:
+def _submitted(workload: Workload, candidate: FitCandidate, time: datetime) -> Workload:
     """A Workload that comes after those before it, with nothing decided about it."""
     head = structs.replace(workload.metadata, creation_timestamp=time, namespace=candidate.queue.namespace)
     return structs.replace(workload, metadata=head, status=WorkloadStatus())
 
 
-def _named(workload: Workload, candidate: Candidate, number: int) -> Workload:
+def _named(workload: Workload, candidate: FitCandidate, number: int) -> Workload:
     """A Workload that is in nobody's way: with a name and a life of its own."""
     name = f"{workload.metadata.name or candidate.subject} (new {number})"
     return structs.replace(workload, metadata=structs.replace(workload.metadata, name=name, uid=f"new-{number}"))

@@ -54,7 +54,7 @@ class NodeGroup(NamedTuple):
     """Of all of them together, in internal units."""
 
 
-class Asking(NamedTuple):
+class PendingRequest(NamedTuple):
     """A Workload that waits."""
 
     workload: Workload
@@ -64,7 +64,7 @@ class Asking(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ClusterFacts:
     """A cluster at one moment."""
 
     snapshot: Snapshot
@@ -230,11 +230,11 @@ class Facts:
         return self.snapshot.settings
 
     @cached_property
-    def asking(self) -> tuple[Asking, ...]:
+    def asking(self) -> tuple[PendingRequest, ...]:
         """Everybody who waits in a ClusterQueue that exists, and what is asked for."""
         found = ((each, self.cluster_queue_of(each)) for each in self.waiting)
         return tuple(
-            Asking(workload, queue.metadata.name, asked)
+            PendingRequest(workload, queue.metadata.name, asked)
             for workload, queue in found
             if queue is not None and (asked := self._demand_of(workload))
         )
@@ -313,7 +313,7 @@ def _sum(lists: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return total
 
 
-def oldest(facts: Facts, workloads: Iterable[Workload]) -> timedelta:
+def oldest(facts: ClusterFacts, workloads: Iterable[Workload]) -> timedelta:
     """The age of the oldest of them."""
     made = (each.metadata.creation_timestamp for each in workloads)
     return max((facts.now - each for each in made if each), default=timedelta())

@@ -13,7 +13,7 @@ PLAIN: Final = Environment.of((), ())
 RULES: Final = RequestRules()
 
 
-def asked_of(pod_sets: tuple[tuple[bytes, int], ...]) -> Mapping[str, str]:
+def requested_by(pod_sets: tuple[tuple[bytes, int], ...]) -> Mapping[str, str]:
     """The sum over all pods of these templates and counts; nothing for templates that can't be read."""
     total: dict[str, int] = {}
     try:

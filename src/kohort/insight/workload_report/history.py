@@ -6,7 +6,7 @@ from typing import Final
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.meta import Condition
-from kohort.insight.story.model import Happening
+from kohort.insight.workload_report.model import HistoryEntry
 
 _TEXTS: Final = {
     "QuotaReserved": "got its quota",
@@ -22,21 +22,21 @@ _SPOKEN: Final = frozenset({"Evicted", "Preempted", "Finished", "DeactivationTar
 """Conditions whose message says more than the condition."""
 
 
-def history_of(workload: Workload, now: datetime) -> tuple[Happening, ...]:
+def history_of(workload: Workload, now: datetime) -> tuple[HistoryEntry, ...]:
     """What happened, the oldest first; and what is known to come."""
     return tuple(sorted(_happenings(workload, now), key=lambda each: each.time))
 
 
-def _happenings(workload: Workload, now: datetime) -> Iterator[Happening]:
+def _happenings(workload: Workload, now: datetime) -> Iterator[HistoryEntry]:
     if workload.metadata.creation_timestamp is not None:
-        yield Happening(workload.metadata.creation_timestamp, "was submitted")
+        yield HistoryEntry(workload.metadata.creation_timestamp, "was submitted")
     for condition in workload.status.conditions:
         if condition.status == "True" and condition.type in _TEXTS:
-            yield Happening(condition.last_transition_time, _text(condition))
+            yield HistoryEntry(condition.last_transition_time, _text(condition))
     requeue = workload.status.requeue_state
     if requeue is not None and requeue.requeue_at is not None and requeue.requeue_at > now:
         tries = f" (try {requeue.count + 1})" if requeue.count else ""
-        yield Happening(requeue.requeue_at, f"will be looked at again{tries}")
+        yield HistoryEntry(requeue.requeue_at, f"will be looked at again{tries}")
 
 
 def _text(condition: Condition) -> str:

@@ -8,8 +8,8 @@ from kohort.api.core.namespaces import ResourceQuota
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import WorkloadPriorityClass
 from kohort.insight.doctor import cohorts, jobs, nodes, objects, queues, quotas, unsupported, workloads
-from kohort.insight.doctor.facts import Facts
-from kohort.insight.doctor.model import Check, Finding, Report
+from kohort.insight.doctor.cluster_facts import ClusterFacts
+from kohort.insight.doctor.model import Check, DoctorReport, Finding
 from kohort.insight.snapshot import Snapshot
 
 CHECKS: Final[tuple[Check, ...]] = tuple(
@@ -35,9 +35,9 @@ LOOKED_AT: Final[tuple[type[Any], ...]] = (Node, ResourceQuota, Job, WorkloadPri
 """Kinds that checks look at besides those that decisions depend on."""
 
 
-def examine(snapshot: Snapshot, checks: Iterable[Check] = CHECKS) -> Report:
+def run_checks(snapshot: Snapshot, checks: Iterable[Check] = CHECKS) -> DoctorReport:
     """Put a cluster to some checks; those that can't be answered from what one may see are told."""
-    facts = Facts(snapshot)
+    facts = ClusterFacts(snapshot)
     asked, left_out = [], []
     findings: list[Finding] = []
     for check in checks:
@@ -48,7 +48,7 @@ def examine(snapshot: Snapshot, checks: Iterable[Check] = CHECKS) -> Report:
         findings += [Finding(check, sighting) for sighting in check.look(facts)]
     findings.sort(key=lambda finding: finding.check.severity.rank)
     refused = tuple(each for each in snapshot.unseen if each.code == _MAY_NOT and each.kind != "Configuration")
-    return Report(tuple(findings), tuple(asked), tuple(left_out), refused)
+    return DoctorReport(tuple(findings), tuple(asked), tuple(left_out), refused)
 
 
 def _can_answer(snapshot: Snapshot, check: Check) -> bool:

@@ -104,14 +104,14 @@ class LeanLocalQueue(ObjectView):
     status: LeanLocalQueueStatus = LeanLocalQueueStatus()
 
 
-class Position(NamedTuple):
+class VisibilityPosition(NamedTuple):
     """How many come before."""
 
     in_cluster_queue: int
     in_local_queue: int
 
 
-class PendingWorkload(View):
+class PendingWorkloadView(View):
     """A Workload that waits, as the visibility API shows it."""
 
     metadata: "PendingMetadata" = msgspec.field(default_factory=lambda: PendingMetadata())
@@ -130,4 +130,4 @@ class PendingMetadata(View):
 class PendingWorkloads(View):
     """All that wait in a queue, in order."""
 
-    items: tuple[PendingWorkload, ...] = ()
+    items: tuple[PendingWorkloadView, ...] = ()

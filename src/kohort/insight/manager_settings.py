@@ -10,7 +10,7 @@ from kohort.api.gates import DEFAULT_GATES, FeatureGates
 from kohort.api.resource import Resource
 from kohort.api.unsupported import Notice
 from kohort.engine.settings import EngineSettings
-from kohort.insight.reading import Unseen
+from kohort.insight.listing import IncompleteKind
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 
@@ -21,14 +21,14 @@ CONFIG_MAPS: Final = Resource("", "v1", "ConfigMap", "configmaps", namespaced=Tr
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ObservedSettings:
     """What the manager was told."""
 
     configuration: Configuration = field(default_factory=Configuration)
     gates: FeatureGates = DEFAULT_GATES
     unsupported: tuple[Notice, ...] = ()
     """Settings that have no effect in this version of Kohort."""
-    unseen: Unseen | None = None
+    unseen: IncompleteKind | None = None
     """Given where that could not be read, and the defaults stand for it."""
 
     @property
@@ -37,23 +37,25 @@ class Rules:
         return EngineSettings.of(self.configuration, self.gates)
 
 
-async def read_rules(client: Client) -> Rules:
+async def read_manager_settings(client: Client) -> ObservedSettings:
     """What the manager was told; the defaults where that can't be read."""
     try:
         found = await client.of(CONFIG_MAPS).get((NAMESPACE, NAME))
     except StatusError as error:
         if error.is_not_found:
-            return Rules()
+            return ObservedSettings()
         if error.code == 403:
-            return Rules(unseen=Unseen("Configuration", str(error)))
+            return ObservedSettings(unseen=IncompleteKind("Configuration", str(error)))
         raise
     try:
         return _rules(found)
     except ApiError as error:
-        return Rules(unseen=Unseen("Configuration", f"ConfigMap {NAMESPACE}/{NAME}: {error}", code=422))
+        return ObservedSettings(
+            unseen=IncompleteKind("Configuration", f"ConfigMap {NAMESPACE}/{NAME}: {error}", code=422)
+        )
 
 
-def _rules(found: dict[str, Json]) -> Rules:
+def _rules(found: dict[str, Json]) -> ObservedSettings:
     # A cluster without this file, as most on a workstation are, never pays for reading YAML.
     from kohort.api.config.parsing import parse_configuration
     from kohort.api.documents import read_documents
@@ -61,8 +63,8 @@ def _rules(found: dict[str, Json]) -> Rules:
     text = (found.get("data") or {}).get(FILE, "")
     documents = list(read_documents(text.encode(), FILE))
     if not documents:
-        return Rules()
+        return ObservedSettings()
     result = parse_configuration(documents[0].value)
     if result.errors or result.config is None:
         raise ApiError("; ".join(map(str, result.errors)) or "no Configuration")
-    return Rules(result.config, result.gates, tuple(result.unsupported))
+    return ObservedSettings(result.config, result.gates, tuple(result.unsupported))

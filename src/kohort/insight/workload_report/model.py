@@ -24,7 +24,7 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ResourceHolders:
     """Who uses one flavor-resource below one node of the tree, those who use most first."""
 
     place: QuotaNodeRef
@@ -36,7 +36,7 @@ class Holding:
 
 
 @dataclass(frozen=True, slots=True)
-class Threat:
+class PotentialPreemptor:
     """Somebody who may take a Workload's place."""
 
     queue: str
@@ -46,7 +46,7 @@ class Threat:
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class HistoryEntry:
     """Something that happened to a Workload, or will."""
 
     time: datetime
@@ -54,16 +54,16 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class WorkloadReport:
     """All of it."""
 
     subject: str
     """What was asked about: `job/etl`."""
     explanation: Explanation
     submitted: datetime | None = None
-    holdings: tuple[Holding, ...] = ()
-    threats: tuple[Threat, ...] = ()
-    history: tuple[Happening, ...] = ()
+    holdings: tuple[ResourceHolders, ...] = ()
+    threats: tuple[PotentialPreemptor, ...] = ()
+    history: tuple[HistoryEntry, ...] = ()
     notes: tuple[str, ...] = ()
     """What else the reader should know, such as where the look was not complete."""
     hints: tuple[str, ...] = ()

@@ -27,10 +27,10 @@ from kohort.engine.explain.remedies import (
     Remedy,
 )
 from kohort.engine.shortage import Shortage, WithheldQuota
-from kohort.insight.story.model import Holder, Holding, Story, Threat
+from kohort.insight.workload_report.model import Holder, PotentialPreemptor, ResourceHolders, WorkloadReport
 
 
-def story_data(story: Story) -> Json:
+def report_data(story: WorkloadReport) -> Json:
     """The whole story."""
     return {
         "subject": story.subject,
@@ -187,7 +187,7 @@ def _more_quota(remedy: MoreQuota) -> Json:
     }
 
 
-def _holding(holding: Holding) -> Json:
+def _holding(holding: ResourceHolders) -> Json:
     resource = holding.fr.resource
     return {
         "at": {"kind": holding.place.kind, "name": holding.place.name},
@@ -209,6 +209,6 @@ def _holder(holder: Holder, resource: str) -> Json:
     }
 
 
-def _threat(threat: Threat) -> Json:
+def _threat(threat: PotentialPreemptor) -> Json:
     waiting = None if threat.waiting is None else _key(threat.waiting)
     return {"clusterQueue": threat.queue, "why": threat.why, "waiting": waiting}

@@ -18,7 +18,7 @@ ALSO_READ: Final[tuple[type[Any], ...]] = (WorkloadPriorityClass, PriorityClass)
 """What a job's priority depends on, beyond what decisions do."""
 
 
-class SnapshotReads:
+class SnapshotReader:
     """The cluster as it was, and pods that are about to be submitted."""
 
     def __init__(self, snapshot: Snapshot, pods: Sequence[Object]) -> None:

@@ -17,7 +17,7 @@ from kohort.api.kueue.conversion import V1BETA2, convert
 from kohort.api.kueue.group import GROUP
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload, WorkloadPriorityClass
 from kohort.api.meta import ObjectKey
-from kohort.insight.fitting.reads import SnapshotReads
+from kohort.insight.fit_check.reads import SnapshotReader
 from kohort.insight.snapshot import Snapshot
 from kohort.jobs.builtin import built_in_frameworks
 from kohort.jobs.contract import Composable, Framework, JobKey
@@ -42,7 +42,7 @@ MOST_PODS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FitCandidate:
     """A manifest and the Workloads that it would become."""
 
     subject: str
@@ -56,7 +56,7 @@ class Candidate:
     """Why there is none."""
 
 
-class Reader:
+class CandidateReader:
     """Reads manifests against one cluster."""
 
     def __init__(self, snapshot: Snapshot, namespace: str, queue: str) -> None:
@@ -71,13 +71,13 @@ class Reader:
         obj, _ = placed_object(document, self._namespace)
         return _kind_of(obj) in self._frameworks or _kind_of(obj) == WORKLOAD or bool(queue_name(obj))
 
-    def candidates(self, documents: Sequence[Document]) -> list[Candidate]:
+    def candidates(self, documents: Sequence[Document]) -> list[FitCandidate]:
         """What is to be judged, in the order of the documents; pods of a group once, where its first one stands."""
         placed = [placed_object(document, self._namespace) for document in documents]
         pods = [obj for obj, _ in placed if _kind_of(obj) == POD]
-        alone = SnapshotReads(self._snapshot, ())
-        reads = SnapshotReads(self._snapshot, [self._defaulted(obj, alone) for obj in pods])
-        found: dict[str, Candidate] = {}
+        alone = SnapshotReader(self._snapshot, ())
+        reads = SnapshotReader(self._snapshot, [self._defaulted(obj, alone) for obj in pods])
+        found: dict[str, FitCandidate] = {}
         for obj, place in placed:
             name = self._subject(obj)
             if name not in found or not group_name(obj):
@@ -90,17 +90,17 @@ class Reader:
         name = metadata(obj).get("name") or f"{metadata(obj).get('generateName', '')}…"
         return f"{str(obj.get('kind', '')).lower()}/{name}"
 
-    def _candidate(self, obj: Object, subject: str, place: str, reads: SnapshotReads) -> Candidate:
+    def _candidate(self, obj: Object, subject: str, place: str, reads: SnapshotReader) -> FitCandidate:
         try:
             workloads = tuple(self._workloads(obj, reads))
         except ApiError as error:
             queue = ObjectKey(metadata(obj).get("namespace", ""), queue_name(obj))
-            return Candidate(subject, place, queue, problem=str(error))
+            return FitCandidate(subject, place, queue, problem=str(error))
         namespace = metadata(obj).get("namespace", "")
         name = workloads[0].spec.queue_name or "" if workloads else ""
-        return Candidate(subject, place, ObjectKey(namespace, name), workloads)
+        return FitCandidate(subject, place, ObjectKey(namespace, name), workloads)
 
-    def _workloads(self, obj: Object, reads: SnapshotReads) -> Iterator[Workload]:
+    def _workloads(self, obj: Object, reads: SnapshotReader) -> Iterator[Workload]:
         group, kind = _kind_of(obj)
         if (group, kind) == WORKLOAD:
             yield self._own(obj)
@@ -125,7 +125,7 @@ class Reader:
         spec = structs.replace(found.spec, queue_name=self._queue) if self._queue else found.spec
         return structs.replace(found, spec=spec)
 
-    def _of(self, framework: Framework, job: Object, reads: SnapshotReads) -> Workload:
+    def _of(self, framework: Framework, job: Object, reads: SnapshotReader) -> Workload:
         if isinstance(framework, Composable) and group_name(job):
             key = JobKey(metadata(job).get("namespace", ""), group_name(job), is_group=True)
             group = framework.load(key, reads)
@@ -137,12 +137,12 @@ class Reader:
         return self._built(framework, job, framework.pod_sets(job, reads), reads)
 
     def _built(
-        self, framework: Framework, job: Object, pod_sets: Sequence[JobPodSet], reads: SnapshotReads
+        self, framework: Framework, job: Object, pod_sets: Sequence[JobPodSet], reads: SnapshotReader
     ) -> Workload:
         built = build_workload(framework, job, pod_sets, reads.configuration, reads.gates)
         return with_priority(built, resolve_priority(framework, job, pod_sets, reads))
 
-    def _pods_of(self, obj: Object, reads: SnapshotReads) -> Iterator[Workload]:
+    def _pods_of(self, obj: Object, reads: SnapshotReader) -> Iterator[Workload]:
         parent = self._defaulted(obj, reads)
         template = (parent.get("spec") or {}).get("template") or {}
         pods = self._frameworks[POD]
@@ -152,7 +152,7 @@ class Reader:
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": deepcopy(template.get("spec") or {})}
             yield self._of(pods, pod, reads)
 
-    def _defaulted(self, obj: Object, reads: SnapshotReads) -> Object:
+    def _defaulted(self, obj: Object, reads: SnapshotReader) -> Object:
         """The object as the webhook would leave it, in the queue that was asked for."""
         framework = self._frameworks[_kind_of(obj)]
         if self._queue:

@@ -10,14 +10,14 @@ from kohort.engine.hierarchy import CohortNode, HierarchyNode
 from kohort.engine.quota import FlavorResource
 from kohort.engine.records import WorkloadInfo
 from kohort.engine.shortage import BindingLimit, QuotaNodeRef, Shortage
-from kohort.insight.story.model import Holder, Holding
+from kohort.insight.workload_report.model import Holder, ResourceHolders
 
 NAMED: Final = 5
 """How many holders are told by name."""
 MOST_HOLDINGS: Final = 4
 
 
-def holdings_of(engine: Engine, explanation: Explanation) -> tuple[Holding, ...]:
+def holdings_of(engine: Engine, explanation: Explanation) -> tuple[ResourceHolders, ...]:
     """Holders of everything that is short, once per node and flavor-resource."""
     wanted = dict.fromkeys((each.place, each.fr) for each in _tightest(explanation))
     found = (_holding(engine, place, fr) for place, fr in wanted)
@@ -36,13 +36,13 @@ def _tightest(explanation: Explanation) -> Iterator[Shortage]:
                 seen.add(shortage.fr)
 
 
-def _holding(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> Holding | None:
+def _holding(engine: Engine, place: QuotaNodeRef, fr: FlavorResource) -> ResourceHolders | None:
     node = node_at(engine, place)
     using = sorted(_using(engine, node, fr), key=lambda each: (-each.usage[fr], each.key)) if node is not None else []
     if not using:
         return None
     rest = using[NAMED:]
-    return Holding(
+    return ResourceHolders(
         place,
         fr,
         tuple(_holder(each, fr) for each in using[:NAMED]),

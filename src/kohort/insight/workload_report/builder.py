@@ -14,14 +14,14 @@ from kohort.engine.lifecycle.pending_reason import PENDING_MESSAGE
 from kohort.engine.lifecycle.reasons import MISCONFIGURED, PENDING_EVALUATION
 from kohort.insight.checks import admission_foreseen, checks_after
 from kohort.insight.snapshot import Snapshot
-from kohort.insight.story.history import evictions_of, history_of
-from kohort.insight.story.holders import holdings_of
-from kohort.insight.story.model import Story
-from kohort.insight.story.threats import threats_to
+from kohort.insight.workload_report.history import evictions_of, history_of
+from kohort.insight.workload_report.holders import holdings_of
+from kohort.insight.workload_report.model import WorkloadReport
+from kohort.insight.workload_report.potential_preemptors import potential_preemptors
 from kohort.terminal.nearest import instead
 
 
-def story_of(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
+def build_report(snapshot: Snapshot, workload: Workload, subject: str) -> WorkloadReport:
     """All that can be told of a Workload."""
     now, key = snapshot.taken, ObjectKey(workload.metadata.namespace, workload.metadata.name)
     if not snapshot.can_judge:
@@ -31,12 +31,12 @@ def story_of(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     engine, explanation = _explained(snapshot, key)
     record = engine.workloads.get(key)
     holds = explanation.state in (WorkloadPhase.ADMITTED, WorkloadPhase.RESERVED)
-    return Story(
+    return WorkloadReport(
         subject,
         explanation,
         workload.metadata.creation_timestamp,
         holdings_of(engine, explanation),
-        threats_to(engine, record, now) if holds and record is not None else (),
+        potential_preemptors(engine, record, now) if holds and record is not None else (),
         history_of(workload, now),
         tuple(_notes(snapshot, explanation, workload)),
         tuple(_hints(snapshot, explanation)),
@@ -59,9 +59,9 @@ def _explained(snapshot: Snapshot, key: ObjectKey) -> tuple[Engine, Explanation]
     )
 
 
-def _outside(snapshot: Snapshot, workload: Workload, subject: str, problem: str) -> Story:
+def _outside(snapshot: Snapshot, workload: Workload, subject: str, problem: str) -> WorkloadReport:
     """Of a Workload that no engine knows, since what it claims of devices can't be counted."""
-    return Story(
+    return WorkloadReport(
         subject,
         uncountable(snapshot, workload, problem),
         workload.metadata.creation_timestamp,
@@ -89,7 +89,7 @@ def _behind(snapshot: Snapshot, local: ObjectKey) -> str:
     return (found.spec.cluster_queue or "") if found is not None else ""
 
 
-def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
+def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> WorkloadReport:
     """What the conditions say, where the ClusterQueue can't be seen."""
     local = ObjectKey(workload.metadata.namespace, workload.spec.queue_name or "")
     written = find(workload.status.conditions, "QuotaReserved")
@@ -105,7 +105,7 @@ def _as_written(snapshot: Snapshot, workload: Workload, subject: str) -> Story:
     )
     unseen = next(each for each in snapshot.unseen if each.kind in ("ClusterQueue", "Workload"))
     note = f"This is what its manager wrote down; more is told to those who may see every {unseen.kind}"
-    return Story(
+    return WorkloadReport(
         subject,
         explanation,
         workload.metadata.creation_timestamp,

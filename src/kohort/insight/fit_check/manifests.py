@@ -14,8 +14,8 @@ from kohort.api.kueue.v1beta2 import LocalQueue, Workload
 from kohort.api.meta import ObjectKey, ObjectMeta
 from kohort.api.resource import Resource
 from kohort.controllers.devices.claims import TEMPLATES
-from kohort.insight.fitting.reads import ALSO_READ
-from kohort.insight.reading import Asked, Read, kind_of, resource_asked
+from kohort.insight.fit_check.reads import ALSO_READ
+from kohort.insight.listing import Asked, KindListing, kind_of, resource_asked
 from kohort.insight.snapshot import DECIDING, NAME_LABEL, Snapshot
 from kohort.jobs.registry import group_kind
 
@@ -35,23 +35,23 @@ def split(documents: Iterable[Document]) -> tuple[list[Document], list[Document]
 
 def offline(documents: Sequence[Document], now: datetime) -> Snapshot:
     """A cluster that consists of manifests only, Workloads included."""
-    empty = Snapshot(now, {kind: Read() for kind in (*DECIDING, *ALSO_READ)})
+    empty = Snapshot(now, {kind: KindListing() for kind in (*DECIDING, *ALSO_READ)})
     flat = [each for document in documents for each in _unpacked(document)]
     return with_manifests(empty, [each for each in flat if _kind_in(each) is not None])
 
 
 def with_manifests(snapshot: Snapshot, documents: Iterable[Document]) -> Snapshot:
     """The cluster as it would be with these objects; what has the same name is replaced."""
-    found: dict[Asked, Read] = dict(snapshot.found)
+    found: dict[Asked, KindListing] = dict(snapshot.found)
     for document in documents:
         kind, obj = _object(document)
-        key, known = kind_of(kind).identity(obj).key, found.get(kind, Read())
-        found[kind] = Read({**known.objects, key: obj}, known.unseen, known.unreadable)
+        key, known = kind_of(kind).identity(obj).key, found.get(kind, KindListing())
+        found[kind] = KindListing({**known.objects, key: obj}, known.unseen, known.unreadable)
     found[Namespace] = _with_namespaces(found)
     return Snapshot(snapshot.taken, found, snapshot.rules)
 
 
-def _with_namespaces(found: Mapping[Asked, Read]) -> Read:
+def _with_namespaces(found: Mapping[Asked, KindListing]) -> KindListing:
     """Namespaces that are named and described by nobody exist all the same."""
     read = found[Namespace]
     named = {key.namespace for kind in (LocalQueue, Workload) for key in found[kind].objects}
@@ -59,7 +59,7 @@ def _with_namespaces(found: Mapping[Asked, Read]) -> Read:
     made = {
         ObjectKey("", name): Namespace(metadata=ObjectMeta(name=name, labels={NAME_LABEL: name})) for name in missing
     }
-    return Read({**read.objects, **made}, read.unseen, read.unreadable)
+    return KindListing({**read.objects, **made}, read.unseen, read.unreadable)
 
 
 def _unpacked(document: Document) -> list[Document]:
