@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kohort.terminal.bars import Fill, Part, bar, widths
+from kohort.terminal.bars import BarPart, Fill, bar, widths
 from kohort.terminal.glyphs import ASCII, UNICODE
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import COLOURED, Role
@@ -12,13 +12,13 @@ amounts = st.lists(st.floats(0, 1e15), max_size=5)
 
 
 def test_parts_stand_side_by_side() -> None:
-    parts = [Part(4), Part(2, Fill.HALF)]
+    parts = [BarPart(4), BarPart(2, Fill.HALF)]
     assert bar(parts, 8, 8, Screen(glyphs=UNICODE)) == "████▓▓░░"
     assert bar(parts, 8, 8, Screen(glyphs=ASCII)) == "####++.."
 
 
 def test_parts_are_painted_by_role() -> None:
-    painted = bar([Part(1, role=Role.GOOD)], 2, 4, Screen(style=COLOURED, glyphs=UNICODE))
+    painted = bar([BarPart(1, role=Role.GOOD)], 2, 4, Screen(style=COLOURED, glyphs=UNICODE))
     assert painted == "\x1b[32m██\x1b[0m\x1b[2m░░\x1b[0m"
 
 
@@ -32,12 +32,12 @@ def test_more_than_all_is_all() -> None:
 
 
 def test_nothing_of_nothing_is_empty() -> None:
-    assert bar([Part(0)], 0, 4, Screen(glyphs=ASCII)) == "...."
+    assert bar([BarPart(0)], 0, 4, Screen(glyphs=ASCII)) == "...."
 
 
 @given(amounts, st.floats(0, 1e15), st.integers(0, 60))
 def test_a_bar_is_as_long_as_asked(parts: list[float], scale: float, width: int) -> None:
-    assert len(bar([Part(part) for part in parts], scale, width, Screen())) == width
+    assert len(bar([BarPart(part) for part in parts], scale, width, Screen())) == width
     assert sum(widths(parts, scale, width)) <= width
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from kohort.terminal.live import Live, Place, fitting, frame, live
+from kohort.terminal.live import Live, LiveViewSettings, fitting, frame, live
 from kohort.terminal.screen import Screen
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
@@ -24,7 +24,7 @@ class Terminal:
     """A terminal of which the test holds the far end."""
 
     far: int
-    place: Place
+    place: LiveViewSettings
 
     def resize(self, columns: int, lines: int) -> None:
         fcntl.ioctl(self.far, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -61,7 +61,7 @@ def terminal() -> Iterator[Terminal]:
         open(near, "r+b", buffering=0) as both,
         io.TextIOWrapper(both, encoding="utf-8", write_through=True) as stream,
     ):
-        made = Terminal(far, Place(stream, stream, {"TERM": "xterm"}, pause=0.0))
+        made = Terminal(far, LiveViewSettings(stream, stream, {"TERM": "xterm"}, pause=0.0))
         made.resize(40, 10)
         yield made
     os.close(far)
@@ -138,7 +138,7 @@ async def test_a_terminal_that_can_not_be_drawn_on_gets_lines(terminal: Terminal
 
 async def test_in_a_file_only_new_lines_are_added() -> None:
     out = io.StringIO()
-    async with live(asyncio.Event(), Place(out, io.StringIO(), {})) as view:
+    async with live(asyncio.Event(), LiveViewSettings(out, io.StringIO(), {})) as view:
         appended(view, ["NAME", "a 1"], ["NAME", "a 1", "b 1"], ["NAME", "a 2", "b 1"])
     assert out.getvalue() == "NAME\na 1\nb 1\na 2\n"
 

@@ -1,6 +1,6 @@
 """A mistyped name leads to the one that was meant."""
 
-from kohort.terminal.nearest import instead, nearest
+from kohort.terminal.nearest import did_you_mean, nearest
 
 
 def test_the_name_that_was_meant_is_found() -> None:
@@ -13,7 +13,7 @@ def test_nothing_is_guessed_from_nothing_alike() -> None:
 
 
 def test_what_to_say_instead() -> None:
-    assert instead("deafult", ["default"]) == "did you mean default?"
-    assert instead("zzz", ["b", "a"]) == "there is a, b"
-    assert instead("zzz", []) == "there is none"
-    assert instead("zzz", [f"q{i}" for i in range(10)]).endswith("q7 and 2 more")
+    assert did_you_mean("deafult", ["default"]) == "did you mean default?"
+    assert did_you_mean("zzz", ["b", "a"]) == "there is a, b"
+    assert did_you_mean("zzz", []) == "there is none"
+    assert did_you_mean("zzz", [f"q{i}" for i in range(10)]).endswith("q7 and 2 more")

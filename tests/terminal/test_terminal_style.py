@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from kohort.terminal.glyphs import ASCII, UNICODE, glyphs_of
 from kohort.terminal.screen import screen_of
-from kohort.terminal.style import COLOURED, PLAIN, SHADED, SHADES, Role, Text, columns, cut, harmless, style_of
+from kohort.terminal.style import (
+    COLOURED,
+    PLAIN,
+    SHADED,
+    SHADES,
+    Role,
+    Text,
+    columns,
+    cut,
+    strip_control_sequences,
+    style_of,
+)
 
 
 class Terminal(io.StringIO):
@@ -56,13 +67,13 @@ def test_nothing_is_painted_for_an_empty_text() -> None:
 
 @given(st.text())
 def test_text_of_strangers_cannot_steer_the_terminal(text: str) -> None:
-    assert harmless(text).isprintable()
-    assert len(harmless(text)) == len(text)
-    assert PLAIN.paint(text, Role.BAD) == harmless(text)
+    assert strip_control_sequences(text).isprintable()
+    assert len(strip_control_sequences(text)) == len(text)
+    assert PLAIN.paint(text, Role.BAD) == strip_control_sequences(text)
 
 
 def test_an_escape_is_shown_as_what_it_is() -> None:
-    assert harmless("a\x1b[31mb\nc\x9b") == "a?[31mb c\ufffd"
+    assert strip_control_sequences("a\x1b[31mb\nc\x9b") == "a?[31mb c\ufffd"
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["C"])), st.integers(0, 20))

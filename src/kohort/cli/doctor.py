@@ -25,7 +25,7 @@ from kohort.insight.doctor.runner import CHECKS, LOOKED_AT, run_checks
 from kohort.insight.doctor.text import counted
 from kohort.insight.listing import served
 from kohort.insight.snapshot import Snapshot, take_snapshot
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role
 from kohort.terminal.tables import Column, table
@@ -51,7 +51,7 @@ def _named(_context: click.Context, _parameter: click.Parameter, ids: tuple[str,
     known = {check.id for check in CHECKS}
     for each in ids:
         if each not in known:
-            raise click.BadParameter(f"there is no check {each}: {instead(each, known)}")
+            raise click.BadParameter(f"there is no check {each}: {did_you_mean(each, known)}")
     return frozenset(ids)
 
 

@@ -7,7 +7,7 @@ import click
 from kohort.local.lives import Run, State, last_run, standing, used_places
 from kohort.local.places import DEFAULT_NAME, Place, place_of
 from kohort.local.stopping import How, Outcome, pods_in_words, stop
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 
 EXAMPLES = """\b
 Examples:
@@ -53,7 +53,7 @@ def _one(name: str, data: Path | None) -> Place:
     place = place_of(name, data and data.absolute())
     if standing(place).state is State.UNUSED:
         others = [each.name for each in used_places()]
-        hint = f"; {instead(name, others)}" if others and data is None else ""
+        hint = f"; {did_you_mean(name, others)}" if others and data is None else ""
         raise click.ClickException(f"no cluster {name} is kept in {place.folder}{hint or ': `kohort up` starts one'}")
     return place
 

@@ -34,7 +34,7 @@ from kohort.jobs.objects import queue_name
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.rest_mapper import RestMapper
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 from kohort.terminal.sections import Section, sections_text
 
 EXAMPLES = """\b
@@ -148,11 +148,11 @@ class _Answer:
         there = [name for place, name in self._snapshot.of(LocalQueue) if place == namespace]
         if not queue:
             yield f"It is not queued: it has no label {QUEUE_NAME_LABEL}, so nobody counts what it uses."
-            yield f"To queue it, create it anew with the label of a LocalQueue: {instead('', there)}."
+            yield f"To queue it, create it anew with the label of a LocalQueue: {did_you_mean('', there)}."
             return
         yield f"It names LocalQueue {queue}, but no Workload stands for it."
         if queue not in there:
-            yield f"There is no LocalQueue {queue} in namespace {namespace}: {instead(queue, there)}."
+            yield f"There is no LocalQueue {queue} in namespace {namespace}: {did_you_mean(queue, there)}."
         yield "Its manager may not run, or not manage this kind or namespace: see kohort doctor."
 
 

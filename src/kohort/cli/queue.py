@@ -30,7 +30,7 @@ from kohort.insight.order import Positions, computed_positions, positions_in
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError
 from kohort.kube.options import ListScope
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 
 if TYPE_CHECKING:
     from kohort.cli.queue_picture import Form
@@ -76,11 +76,11 @@ class Wish:
         for name in self.names:
             if name not in known:
                 place = f"in namespace {self.namespace}" if self.namespace else "in any namespace"
-                raise ApiError(f"no LocalQueue {name} {place}: {instead(name, known)}")
+                raise ApiError(f"no LocalQueue {name} {place}: {did_you_mean(name, known)}")
         behind = {each.spec.cluster_queue for each in there}
         if self.cluster_queue and self.cluster_queue not in behind:
             raise ApiError(
-                f"no LocalQueue leads to a ClusterQueue {self.cluster_queue}: {instead(self.cluster_queue, behind)}"
+                f"no LocalQueue leads to a ClusterQueue {self.cluster_queue}: {did_you_mean(self.cluster_queue, behind)}"
             )
         return [each for each in there if self._wants(each)]
 
@@ -214,7 +214,7 @@ async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
     from kohort.cli.queue_picture import picture_of
     from kohort.cli.stopping import stop_asked
     from kohort.kube.informer import SharedInformerFactory
-    from kohort.terminal.live import Place, live, until_worth_drawing
+    from kohort.terminal.live import LiveViewSettings, live, until_worth_drawing
 
     ended, changed = stop_asked(), asyncio.Event()
     informers = SharedInformerFactory(client)
@@ -228,7 +228,7 @@ async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
     informers.start()
     try:
         await informers.wait_live()
-        async with live(ended, Place(environment=environment())) as view:
+        async with live(ended, LiveViewSettings(environment=environment())) as view:
             while not ended.is_set():
                 changed.clear()
                 chosen = wish.chosen(local_queues.cache)

@@ -33,7 +33,7 @@ from kohort.jobs.frameworks.job import pod_count
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
 from kohort.kube.options import ListScope, WriteOptions
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 
 EXAMPLES = """\b
 Examples:
@@ -312,9 +312,9 @@ async def _queue(finder: Finder, wish: JobWish) -> str:
         known = await finder.names(LOCAL_QUEUE)
         if wish.queue:
             place = f"in namespace {finder.namespace}"
-            raise SubmitError(f"no LocalQueue {wish.queue!r} {place}: {instead(wish.queue, known)}")
+            raise SubmitError(f"no LocalQueue {wish.queue!r} {place}: {did_you_mean(wish.queue, known)}")
         raise SubmitError(
-            f"give --queue: namespace {finder.namespace} has no LocalQueue `default`; {instead('', known)}"
+            f"give --queue: namespace {finder.namespace} has no LocalQueue `default`; {did_you_mean('', known)}"
         )
     name = str(found["metadata"]["name"])
     if (found.get("spec") or {}).get("stopPolicy", "None") != "None":

@@ -20,7 +20,7 @@ from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
 from kohort.kube.options import ListScope
 from kohort.kube.rest_mapper import RestMapper
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 
 Object = dict[str, Any]
 
@@ -136,7 +136,7 @@ def _reference(word: str) -> Reference:
         return Reference(word)
     resource = KINDS.get(kind.lower().partition(".")[0])
     if resource is None or not name:
-        raise TargetError(f"{word!r}: no kind {kind!r}: {instead(kind, _singular_kinds())}")
+        raise TargetError(f"{word!r}: no kind {kind!r}: {did_you_mean(kind, _singular_kinds())}")
     return Reference(name, resource)
 
 
@@ -229,7 +229,7 @@ class Finder:
         kind = reference.resource.kind if reference.resource else "Job or Workload"
         is_namespaced = reference.resource is None or reference.resource.namespaced
         place = f" in namespace {self.namespace}" if is_namespaced else ""
-        hint = instead(reference.name, known)
+        hint = did_you_mean(reference.name, known)
         return f"no {kind} {reference.name!r}{place}: {hint}"
 
 

@@ -30,8 +30,8 @@ from kohort.insight.snapshot import DECIDING, Snapshot, take_snapshot
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig
 from kohort.kube.informer import SharedInformerFactory
-from kohort.terminal.live import Picture, Place, live, until_worth_drawing
-from kohort.terminal.nearest import instead
+from kohort.terminal.live import LiveViewSettings, Picture, live, until_worth_drawing
+from kohort.terminal.nearest import did_you_mean
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, cut, is_terminal
 
@@ -98,7 +98,7 @@ def _picker(names: Sequence[str], resource: str) -> Pick:
 def _expect(what: str, names: Sequence[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            raise ApiError(f"no {what} {name}: {instead(name, known)}")
+            raise ApiError(f"no {what} {name}: {did_you_mean(name, known)}")
 
 
 def _require(snapshot: Snapshot) -> None:
@@ -122,7 +122,7 @@ async def _follow(client: Client, access: ClientConfig, snapshot: Snapshot, pick
     informers.start()
     try:
         await informers.wait_live()
-        async with live(ended, Place(environment=environment())) as view:
+        async with live(ended, LiveViewSettings(environment=environment())) as view:
             while not ended.is_set():
                 changed.clear()
                 view.show(_picture(pick(quota_trees(engine)), f"{client.clock.wall():%H:%M:%S}  {access.server}"))

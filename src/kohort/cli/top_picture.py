@@ -9,7 +9,7 @@ from kohort.api.amounts import UNLIMITED, format_amount, readable_amount
 from kohort.api.codec import Json
 from kohort.insight.quota import QuotaTreeNode, QuotaUsage
 from kohort.insight.reasons import short_resource
-from kohort.terminal.bars import Fill, Part, bar
+from kohort.terminal.bars import BarPart, Fill, bar
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text, columns
 from kohort.terminal.tables import NARROW_GAP, WIDE_GAP, Cell, Column, Drawing, numbers, table
@@ -119,7 +119,7 @@ def _bar(line: Line, width: int, screen: Screen) -> Cell:
         return ""
     own = figures.used - figures.borrowed
     scale = figures.used if figures.is_unlimited else max(figures.quota, figures.used)
-    parts = [Part(own, Fill.FULL, _role(figures)), Part(figures.borrowed, Fill.HALF, Role.WARN)]
+    parts = [BarPart(own, Fill.FULL, _role(figures)), BarPart(figures.borrowed, Fill.HALF, Role.WARN)]
     return Drawing(width, bar(parts, float(scale), width, screen))
 
 

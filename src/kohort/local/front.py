@@ -16,7 +16,7 @@ from kohort.local.logs import Echo
 from kohort.local.running import Cluster, Front
 from kohort.local.scene import Happening, Scene
 from kohort.local.view import Facts, draw
-from kohort.terminal.live import Place, live
+from kohort.terminal.live import LiveViewSettings, live
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, can_draw
 
@@ -89,7 +89,7 @@ async def _look_on(world: ControllerContext, facts: Facts, echo: Echo, stopped: 
 
     echo.tell = warn
     closed = asyncio.Event()
-    async with live(closed, Place(pause=_EVERY)) as view:
+    async with live(closed, LiveViewSettings(pause=_EVERY)) as view:
         while not (closed.is_set() or stopped.is_set()):
             view.show(picture)
             with suppress(TimeoutError):

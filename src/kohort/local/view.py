@@ -11,7 +11,7 @@ from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
 from kohort.local.scene import Happening, Scene, job_of, why_waiting
 from kohort.terminal.ages import age
-from kohort.terminal.bars import Part, bar
+from kohort.terminal.bars import BarPart, bar
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text, columns, cut
 from kohort.terminal.tables import Column, Row, numbers, table
@@ -128,7 +128,7 @@ def _queue(queue: ClusterQueue, width: int, screen: Screen) -> str:
 
 def _bar(use: Use, screen: Screen) -> str:
     within = min(use.used, use.nominal)
-    parts = [Part(within, role=Role.GOOD), Part(use.used - within, role=Role.WARN)]
+    parts = [BarPart(within, role=Role.GOOD), BarPart(use.used - within, role=Role.WARN)]
     return bar(parts, max(use.nominal, use.used), _BAR, screen)
 
 

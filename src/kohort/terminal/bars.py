@@ -18,7 +18,7 @@ class Fill(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BarPart:
     """A part of a bar."""
 
     amount: float
@@ -26,7 +26,7 @@ class Part:
     role: Role = Role.PLAIN
 
 
-def bar(parts: Sequence[Part], scale: float, width: int, screen: Screen) -> str:
+def bar(parts: Sequence[BarPart], scale: float, width: int, screen: Screen) -> str:
     """The parts side by side, where `scale` is the whole width; what is left is empty."""
     cells = widths([part.amount for part in parts], scale, width)
     drawn = [

@@ -39,7 +39,7 @@ class Live(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LiveViewSettings:
     """Where a view is drawn and where keys come from."""
 
     out: TextIO = field(default_factory=lambda: sys.stdout)
@@ -54,21 +54,21 @@ class Place:
 
 
 @asynccontextmanager
-async def live(ended: asyncio.Event, place: Place | None = None) -> AsyncIterator[Live]:
+async def live(ended: asyncio.Event, place: LiveViewSettings | None = None) -> AsyncIterator[Live]:
     """A view until the block ends; `q` sets `ended`, and the terminal is as it was whatever happens."""
-    where = place or Place()
+    where = place or LiveViewSettings()
     if not can_draw(where.out, where.environment):
-        yield Appended(where)
+        yield AppendedView(where)
         return
-    drawn = Drawn(where, asyncio.get_running_loop())
+    drawn = ScreenView(where, asyncio.get_running_loop())
     with _raw_keys(where.keys), _keys(where.keys, ended), drawn.opened():
         yield drawn
 
 
-class Appended:
+class AppendedView:
     """A view where nothing can be drawn over: lines that the picture before did not have, one after another."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: LiveViewSettings) -> None:
         self._place = place
         self._last: frozenset[str] = frozenset()
 
@@ -82,10 +82,10 @@ class Appended:
         self._last = frozenset(lines)
 
 
-class Drawn:
+class ScreenView:
     """A view on a terminal."""
 
-    def __init__(self, place: Place, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, place: LiveViewSettings, loop: asyncio.AbstractEventLoop) -> None:
         self._place = place
         self._loop = loop
         self._picture: Picture = lambda _screen: ()

@@ -14,7 +14,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 MOST_NAMES = 8
 
 
-def instead(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """What to say after "no such thing": the name meant, else those there are, else that there is none."""
     there = sorted(set(known))
     if meant := nearest(name, there):

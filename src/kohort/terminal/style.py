@@ -65,13 +65,16 @@ class Style:
 
     def paint(self, text: str, role: Role) -> str:
         """The text as its role shows; control characters in it, which may come from anybody, are made harmless."""
-        clean = harmless(text)
+        clean = strip_control_sequences(text)
         code = self._code(role) if clean else ""
         return f"{code}{clean}{_RESET}" if code else clean
 
     def show(self, *parts: str | Text) -> str:
         """Several pieces, one after another."""
-        return "".join(self.paint(part.text, part.role) if isinstance(part, Text) else harmless(part) for part in parts)
+        return "".join(
+            self.paint(part.text, part.role) if isinstance(part, Text) else strip_control_sequences(part)
+            for part in parts
+        )
 
     def _code(self, role: Role) -> str:
         if self.colours is Colours.NONE:
@@ -114,7 +117,7 @@ def is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def harmless(text: str) -> str:
+def strip_control_sequences(text: str) -> str:
     """The text without anything that would move the cursor, colour the rest or end the line."""
     if text.isprintable():
         return text

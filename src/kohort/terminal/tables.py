@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from kohort.terminal.screen import Screen
-from kohort.terminal.style import PLAIN, Role, Text, columns, cut, harmless, unpainted
+from kohort.terminal.style import PLAIN, Role, Text, columns, cut, strip_control_sequences, unpainted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ def table(columns_: Sequence[Column], rows: Iterable[Row], screen: Screen) -> li
 
 def _clean(cell: Cell) -> Cell:
     if isinstance(cell, str):
-        return harmless(cell)
-    return cell if isinstance(cell, Drawing) else Text(harmless(cell.text), cell.role)
+        return strip_control_sequences(cell)
+    return cell if isinstance(cell, Drawing) else Text(strip_control_sequences(cell.text), cell.role)
 
 
 def _bare(cell: Cell) -> Cell:

@@ -13,7 +13,7 @@ from kohort.engine.requests import PodSetDemand
 from kohort.insight.doctor.cluster_facts import ClusterFacts
 from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
 from kohort.insight.doctor.text import counted, is_or_are, listed, listed_names
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 
 _PODS: Final = "pods"
 """Counted by the queue itself, where it is covered (SCH-135)."""
@@ -56,7 +56,7 @@ def _queue_missing(facts: ClusterFacts) -> Iterator[AffectedObject]:
         there = [each.metadata.name for each in facts.queues_of_namespace.get(namespace, ())]
         problem = (
             f"{counted(len(waiting), 'workload waits', 'workloads wait')} for this queue, which does not exist: "
-            f"{instead(name, there)}"
+            f"{did_you_mean(name, there)}"
         )
         fix = f"create LocalQueue {namespace}/{name}, or correct the label {QUEUE_NAME_LABEL} of the jobs"
         yield AffectedObject(Subject("LocalQueue", name, namespace), problem, fix)
@@ -71,7 +71,7 @@ def _class_missing(facts: ClusterFacts) -> Iterator[AffectedObject]:
             lost[name].append(job)
     for name, jobs in sorted(lost.items()):
         verb = counted(len(jobs), "Job names", "Jobs name")
-        problem = f"{verb} this class, which does not exist: {instead(name, known)} ({listed_names(jobs)})"
+        problem = f"{verb} this class, which does not exist: {did_you_mean(name, known)} ({listed_names(jobs)})"
         fix = f"create WorkloadPriorityClass {name}, or correct the label {PRIORITY_CLASS_LABEL}"
         yield AffectedObject(Subject("WorkloadPriorityClass", name), problem, fix)
 

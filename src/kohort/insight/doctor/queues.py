@@ -23,7 +23,7 @@ from kohort.engine.lifecycle.conditions import ACTIVE
 from kohort.insight.doctor.cluster_facts import ClusterFacts, check_names, oldest
 from kohort.insight.doctor.model import AffectedObject, Check, CheckSeverity, Subject
 from kohort.insight.doctor.text import counted, lasting, listed
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 
 NEW: Final = timedelta(minutes=1)
 """How long a manager may take to look at a queue."""
@@ -41,7 +41,7 @@ def _leading_nowhere(facts: ClusterFacts) -> Iterator[AffectedObject]:
         if not target:
             yield AffectedObject(subject, f"names no ClusterQueue{waiting}", "set spec.clusterQueue")
             continue
-        problem = f"there is no ClusterQueue {target} ({instead(target, facts.cluster_queues)}){waiting}"
+        problem = f"there is no ClusterQueue {target} ({did_you_mean(target, facts.cluster_queues)}){waiting}"
         yield AffectedObject(
             subject,
             problem,

@@ -18,7 +18,7 @@ from kohort.insight.workload_report.history import evictions_of, history_of
 from kohort.insight.workload_report.holders import holdings_of
 from kohort.insight.workload_report.model import WorkloadReport
 from kohort.insight.workload_report.potential_preemptors import potential_preemptors
-from kohort.terminal.nearest import instead
+from kohort.terminal.nearest import did_you_mean
 
 
 def build_report(snapshot: Snapshot, workload: Workload, subject: str) -> WorkloadReport:
@@ -170,10 +170,10 @@ def without_queue(snapshot: Snapshot, explanation: Explanation) -> Iterator[str]
     there = [name for namespace, name in snapshot.of(LocalQueue) if namespace == queue.namespace]
     if queue.name in there:
         known = [name for _, name in snapshot.of(ClusterQueue)]
-        yield f"make ClusterQueue {explanation.cluster_queue}: {instead(explanation.cluster_queue, known)}"
+        yield f"make ClusterQueue {explanation.cluster_queue}: {did_you_mean(explanation.cluster_queue, known)}"
         return
     yield f"make LocalQueue {queue.name} in namespace {queue.namespace}, or move it to one that is there"
-    yield f"LocalQueues in namespace {queue.namespace}: {instead(queue.name, there)}"
+    yield f"LocalQueues in namespace {queue.namespace}: {did_you_mean(queue.name, there)}"
 
 
 def _is_stopped(snapshot: Snapshot, queue: ObjectKey) -> bool:

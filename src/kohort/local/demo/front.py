@@ -23,7 +23,7 @@ from kohort.local.queueing import USER
 from kohort.local.running import Cluster
 from kohort.local.scene import Happening, Scene
 from kohort.local.view import Facts, draw
-from kohort.terminal.live import Place, live
+from kohort.terminal.live import LiveViewSettings, live
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, can_draw
 
@@ -64,7 +64,7 @@ async def show_demo(cluster: Cluster, stopped: asyncio.Event, look_seconds: floa
 
     playing = asyncio.create_task(script.play(look_seconds))
     try:
-        async with live(stopped, Place(pause=_EVERY)) as view:
+        async with live(stopped, LiveViewSettings(pause=_EVERY)) as view:
             while not (playing.done() or stopped.is_set()):
                 view.show(picture)
                 with suppress(TimeoutError):
