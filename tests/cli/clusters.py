@@ -29,7 +29,7 @@ from kohort.embedded.runtimes.settings import AtStop
 from kohort.embedded.server.settings import Settings
 from kohort.kube.client import Client
 from kohort.kube.rest_mapper import RestMapper
-from kohort.local.queueing import USER, Queues, load, queueing
+from kohort.local.local_manager import USER, LocalManagerSpec, load, running_local_manager
 from manager.managers import LONG
 
 T = TypeVar("T")
@@ -150,7 +150,7 @@ async def _live(folder: Path, runtime: RuntimeName, ready: "Future[Cluster]") ->
         async with AsyncExitStack() as stack:
             plane = await stack.enter_async_context(control_plane(Settings(data=folder), _crew(folder, runtime)))
             webhooks = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-            manager = queueing(plane.client(USER), Queues(load(None), webhooks))
+            manager = running_local_manager(plane.client(USER), LocalManagerSpec(load(None), webhooks))
             await stack.enter_async_context(manager)
             ready.set_result(_cluster(plane, loop))
             await stop.wait()

@@ -23,8 +23,8 @@ from kohort.cli.options import (
     output_option,
     watch_option,
 )
-from kohort.local.lives import Claim, Ended, Run, now
-from kohort.local.places import place_of
+from kohort.local.directories import cluster_directory
+from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, now
 from reserved_ports import reserved_port
 
 
@@ -102,7 +102,7 @@ def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local = write_kubeconfig(home / "local", "https://192.0.2.7")
-    monkeypatch.setattr("kohort.local.places.kubeconfig_of_running", lambda: local)
+    monkeypatch.setattr("kohort.local.directories.kubeconfig_of_running", lambda: local)
     assert Where().access().server == "https://192.0.2.7"
     (home / ".kube").mkdir()
     write_kubeconfig(home / ".kube" / "config", "https://192.0.2.8")
@@ -114,7 +114,7 @@ def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
 def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kohort.local.places.kubeconfig_of_running", lambda: home / "my data" / "kubeconfig")
+    monkeypatch.setattr("kohort.local.directories.kubeconfig_of_running", lambda: home / "my data" / "kubeconfig")
     monkeypatch.setenv("KUBECONFIG", str(home / "missing"))
     with pytest.raises(
         ApiError, match=r"missing does not exist; .* runs on this machine: export KUBECONFIG='.*/my data/"
@@ -123,15 +123,17 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
 
 
 @pytest.mark.parametrize(
-    ("ended", "how"), [(None, "ended without being stopped"), (Ended(now()), "is stopped")], ids=["killed", "stopped"]
+    ("ended", "how"),
+    [(None, "ended without being stopped"), (CleanShutdown(now()), "is stopped")],
+    ids=["killed", "stopped"],
 )
 async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
-    home: Path, ended: Ended | None, how: str
+    home: Path, ended: CleanShutdown | None, how: str
 ) -> None:
     server = f"https://127.0.0.1:{reserved_port()}"
-    claim = Claim.take(place_of("lab"))
+    claim = ClusterLock.take(cluster_directory("lab"))
     claim.release()
-    claim.write(Run(pid=1, since=now(), url=server, ended=ended))
+    claim.write(ClusterRun(pid=1, since=now(), url=server, ended=ended))
     with pytest.raises(ApiError, match=f"cluster lab at {server} {how}: `kohort up -d --name lab` starts it again"):
         async with connected(Where(write_kubeconfig(home / "config", server)).access()) as client:
             await client.get_json("/version")

@@ -8,17 +8,19 @@ from click.testing import CliRunner
 
 from kohort.cli.main import cli
 from kohort.cli.status import lines_of
-from kohort.local.lives import Claim, Ended, Pods, Run, Standing, State, now
-from kohort.local.places import Place, place_of
-from kohort.local.survey import Figures, Surveyed
+from kohort.local.cluster_list import ClusterStats, ListedCluster
+from kohort.local.directories import ClusterDirectory, cluster_directory
+from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, ClusterState, ClusterStatus, PodsAfterStop, now
 from kohort.terminal.screen import Screen
 
 NOW = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 
 
-def running(name: str) -> Surveyed:
-    run = Run(pid=1, since=NOW - timedelta(minutes=4), url="https://127.0.0.1:46361")
-    return Surveyed(Place(name, Path("/data")), Standing(State.RUNNING, run), Figures(1, 2, 7))
+def running(name: str) -> ListedCluster:
+    run = ClusterRun(pid=1, since=NOW - timedelta(minutes=4), url="https://127.0.0.1:46361")
+    return ListedCluster(
+        ClusterDirectory(name, Path("/data")), ClusterStatus(ClusterState.RUNNING, run), ClusterStats(1, 2, 7)
+    )
 
 
 def test_on_a_wide_screen_everything_is_there() -> None:
@@ -33,9 +35,9 @@ def test_how_to_start_it_again_is_said_as_a_person_types_it(
     keeps: bool, more: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KOHORT_DATA", str(tmp_path))
-    claim = Claim.take(place_of("lab"))
+    claim = ClusterLock.take(cluster_directory("lab"))
     claim.release()
-    claim.write(Run(pid=1, since=now(), keeps=keeps))
+    claim.write(ClusterRun(pid=1, since=now(), keeps=keeps))
     result = CliRunner().invoke(cli, ["status"], prog_name="kohort")
     assert result.stderr.endswith(f"and `kohort up -d --name lab{more}` starts it again\n")
 
@@ -49,26 +51,34 @@ def test_on_a_narrow_screen_the_address_is_whole_and_the_context_left_out() -> N
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        (Run(pid=1, since=now(), ended=Ended(now(), 0)), ""),
-        (Run(pid=1, since=now(), ended=Ended(now(), 2)), "lab: 2 running pods go on, and the next start finds them\n"),
+        (ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), 0)), ""),
         (
-            Run(pid=1, since=now(), ended=Ended(now(), 2), boot="another"),
+            ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), 2)),
+            "lab: 2 running pods go on, and the next start finds them\n",
+        ),
+        (
+            ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), 2), boot="another"),
             "lab: the machine was restarted since, so pods that ran are gone: the next start says so\n",
         ),
         (
-            Run(pid=1, since=now(), pods=Pods.SIMULATED),
+            ClusterRun(pid=1, since=now(), pods=PodsAfterStop.SIMULATED),
             "lab: it ended without being stopped; its pods were simulated; ",
         ),
-        (Run(pid=1, since=now()), "lab: it ended without being stopped; pods that ran go on, and the next start "),
         (
-            Run(pid=1, since=now(), keeps=False),
+            ClusterRun(pid=1, since=now()),
+            "lab: it ended without being stopped; pods that ran go on, and the next start ",
+        ),
+        (
+            ClusterRun(pid=1, since=now(), keeps=False),
             "lab: it ended without being stopped; pods that ran go on until its next",
         ),
     ],
 )
-def test_what_became_of_pods_is_said(run: Run, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_became_of_pods_is_said(
+    run: ClusterRun, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KOHORT_DATA", str(tmp_path))
-    claim = Claim.take(place_of("lab"))
+    claim = ClusterLock.take(cluster_directory("lab"))
     claim.release()
     claim.write(run)
     result = CliRunner().invoke(cli, ["status"], prog_name="kohort")

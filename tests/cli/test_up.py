@@ -27,8 +27,8 @@ from kohort.kube.client import Client
 from kohort.kube.config import ConfigOverrides, load_client_config
 from kohort.kube.http import HttpTransport
 from kohort.kube.options import ListScope
-from kohort.local.lives import State, standing
-from kohort.local.places import Place
+from kohort.local.directories import ClusterDirectory
+from kohort.local.runs import ClusterState, cluster_status
 
 PATIENCE = 60
 
@@ -287,4 +287,4 @@ async def test_a_start_that_is_interrupted_says_so_and_leaves_nothing_behind(
         said += await asyncio.to_thread(os.read, ours, 4096)
     os.close(ours)
     assert b"stopped before it was ready" in said
-    assert standing(Place("kohort", tmp_path)).state is State.STOPPED
+    assert cluster_status(ClusterDirectory("kohort", tmp_path)).state is ClusterState.STOPPED

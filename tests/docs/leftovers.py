@@ -5,14 +5,14 @@ from pathlib import Path
 
 from kohort.embedded.runtimes.process.link import Link, reap_leftovers
 from kohort.embedded.runtimes.process.shim.book import FILE
-from kohort.local.places import Place
+from kohort.local.directories import ClusterDirectory
 from kohort.local.stopping import stop
 
 
 def end_clusters(folder: Path) -> None:
     """Stop every cluster that is kept somewhere below a folder; raises where one does not go."""
-    for lock in sorted(folder.rglob(Place("any", Path()).lock.name)):
-        outcome = stop(Place(lock.parent.name, lock.parent), lambda _: None)
+    for lock in sorted(folder.rglob(ClusterDirectory("any", Path()).lock.name)):
+        outcome = stop(ClusterDirectory(lock.parent.name, lock.parent), lambda _: None)
         assert outcome.is_well, f"{lock.parent}: {outcome.how.value}"
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from kohort.api.codec import from_json
 from kohort.api.core.pods import Pod
-from kohort.local.aftermath import Aftermath, Fate, aftermath, fate_of
-from kohort.local.lives import Ended, Run, boot
-from kohort.local.words import aftermath_in_words, last_run_in_words
+from kohort.local.messages import aftermath_in_words, last_run_in_words
+from kohort.local.previous_run import PodFate, PreviousRunPods, fate_of, pods_of_previous_run
+from kohort.local.runs import CleanShutdown, ClusterRun, boot
 
 BEGAN = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
 BEFORE, SINCE = BEGAN - timedelta(minutes=5), BEGAN + timedelta(seconds=1)
@@ -47,62 +47,62 @@ def pod(
 @pytest.mark.parametrize(
     ("found", "fate"),
     [
-        pytest.param(pod("Running", runs()), Fate.RUNS, id="it ran on meanwhile"),
-        pytest.param(pod("Succeeded", ended()), Fate.ENDED, id="it ended while nobody looked"),
-        pytest.param(pod("Failed", ended("Error")), Fate.ENDED, id="it failed while nobody looked"),
-        pytest.param(pod("Failed", LOST), Fate.LOST, id="nothing was left of it"),
-        pytest.param(pod("Running", runs(SINCE), LOST), Fate.LOST, id="it was lost and starts again"),
-        pytest.param(pod("Running", runs(), LOST), Fate.RUNS, id="it was lost in an earlier run and has run since"),
+        pytest.param(pod("Running", runs()), PodFate.RUNS, id="it ran on meanwhile"),
+        pytest.param(pod("Succeeded", ended()), PodFate.ENDED, id="it ended while nobody looked"),
+        pytest.param(pod("Failed", ended("Error")), PodFate.ENDED, id="it failed while nobody looked"),
+        pytest.param(pod("Failed", LOST), PodFate.LOST, id="nothing was left of it"),
+        pytest.param(pod("Running", runs(SINCE), LOST), PodFate.LOST, id="it was lost and starts again"),
+        pytest.param(pod("Running", runs(), LOST), PodFate.RUNS, id="it was lost in an earlier run and has run since"),
         pytest.param(pod("Succeeded", ended(), turned=BEFORE), None, id="it had ended before the last run did"),
         pytest.param(pod("Failed", LOST, turned=BEFORE), None, id="it was told lost by an earlier start"),
         pytest.param(pod("Running", runs(SINCE), started=SINCE), None, id="it is of this run"),
         pytest.param(pod("Pending", {"waiting": {}}), None, id="it had not begun"),
     ],
 )
-def test_the_fate_of_a_pod_is_told_by_how_it_is_found(found: Pod, fate: Fate | None) -> None:
+def test_the_fate_of_a_pod_is_told_by_how_it_is_found(found: Pod, fate: PodFate | None) -> None:
     assert fate_of(found, BEGAN) is fate
 
 
 def test_pods_are_counted_by_their_fate() -> None:
     pods = [pod("Running", runs()), pod("Running", runs()), pod("Succeeded", ended()), pod("Failed", LOST)]
-    assert aftermath(pods, BEGAN) == Aftermath(running=2, ended=1, lost=1)
+    assert pods_of_previous_run(pods, BEGAN) == PreviousRunPods(running=2, ended=1, lost=1)
 
 
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (Aftermath(), ""),
-        (Aftermath(running=1), "1 runs on"),
-        (Aftermath(running=2, ended=1), "2 run on, 1 ended meanwhile"),
-        (Aftermath(lost=1), "1 is gone (its Job tries again as far as backoffLimit allows)"),
+        (PreviousRunPods(), ""),
+        (PreviousRunPods(running=1), "1 runs on"),
+        (PreviousRunPods(running=2, ended=1), "2 run on, 1 ended meanwhile"),
+        (PreviousRunPods(lost=1), "1 is gone (its Job tries again as far as backoffLimit allows)"),
         (
-            Aftermath(ended=3, lost=2),
+            PreviousRunPods(ended=3, lost=2),
             "3 ended meanwhile, 2 are gone (their Jobs try again as far as backoffLimit allows)",
         ),
     ],
 )
-def test_it_is_said_in_a_few_words(found: Aftermath, said: str) -> None:
+def test_it_is_said_in_a_few_words(found: PreviousRunPods, said: str) -> None:
     assert aftermath_in_words(found) == said
 
 
-def run(**known: Any) -> Run:
-    return Run(pid=1, since=BEFORE, **known)
+def run(**known: Any) -> ClusterRun:
+    return ClusterRun(pid=1, since=BEFORE, **known)
 
 
 @pytest.mark.parametrize(
     ("before", "said"),
     [
         (None, []),
-        (run(ended=Ended(BEGAN)), []),
+        (run(ended=CleanShutdown(BEGAN)), []),
         (run(boot=boot()), ["the last run was not stopped: its process was killed"]),
         (run(boot="another"), ["the last run was not stopped: the machine went down"]),
     ],
 )
-def test_only_a_run_that_was_not_stopped_is_spoken_of(before: Run | None, said: list[str]) -> None:
-    assert list(last_run_in_words(before, Aftermath())) == said
+def test_only_a_run_that_was_not_stopped_is_spoken_of(before: ClusterRun | None, said: list[str]) -> None:
+    assert list(last_run_in_words(before, PreviousRunPods())) == said
 
 
 def test_pods_are_spoken_of_however_the_run_ended() -> None:
-    assert list(last_run_in_words(run(ended=Ended(BEGAN, 1)), Aftermath(running=1))) == [
+    assert list(last_run_in_words(run(ended=CleanShutdown(BEGAN, 1)), PreviousRunPods(running=1))) == [
         "pods of the last run: 1 runs on"
     ]

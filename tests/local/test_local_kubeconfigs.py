@@ -12,6 +12,7 @@ import yaml
 
 from kohort.api.errors import ApiError
 from kohort.kube.config import ConfigOverrides, load_client_config
+from kohort.local.directories import ClusterDirectory
 from kohort.local.kubeconfig_files import default_file, kubectl_files
 from kohort.local.kubeconfigs import (
     Merge,
@@ -22,8 +23,7 @@ from kohort.local.kubeconfigs import (
     release_context,
     release_crashed,
 )
-from kohort.local.lives import Ended, Run, now
-from kohort.local.places import Place
+from kohort.local.runs import CleanShutdown, ClusterRun, now
 
 DATE = "2024-01-02T03:04:05Z"
 THEIRS = """\
@@ -253,10 +253,10 @@ def test_the_first_file_that_exists_gets_the_context_and_the_one_that_has_it_kee
 
 
 def test_what_a_killed_cluster_that_kept_nothing_left_behind_is_removed(tmp_path: Path) -> None:
-    shared, place = theirs(tmp_path), Place("kohort", tmp_path)
-    run = Run(pid=1, since=now(), context="kohort", keeps=False, kubectl_files=(str(shared),))
+    shared, place = theirs(tmp_path), ClusterDirectory("kohort", tmp_path)
+    run = ClusterRun(pid=1, since=now(), context="kohort", keeps=False, kubectl_files=(str(shared),))
     ephemeral(tmp_path, shared).write()
-    release_crashed(place, Run(pid=1, since=now(), context="kohort", keeps=False, ended=Ended(now())))
+    release_crashed(place, ClusterRun(pid=1, since=now(), context="kohort", keeps=False, ended=CleanShutdown(now())))
     assert current_context((shared,)) == "kohort"
     release_crashed(place, run)
     assert yaml.safe_load(shared.read_text()) == yaml.safe_load(THEIRS.replace(DATE, f"'{DATE}'"))

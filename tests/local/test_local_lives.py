@@ -12,28 +12,34 @@ from pathlib import Path
 import pytest
 
 from kohort.api.errors import ApiError
-from kohort.local import lives
-from kohort.local.lives import (
-    Claim,
-    Ended,
-    Run,
-    RunsAlreadyError,
-    State,
+from kohort.local import runs
+from kohort.local.directories import (
+    ClusterDirectory,
+    cluster_directories,
+    cluster_directory,
+    data_root,
+    kubeconfig_of_running,
+)
+from kohort.local.runs import (
+    AlreadyRunningError,
+    CleanShutdown,
+    ClusterLock,
+    ClusterRun,
+    ClusterState,
     boot,
+    cluster_status,
     has_rebooted_since,
     last_run,
     now,
-    standing,
     stop_command,
     used_places,
 )
-from kohort.local.places import Place, data_root, known_places, kubeconfig_of_running, place_of
 
 CLAIM = """
 import sys
 from pathlib import Path
-from kohort.local.lives import Claim, Run, now
-from kohort.local.places import Place
+from kohort.local.runs import Claim, Run, now
+from kohort.local.directories import Place
 import os
 claim = Claim.take(Place(sys.argv[1], Path(sys.argv[2])))
 claim.write(Run(pid=os.getpid(), since=now(), url="https://127.0.0.1:1", kubeconfig="/k"))
@@ -49,7 +55,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def somebody_has(place: Place) -> Iterator[subprocess.Popen[str]]:
+def somebody_has(place: ClusterDirectory) -> Iterator[subprocess.Popen[str]]:
     """Another process that runs the cluster."""
     command = [sys.executable, "-c", CLAIM, place.name, str(place.folder)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -69,105 +75,105 @@ def test_where_things_are_kept() -> None:
 
 def test_the_default_cluster_is_where_it_was_before_there_were_names(root: Path) -> None:
     (root / "store.db").touch()
-    assert place_of("kohort") == Place("kohort", root)
-    assert [each.name for each in known_places()] == ["kohort"]
-    assert standing(place_of("kohort")).state is State.STOPPED
+    assert cluster_directory("kohort") == ClusterDirectory("kohort", root)
+    assert [each.name for each in cluster_directories()] == ["kohort"]
+    assert cluster_status(cluster_directory("kohort")).state is ClusterState.STOPPED
 
 
 def test_others_live_beside_it_with_a_context_each(root: Path) -> None:
-    place = place_of("lab")
+    place = cluster_directory("lab")
     assert (place.folder, place.context) == (root / "clusters" / "lab", "kohort-lab")
-    assert place_of("kohort").context == "kohort"
+    assert cluster_directory("kohort").context == "kohort"
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "UP", "x" * 41])
 def test_a_name_that_is_none_is_refused(name: str, root: Path) -> None:
     with pytest.raises(ApiError, match=f'cluster name "{name}"'):
-        place_of(name)
+        cluster_directory(name)
 
 
 def test_a_cluster_that_was_never_started_is_unused(root: Path) -> None:
-    assert standing(place_of("lab")).state is State.UNUSED
-    assert known_places() == []
+    assert cluster_status(cluster_directory("lab")).state is ClusterState.UNUSED
+    assert cluster_directories() == []
 
 
 def test_a_second_start_is_told_who_runs(root: Path) -> None:
-    place = place_of("lab")
+    place = cluster_directory("lab")
     with somebody_has(place) as other:
-        with pytest.raises(RunsAlreadyError) as refused:
-            Claim.take(place)
+        with pytest.raises(AlreadyRunningError) as refused:
+            ClusterLock.take(place)
         told = str(refused.value)
         assert told.startswith(f"cluster lab runs already at https://127.0.0.1:1, process {other.pid}, since 2")
         assert told.endswith("`kohort down --name lab` stops it")
 
 
 def test_a_cluster_whose_process_was_killed_has_crashed_and_can_be_started(root: Path) -> None:
-    place = place_of("lab")
+    place = cluster_directory("lab")
     with somebody_has(place) as other:
-        assert standing(place).state is State.RUNNING
+        assert cluster_status(place).state is ClusterState.RUNNING
         other.send_signal(signal.SIGKILL)
         other.wait()
-        assert standing(place).state is State.CRASHED
-    Claim.take(place).release()
+        assert cluster_status(place).state is ClusterState.CRASHED
+    ClusterLock.take(place).release()
 
 
 def test_a_process_that_got_the_number_of_a_dead_one_is_not_mistaken_for_it(root: Path) -> None:
     """As after a reboot: the record names a process that is alive, and somebody else."""
-    place = place_of("lab")
+    place = cluster_directory("lab")
     with somebody_has(place):
         pass
     found = last_run(place)
     assert found is not None
     place.record.write_text(place.record.read_text().replace(str(found.pid), str(os.getppid())))
-    assert standing(place).state is State.CRASHED
+    assert cluster_status(place).state is ClusterState.CRASHED
 
 
 def test_a_start_is_not_taken_for_the_run_before(root: Path) -> None:
-    place = place_of("lab")
+    place = cluster_directory("lab")
     with somebody_has(place):
         pass
-    claim = Claim.take(place)
-    found = standing(place)
+    claim = ClusterLock.take(place)
+    found = cluster_status(place)
     claim.release()
-    assert (found.state, found.run and found.run.pid) == (State.STARTING, os.getpid())
+    assert (found.state, found.run and found.run.pid) == (ClusterState.STARTING, os.getpid())
 
 
 def test_a_start_that_was_given_up_is_no_crash(root: Path) -> None:
-    place = place_of("lab")
-    Claim.take(place).release()
-    assert standing(place).state is State.STOPPED
+    place = cluster_directory("lab")
+    ClusterLock.take(place).release()
+    assert cluster_status(place).state is ClusterState.STOPPED
 
 
 def test_a_run_that_ended_well_says_what_it_left(root: Path) -> None:
-    place = place_of("lab")
-    claim = Claim.take(place)
-    claim.write(Run(pid=1, since=now(), ended=Ended(now(), running_pods=3)))
+    place = cluster_directory("lab")
+    claim = ClusterLock.take(place)
+    claim.write(ClusterRun(pid=1, since=now(), ended=CleanShutdown(now(), running_pods=3)))
     claim.release()
-    found = standing(place)
-    assert found.state is State.STOPPED
+    found = cluster_status(place)
+    assert found.state is ClusterState.STOPPED
     assert found.run is not None
     assert found.run.ended is not None
     assert found.run.ended.running_pods == 3
 
 
 def test_a_record_that_makes_no_sense_is_as_good_as_none(root: Path) -> None:
-    place = place_of("kohort")
+    place = cluster_directory("kohort")
     place.record.write_text("{nonsense")
     assert last_run(place) is None
-    assert standing(place).state is State.STOPPED
+    assert cluster_status(place).state is ClusterState.STOPPED
 
 
 def test_looking_does_not_keep_anybody_from_starting(root: Path) -> None:
-    place = place_of("lab")
-    Claim.take(place).release()
-    assert not standing(place).is_alive
-    Claim.take(place).release()
+    place = cluster_directory("lab")
+    ClusterLock.take(place).release()
+    assert not cluster_status(place).is_alive
+    ClusterLock.take(place).release()
 
 
 def test_a_folder_that_can_not_be_written_is_told_in_one_line(root: Path) -> None:
     (root / "file").touch()
     with pytest.raises(ApiError, match=r"can't keep a cluster there \(Not a directory\): allow it, or choose another"):
-        Claim.take(Place("lab", root / "file" / "lab"))
+        ClusterLock.take(ClusterDirectory("lab", root / "file" / "lab"))
 
 
 def no_room(path: Path, _data: bytes) -> None:
@@ -178,53 +184,53 @@ def test_a_full_disk_is_told_in_one_line_and_leaves_the_cluster_free(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as full:
-        full.setattr(lives, "write_private", no_room)
+        full.setattr(runs, "write_private", no_room)
         with pytest.raises(ApiError, match=r"can't keep a cluster there \(No space left on device\): make room, or "):
-            Claim.take(place_of("lab"))
-    Claim.take(place_of("lab")).release()
+            ClusterLock.take(cluster_directory("lab"))
+    ClusterLock.take(cluster_directory("lab")).release()
 
 
 def test_how_a_run_ended_is_recorded_on_a_full_disk_too(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    claim = Claim.take(place_of("lab"))
-    monkeypatch.setattr(lives, "write_private", no_room)
+    claim = ClusterLock.take(cluster_directory("lab"))
+    monkeypatch.setattr(runs, "write_private", no_room)
     claim.release()
-    assert standing(place_of("lab")).state is State.STOPPED
+    assert cluster_status(cluster_directory("lab")).state is ClusterState.STOPPED
 
 
 def test_one_that_kept_nothing_is_as_if_it_had_never_been(root: Path) -> None:
-    place = place_of("try")
-    claim = Claim.take(place)
-    claim.write(Run(pid=os.getpid(), since=now(), keeps=False))
+    place = cluster_directory("try")
+    claim = ClusterLock.take(place)
+    claim.write(ClusterRun(pid=os.getpid(), since=now(), keeps=False))
     assert [each.name for each in used_places()] == ["try"]
     claim.release()
-    assert (standing(place).state, used_places()) == (State.UNUSED, [])
+    assert (cluster_status(place).state, used_places()) == (ClusterState.UNUSED, [])
 
 
 def test_a_run_knows_the_one_before(root: Path) -> None:
-    Claim.take(place_of("lab")).release()
-    claim = Claim.take(place_of("lab"))
+    ClusterLock.take(cluster_directory("lab")).release()
+    claim = ClusterLock.take(cluster_directory("lab"))
     assert claim.before is not None
     assert claim.before.ended is not None
     claim.release()
 
 
 def test_a_start_of_the_machine_since_is_known_by_the_kernel(root: Path) -> None:
-    assert not has_rebooted_since(Run(pid=1, since=now(), boot=boot()))
-    assert has_rebooted_since(Run(pid=1, since=now(), boot="another"))
-    assert not has_rebooted_since(Run(pid=1, since=now()))
+    assert not has_rebooted_since(ClusterRun(pid=1, since=now(), boot=boot()))
+    assert has_rebooted_since(ClusterRun(pid=1, since=now(), boot="another"))
+    assert not has_rebooted_since(ClusterRun(pid=1, since=now()))
 
 
 def test_how_to_stop_it_is_said_as_a_person_types_it(root: Path) -> None:
-    assert stop_command(place_of("kohort")) == "kohort down"
-    assert stop_command(place_of("lab")) == "kohort down --name lab"
-    assert stop_command(place_of("kohort", root / "my data")) == f"kohort down --data '{root}/my data'"
+    assert stop_command(cluster_directory("kohort")) == "kohort down"
+    assert stop_command(cluster_directory("lab")) == "kohort down --name lab"
+    assert stop_command(cluster_directory("kohort", root / "my data")) == f"kohort down --data '{root}/my data'"
 
 
 def test_the_kubeconfig_of_what_runs_is_the_default_clusters_or_the_only_one(root: Path) -> None:
     assert kubeconfig_of_running() is None
-    with somebody_has(place_of("a")):
+    with somebody_has(cluster_directory("a")):
         assert kubeconfig_of_running() == Path("/k")
-        with somebody_has(place_of("b")):
+        with somebody_has(cluster_directory("b")):
             assert kubeconfig_of_running() is None
-            with somebody_has(place_of("kohort")):
+            with somebody_has(cluster_directory("kohort")):
                 assert kubeconfig_of_running() == Path("/k")

@@ -5,14 +5,14 @@ import os
 
 import pytest
 
-from kohort.local.progress import Claimed, Problem, Ready, Relayed, Ticks, pass_on, step
+from kohort.local.progress import PipedProgress, Problem, ProcessClaimed, Ready, TerminalProgress, pass_on, step
 from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
 
 
 def test_a_step_is_one_line_with_a_tick_and_a_time() -> None:
     out = io.StringIO()
-    ticks = Ticks(out, Screen(80, 24, glyphs=UNICODE))
+    ticks = TerminalProgress(out, Screen(80, 24, glyphs=UNICODE))
     ticks.begin("queues")
     ticks.done("queues", 0.123)
     *_, last = out.getvalue().split("\r")
@@ -22,37 +22,37 @@ def test_a_step_is_one_line_with_a_tick_and_a_time() -> None:
 
 def test_a_step_that_fails_is_crossed_out_and_the_error_goes_on() -> None:
     out = io.StringIO()
-    with pytest.raises(ValueError, match="why"), step(Ticks(out, Screen(80, 24, glyphs=UNICODE)), "queues"):
+    with pytest.raises(ValueError, match="why"), step(TerminalProgress(out, Screen(80, 24, glyphs=UNICODE)), "queues"):
         raise ValueError("why")
     assert out.getvalue().split("\r")[-1].split() == ["✗", "queues"]
 
 
 def test_no_line_is_longer_than_a_narrow_terminal() -> None:
     out = io.StringIO()
-    Ticks(out, Screen(30, 24, glyphs=UNICODE)).done("a step that has a rather long name to it", 1.0)
+    TerminalProgress(out, Screen(30, 24, glyphs=UNICODE)).done("a step that has a rather long name to it", 1.0)
     assert len(out.getvalue().strip("\r\n")) <= 30
 
 
 def test_steps_reach_the_process_that_waits_for_them() -> None:
     reading, writing = os.pipe()
-    relay, out = Relayed(writing), io.StringIO()
+    relay, out = PipedProgress(writing), io.StringIO()
     ready = Ready(url="u", kubeconfig="k", context="c", nodes="n", farewell="f")
-    relay.tell(Claimed(7))
+    relay.tell(ProcessClaimed(7))
     with step(relay, "queues"):
         pass
     relay.tell(ready)
     relay.tell(Problem("why", 2))
     relay.close()
-    ticks = Ticks(out, Screen(80, 24, glyphs=UNICODE))
+    ticks = TerminalProgress(out, Screen(80, 24, glyphs=UNICODE))
     with os.fdopen(reading, "rb") as told:
         messages = [pass_on(line, ticks) for line in told]
-    assert (messages[0], messages[-2], messages[-1]) == (Claimed(7), ready, Problem("why", 2))
+    assert (messages[0], messages[-2], messages[-1]) == (ProcessClaimed(7), ready, Problem("why", 2))
     assert "✓ queues" in out.getvalue()
 
 
 def test_nobody_needs_to_listen() -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    relay = Relayed(writing)
-    relay.tell(Claimed(7))
+    relay = PipedProgress(writing)
+    relay.tell(ProcessClaimed(7))
     relay.close()

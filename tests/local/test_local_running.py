@@ -31,18 +31,18 @@ from kohort.kube.errors import StatusError
 from kohort.kube.http import HttpTransport
 from kohort.kube.patches import MergePatch
 from kohort.kube.transport import Request
+from kohort.local.cluster import ClusterSpec, LocalCluster, QueueSpec, Service, open_nodes, running_cluster
+from kohort.local.directories import ClusterDirectory
 from kohort.local.kubeconfigs import Merge
-from kohort.local.lives import Claim, Pods, last_run
-from kohort.local.places import Place
-from kohort.local.ports import Wanted
-from kohort.local.progress import Quiet
-from kohort.local.queueing import load, local_configuration
-from kohort.local.running import Cluster, QueueWish, Service, Wish, living, open_nodes
+from kohort.local.local_manager import load, local_configuration
+from kohort.local.ports import ListenAddress
+from kohort.local.progress import SilentProgress
+from kohort.local.runs import ClusterLock, PodsAfterStop, last_run
 from kohort.webhooks.ca_targets import API_SERVICES
 from kohort.webhooks.certificates import new_certificates, to_secret
 
 PATIENCE = 60
-STARTER = QueueWish(has_starter=True)
+STARTER = QueueSpec(has_starter=True)
 QUEUE = "kueue.x-k8s.io/queue-name"
 PENDING = "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/default/pendingworkloads"
 
@@ -52,10 +52,10 @@ CLUSTER_ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 @asynccontextmanager
 async def cluster(
-    place: Place | None = None,
-    queues: QueueWish | None = STARTER,
+    place: ClusterDirectory | None = None,
+    queues: QueueSpec | None = STARTER,
     shared: Path | None = None,
-) -> AsyncIterator[tuple[Cluster, Client]]:
+) -> AsyncIterator[tuple[LocalCluster, Client]]:
     """A cluster of two simulated nodes, and somebody who uses it over the wire."""
 
     async def crew(_: Path) -> Crew:
@@ -68,8 +68,8 @@ async def cluster(
 
     context = place.context if place else "kohort"
     merge = Merge((shared,)) if shared is not None else None
-    wish = Wish(place, Wanted(), crew, "simulated", Pods.SIMULATED, queues, None, merge, context)
-    async with asyncio.timeout(PATIENCE), living(wish, Quiet()) as found:
+    wish = ClusterSpec(place, ListenAddress(), crew, "simulated", PodsAfterStop.SIMULATED, queues, None, merge, context)
+    async with asyncio.timeout(PATIENCE), running_cluster(wish, SilentProgress()) as found:
         client = Client(HttpTransport(load_client_config(ConfigOverrides(found.published.own, context))))
         try:
             yield found, client
@@ -105,7 +105,7 @@ async def test_a_job_is_queued_admitted_and_run_and_the_order_of_the_queue_can_b
 
 
 async def test_the_visibility_api_is_verified_also_where_an_earlier_version_did_not(tmp_path: Path) -> None:
-    place, name = Place("lab", tmp_path), f"v1beta2.{VISIBILITY_GROUP}"
+    place, name = ClusterDirectory("lab", tmp_path), f"v1beta2.{VISIBILITY_GROUP}"
 
     async def trust(client: Client) -> tuple[object, bool]:
         spec = (await client.of(API_SERVICES).get(("", name)))["spec"]
@@ -122,7 +122,7 @@ async def test_the_visibility_api_is_verified_also_where_an_earlier_version_did_
 
 
 async def test_a_cluster_starts_also_when_the_clock_was_ahead_at_its_last_start(tmp_path: Path) -> None:
-    place, ahead = Place("lab", tmp_path), datetime.now(UTC) + timedelta(days=2)
+    place, ahead = ClusterDirectory("lab", tmp_path), datetime.now(UTC) + timedelta(days=2)
     async with cluster(place) as (_, client):
         kept = to_secret(new_certificates(["127.0.0.1"], ahead))
         data = {name: b64encode(content).decode() for name, content in kept.items()}
@@ -137,7 +137,7 @@ async def test_a_cluster_starts_also_when_the_clock_was_ahead_at_its_last_start(
 
 
 async def test_a_starter_queue_is_as_large_as_the_nodes_and_stays_as_somebody_changed_it(tmp_path: Path) -> None:
-    place = Place("lab", tmp_path)
+    place = ClusterDirectory("lab", tmp_path)
     async with cluster(place) as (found, client):
         queue = await client.of(ClusterQueue).get(("", "default"))
         quotas = {each.name: each.nominal_quota for each in queue.spec.resource_groups[0].flavors[0].resources}
@@ -153,7 +153,7 @@ async def test_a_starter_queue_is_as_large_as_the_nodes_and_stays_as_somebody_ch
 
 
 async def test_definitions_of_an_earlier_version_are_brought_up_to_date(tmp_path: Path) -> None:
-    place = Place("lab", tmp_path)
+    place = ClusterDirectory("lab", tmp_path)
     columns = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterqueues.kueue.x-k8s.io"
 
     async def shown(client: Client) -> list[str]:
@@ -174,7 +174,7 @@ async def test_definitions_of_an_earlier_version_are_brought_up_to_date(tmp_path
 
 
 async def test_roles_for_people_are_there_as_on_any_cluster(tmp_path: Path) -> None:
-    async with cluster(Place("kohort", tmp_path)) as (found, _):
+    async with cluster(ClusterDirectory("kohort", tmp_path)) as (found, _):
         for name, kind in (("batch-admin", "clusterqueues"), ("batch-user", "workloads")):
             role: Any = await found.plane.client("user").get_json(f"{CLUSTER_ROLES}/kueue-{name}-role")
             assert any(kind in rule["resources"] for rule in role["rules"]), "gathered from the roles of kinds"
@@ -182,19 +182,19 @@ async def test_roles_for_people_are_there_as_on_any_cluster(tmp_path: Path) -> N
 
 async def test_what_somebody_took_away_stays_away_until_there_is_something_new(tmp_path: Path) -> None:
     taken = f"{CLUSTER_ROLES}/kueue-metrics-reader"
-    async with cluster(Place("kohort", tmp_path)) as (_, client):
+    async with cluster(ClusterDirectory("kohort", tmp_path)) as (_, client):
         await client.call(Request("DELETE", taken))
-    async with cluster(Place("kohort", tmp_path)) as (_, client):
+    async with cluster(ClusterDirectory("kohort", tmp_path)) as (_, client):
         with pytest.raises(StatusError, match="not found"):
             await client.get_json(taken)
     (tmp_path / "roles").write_text("of an earlier version\n")
-    async with cluster(Place("kohort", tmp_path)) as (_, client):
+    async with cluster(ClusterDirectory("kohort", tmp_path)) as (_, client):
         assert await client.get_json(taken)
 
 
 async def test_two_clusters_share_a_kubeconfig(tmp_path: Path) -> None:
     shared = tmp_path / "config"
-    one, other = Place("kohort", tmp_path / "one"), Place("lab", tmp_path / "other")
+    one, other = ClusterDirectory("kohort", tmp_path / "one"), ClusterDirectory("lab", tmp_path / "other")
     async with cluster(one, None, shared) as (first, _), cluster(other, None, shared) as (second, _):
         assert load_client_config(ConfigOverrides(shared, "kohort")).server == first.url
         assert load_client_config(ConfigOverrides(shared, "kohort-lab")).server == second.url
@@ -237,10 +237,10 @@ async def test_commands_find_what_the_manager_was_told(tmp_path: Path) -> None:
         "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
         "fairSharing: {preemptionStrategies: [LessThanOrEqualToFinalShare]}\n"
     )
-    place = Place("lab", tmp_path / "lab")
-    async with cluster(place, QueueWish(file, has_starter=False)) as (_, client):
+    place = ClusterDirectory("lab", tmp_path / "lab")
+    async with cluster(place, QueueSpec(file, has_starter=False)) as (_, client):
         assert (await read_manager_settings(client)).settings.fair
-    async with cluster(place, QueueWish(None, has_starter=False)) as (_, client):
+    async with cluster(place, QueueSpec(None, has_starter=False)) as (_, client):
         assert not (await read_manager_settings(client)).settings.fair
 
 
@@ -262,23 +262,23 @@ def test_nodes_that_keep_pods_out_are_not_counted_unless_all_do(tainted: tuple[s
 
 
 async def test_pods_that_run_on_are_counted_also_when_nobody_can_be_shown_anything(tmp_path: Path) -> None:
-    place = Place("lab", tmp_path)
+    place = ClusterDirectory("lab", tmp_path)
 
     async def crew(_: Path) -> Crew:
         registration = Registration(Fleet(1).nodes(), leaving=Leaving.KEEP)
         runtime = Defaults(0.0, 1000.0)
         return Crew(registration, lambda client: SimulatedRuntime(client.clock, runtime), AgentSettings("simulated"))
 
-    async def closed_terminal(found: Cluster, _: asyncio.Event) -> None:
+    async def closed_terminal(found: LocalCluster, _: asyncio.Event) -> None:
         client = found.plane.client("user")
         await client.of(Job.resource).create(job("long"))
         while [each.status.phase for each in (await client.of(Pod).list()).items] != ["Running"]:
             await asyncio.sleep(0.02)
         raise OSError(5, "Input/output error")
 
-    claim = Claim.take(place)
-    wish = Wish(place, Wanted(), crew, "simulated", Pods.LEFT, None, context=place.context)
-    service = Service(wish, claim, Quiet(), closed_terminal)
+    claim = ClusterLock.take(place)
+    wish = ClusterSpec(place, ListenAddress(), crew, "simulated", PodsAfterStop.LEFT, None, context=place.context)
+    service = Service(wish, claim, SilentProgress(), closed_terminal)
     with pytest.raises(OSError, match="Input/output"):
         await service.work(asyncio.Event(), asyncio.Event())
     claim.release()

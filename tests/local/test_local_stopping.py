@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from kohort.local.lives import Claim, Ended, Pods, Run, now
-from kohort.local.places import Place
-from kohort.local.stopping import How, Outcome, has_open, left_over, pods_in_words, stop
+from kohort.local.directories import ClusterDirectory
+from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, PodsAfterStop, now
+from kohort.local.stopping import StopOutcome, StopResult, has_open, left_over, pods_in_words, stop
 
 PROCESS = """
 import os, signal, sys
 from pathlib import Path
-from kohort.local.lives import Claim, Ended, Pods, Run, now
-from kohort.local.places import Place
+from kohort.local.runs import Claim, Ended, Pods, Run, now
+from kohort.local.directories import Place
 claim = Claim.take(Place("lab", Path(sys.argv[1])))
 run = Run(pid=os.getpid(), since=now(), url="https://127.0.0.1:1")
 claim.write(run)
@@ -31,7 +31,7 @@ signal.pause()
 
 
 @contextmanager
-def running(place: Place, manner: str) -> Iterator[subprocess.Popen[str]]:
+def running(place: ClusterDirectory, manner: str) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", PROCESS, str(place.folder), manner]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -43,35 +43,35 @@ def running(place: Place, manner: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place("lab", tmp_path)
+def place(tmp_path: Path) -> ClusterDirectory:
+    return ClusterDirectory("lab", tmp_path)
 
 
-def test_a_cluster_that_stops_says_what_it_left(place: Place) -> None:
+def test_a_cluster_that_stops_says_what_it_left(place: ClusterDirectory) -> None:
     asked: list[int] = []
     with running(place, "polite") as process:
         outcome = stop(place, lambda run: asked.append(run.pid))
         assert asked == [process.pid]
-    assert (outcome.how, outcome.is_well) == (How.STOPPED, True)
+    assert (outcome.how, outcome.is_well) == (StopResult.STOPPED, True)
     assert pods_in_words(outcome) == "2 running pods go on, and the next start finds them"
 
 
-def test_one_that_does_not_stop_in_time_is_killed_and_that_is_said(place: Place) -> None:
+def test_one_that_does_not_stop_in_time_is_killed_and_that_is_said(place: ClusterDirectory) -> None:
     with running(place, "stubborn") as process:
         outcome = stop(place, lambda _: None, grace=0.1)
         assert process.wait() == -signal.SIGKILL
-    assert (outcome.how, outcome.is_well) == (How.KILLED, False)
+    assert (outcome.how, outcome.is_well) == (StopResult.KILLED, False)
     assert pods_in_words(outcome) == "pods that ran go on, and the next start finds them"
 
 
-def test_one_that_does_not_run_is_left_in_peace(place: Place) -> None:
-    claim = Claim.take(place)
-    claim.write(Run(pid=1, since=now(), ended=Ended(now())))
+def test_one_that_does_not_run_is_left_in_peace(place: ClusterDirectory) -> None:
+    claim = ClusterLock.take(place)
+    claim.write(ClusterRun(pid=1, since=now(), ended=CleanShutdown(now())))
     claim.release()
-    assert stop(place, lambda _: None).how is How.IDLE
+    assert stop(place, lambda _: None).how is StopResult.IDLE
 
 
-def test_a_process_that_does_not_have_the_cluster_is_known_by_its_files(place: Place) -> None:
+def test_a_process_that_does_not_have_the_cluster_is_known_by_its_files(place: ClusterDirectory) -> None:
     with running(place, "polite") as process:
         assert has_open(process.pid, place.lock)
         assert not has_open(process.pid, place.record)
@@ -81,14 +81,14 @@ def test_a_process_that_does_not_have_the_cluster_is_known_by_its_files(place: P
 @pytest.mark.parametrize(
     ("pods", "count", "words"),
     [
-        (Pods.LEFT, 0, "no pods were running"),
-        (Pods.LEFT, 1, "1 running pod goes on, and the next start finds it"),
-        (Pods.ENDED, 1, "1 running pod was ended"),
-        (Pods.ENDED, 3, "3 running pods were ended"),
-        (Pods.SIMULATED, 3, "its pods were simulated"),
+        (PodsAfterStop.LEFT, 0, "no pods were running"),
+        (PodsAfterStop.LEFT, 1, "1 running pod goes on, and the next start finds it"),
+        (PodsAfterStop.ENDED, 1, "1 running pod was ended"),
+        (PodsAfterStop.ENDED, 3, "3 running pods were ended"),
+        (PodsAfterStop.SIMULATED, 3, "its pods were simulated"),
     ],
 )
-def test_what_became_of_pods_is_said(pods: Pods, count: int, words: str) -> None:
+def test_what_became_of_pods_is_said(pods: PodsAfterStop, count: int, words: str) -> None:
     assert left_over(pods, count) == words
-    run = Run(pid=1, since=now(), pods=pods, ended=Ended(now(), count))
-    assert pods_in_words(Outcome(Place("x", Path()), How.STOPPED, run)) == words
+    run = ClusterRun(pid=1, since=now(), pods=pods, ended=CleanShutdown(now(), count))
+    assert pods_in_words(StopOutcome(ClusterDirectory("x", Path()), StopResult.STOPPED, run)) == words

@@ -18,15 +18,15 @@ from kohort.api.kueue.v1beta2.queues import (
 from kohort.api.kueue.v1beta2.workload import Admission, PodSetAssignment, WorkloadSpec, WorkloadStatus
 from kohort.api.markers import ResourceList
 from kohort.api.meta import Condition, ObjectMeta, OwnerReference
-from kohort.local.scene import Happening, Scene
-from kohort.local.view import Facts, draw, shares
+from kohort.local.activity import ActivityEvent, QueueActivity
+from kohort.local.view import ClusterInfo, draw, shares
 from kohort.terminal.glyphs import UNICODE
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role
 
 Status = Literal["True", "False"]
 NOW = datetime(2026, 5, 1, 12, 0, 0, tzinfo=UTC)
-FACTS = Facts(
+FACTS = ClusterInfo(
     "kohort  https://127.0.0.1:6443", "node vm: cpu 8, memory 32Gi, pods 110; runtime process", "Ctrl-C stops"
 )
 
@@ -73,14 +73,14 @@ def queue(name: str, cpu: str, used: str, gpus: str = "4", used_gpus: str = "1")
     return ClusterQueue(metadata=ObjectMeta(name=name), spec=ClusterQueueSpec(resource_groups=(group,)), status=status)
 
 
-def scene() -> Scene:
-    found = Scene(lambda _: None)
+def scene() -> QueueActivity:
+    found = QueueActivity(lambda _: None)
     found.see(None, workload("train", condition("Admitted"), usage={"cpu": "4", "memory": "8Gi", "pods": "1"}))
     why = "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default, 1 more needed"
     found.see(None, workload("next", condition("QuotaReserved", "False", why)))
     found.see(None, workload("last"))
     found.see(None, workload("over", condition("Finished")))
-    found.remember(Happening(NOW.astimezone(), "warning", Role.WARN, "the disk is nearly full"))
+    found.remember(ActivityEvent(NOW.astimezone(), "warning", Role.WARN, "the disk is nearly full"))
     return found
 
 
@@ -139,8 +139,8 @@ def test_sections_share_the_room(lengths: list[int], room: int, given: list[int]
 
 def news(*states: Workload | None) -> list[str]:
     """What is told of a Workload that goes through these states."""
-    told: list[Happening] = []
-    found = Scene(told.append)
+    told: list[ActivityEvent] = []
+    found = QueueActivity(told.append)
     found.follow()
     old = None
     for new in states:
@@ -172,13 +172,13 @@ def test_a_failure_and_a_deletion_are_told_as_such() -> None:
 
 
 def test_what_was_there_before_is_no_news() -> None:
-    told: list[Happening] = []
-    found = Scene(told.append)
+    told: list[ActivityEvent] = []
+    found = QueueActivity(told.append)
     found.see(None, workload("a", condition("Admitted"), usage={}))
     found.follow()
     assert (told, len(found.running)) == ([], 1)
 
 
 def test_a_happening_is_one_line() -> None:
-    line = Happening(NOW.astimezone(), "admitted", Role.GOOD, "default/train", "by ClusterQueue default").line()
+    line = ActivityEvent(NOW.astimezone(), "admitted", Role.GOOD, "default/train", "by ClusterQueue default").line()
     assert line == f"{CLOCK} admitted default/train: by ClusterQueue default"

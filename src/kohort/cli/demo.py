@@ -8,8 +8,8 @@ import click
 
 from kohort.api.errors import ApiError
 from kohort.cli.up import start_progress
-from kohort.local.lives import Pods
 from kohort.local.progress import step
+from kohort.local.runs import PodsAfterStop
 
 EXAMPLES = """\b
 Examples:
@@ -73,13 +73,13 @@ async def _play(stopped: asyncio.Event) -> None:
         from kohort.cli.runtimes import RuntimeName
         from kohort.cli.up_crew import CrewWish, Declared
         from kohort.embedded.nodes.simulated.plans import Defaults
+        from kohort.local.cluster import ClusterSpec, running_cluster
         from kohort.local.demo.front import show_demo
-        from kohort.local.ports import Wanted
-        from kohort.local.running import Wish, living
+        from kohort.local.ports import ListenAddress
     await asyncio.sleep(0)
     declared = Declared("1", _CAPACITY, "", "this-machine", "")
-    crew = CrewWish(declared, RuntimeName.PROCESS, Defaults(), (), Pods.ENDED)
-    wish = Wish(None, Wanted(), crew.make, RuntimeName.PROCESS.value, Pods.ENDED)
-    async with living(wish, progress) as cluster:
+    crew = CrewWish(declared, RuntimeName.PROCESS, Defaults(), (), PodsAfterStop.ENDED)
+    wish = ClusterSpec(None, ListenAddress(), crew.make, RuntimeName.PROCESS.value, PodsAfterStop.ENDED)
+    async with running_cluster(wish, progress) as cluster:
         await show_demo(cluster, stopped)
         sys.stdout.flush()

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from kohort.local.lives import Run, State, last_run, standing, used_places
-from kohort.local.places import DEFAULT_NAME, Place, place_of
-from kohort.local.stopping import How, Outcome, pods_in_words, stop
+from kohort.local.directories import DEFAULT_NAME, ClusterDirectory, cluster_directory
+from kohort.local.runs import ClusterRun, ClusterState, cluster_status, last_run, used_places
+from kohort.local.stopping import StopOutcome, StopResult, pods_in_words, stop
 from kohort.terminal.nearest import did_you_mean
 
 EXAMPLES = """\b
@@ -32,7 +32,7 @@ def down(*, name: str | None, everything: bool, data: Path | None) -> None:
     if everything and (data is not None or name is not None):
         raise click.UsageError("give --all, or say which one")
     places = (
-        [place for place in used_places() if standing(place).is_alive]
+        [place for place in used_places() if cluster_status(place).is_alive]
         if everything
         else [_one(name or DEFAULT_NAME, data)]
     )
@@ -49,16 +49,16 @@ def down(*, name: str | None, everything: bool, data: Path | None) -> None:
         raise SystemExit(1)
 
 
-def _one(name: str, data: Path | None) -> Place:
-    place = place_of(name, data and data.absolute())
-    if standing(place).state is State.UNUSED:
+def _one(name: str, data: Path | None) -> ClusterDirectory:
+    place = cluster_directory(name, data and data.absolute())
+    if cluster_status(place).state is ClusterState.UNUSED:
         others = [each.name for each in used_places()]
         hint = f"; {did_you_mean(name, others)}" if others and data is None else ""
         raise click.ClickException(f"no cluster {name} is kept in {place.folder}{hint or ': `kohort up` starts one'}")
     return place
 
 
-def _current(run: Run | None) -> str:
+def _current(run: ClusterRun | None) -> str:
     """What there is to say of the current context; nothing of a cluster that has none in kubectl's files."""
     if run is None or not run.kubectl_files:
         return ""
@@ -67,28 +67,28 @@ def _current(run: Run | None) -> str:
     return current_in_words(tuple(map(Path, run.kubectl_files)))
 
 
-def _tell_of_context(outcome: Outcome, before: str) -> None:
+def _tell_of_context(outcome: StopOutcome, before: str) -> None:
     """Restore the context that was current before a cluster which could not do so itself; say what is current now."""
     if not before or outcome.run is None:
         return
     from kohort.local.kubeconfigs import release_crashed
 
-    if outcome.how in (How.IDLE, How.KILLED):
+    if outcome.how in (StopResult.IDLE, StopResult.KILLED):
         release_crashed(outcome.place, outcome.run)
     after = _current(outcome.run)
     if after != before:
         click.echo(after)
 
 
-def _waiting(run: Run) -> None:
+def _waiting(run: ClusterRun) -> None:
     click.echo(f"stopping process {run.pid}", err=True)
 
 
-def in_words(outcome: Outcome) -> str:
+def in_words(outcome: StopOutcome) -> str:
     """One line on what became of a cluster."""
     name = outcome.place.name
-    if outcome.how is How.IDLE:
+    if outcome.how is StopResult.IDLE:
         return f"{name} does not run"
-    how = f"{name} is stopped" if outcome.how is How.STOPPED else f"{name}: {outcome.how.value}"
+    how = f"{name} is stopped" if outcome.how is StopResult.STOPPED else f"{name}: {outcome.how.value}"
     kept = "" if outcome.run is None or outcome.run.keeps else "nothing of it is kept"
     return "; ".join(filter(None, (how, pods_in_words(outcome), kept)))

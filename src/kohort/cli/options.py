@@ -55,7 +55,7 @@ class Where:
 
 def _hint() -> str:
     """How to reach a cluster of this machine, for who has named a file that is not there."""
-    from kohort.local.places import kubeconfig_of_running
+    from kohort.local.directories import kubeconfig_of_running
 
     running = kubeconfig_of_running()
     if running is None:
@@ -70,7 +70,7 @@ def _local_kubeconfig() -> Path | None:
     in_cluster = "KUBERNETES_SERVICE_HOST" in os.environ
     if os.environ.get("KUBECONFIG") or in_cluster or default_kubeconfig_paths(os.environ)[0].exists():
         return None
-    from kohort.local.places import kubeconfig_of_running
+    from kohort.local.directories import kubeconfig_of_running
 
     return kubeconfig_of_running()
 
@@ -212,12 +212,12 @@ def _line(error: KubeError, access: ClientConfig) -> str:
 
 def _stopped(server: str) -> str:
     """What to say of a server that was a cluster of this machine; empty of any other."""
-    from kohort.local.lives import State, place_once_at, standing, start_command
+    from kohort.local.runs import ClusterState, cluster_status, place_once_at, start_command
 
     place = place_once_at(server)
     if place is None:
         return ""
-    how = "ended without being stopped" if standing(place).state is State.CRASHED else "is stopped"
+    how = "ended without being stopped" if cluster_status(place).state is ClusterState.CRASHED else "is stopped"
     return f"cluster {place.name} at {server} {how}: `{start_command(place)}` starts it again"
 
 

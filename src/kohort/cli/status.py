@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from kohort.cli.options import DATA, Output, data_text, output_option, running, screen, show
-from kohort.local.lives import State, start_command, used_places
-from kohort.local.places import DEFAULT_NAME, place_of
+from kohort.local.directories import DEFAULT_NAME, cluster_directory
+from kohort.local.runs import ClusterState, start_command, used_places
 from kohort.terminal.ages import age
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, Text
 from kohort.terminal.tables import Cell, Column, numbers, table
 
 if TYPE_CHECKING:
-    from kohort.local.survey import Surveyed
+    from kohort.local.cluster_list import ListedCluster
 
 EXAMPLES = """\b
 Examples:
@@ -24,7 +24,7 @@ Examples:
   kohort status -o json | jq -r '.items[] | select(.state == "Running") | .kubeconfig'
 """
 
-_ROLES = {State.RUNNING: Role.GOOD, State.CRASHED: Role.BAD, State.STARTING: Role.WARN}
+_ROLES = {ClusterState.RUNNING: Role.GOOD, ClusterState.CRASHED: Role.BAD, ClusterState.STARTING: Role.WARN}
 _COLUMNS = (
     Column("NAME"),
     Column("STATE"),
@@ -52,10 +52,10 @@ def status(*, output: Output | None, data: Path | None) -> None:
     (Starting, Running, Stopped, Crashed), context, folder and log; a running one also pid, address, kubeconfig,
     runtime, nodes and workloads (running, pending).
     """
-    from kohort.local.survey import survey
+    from kohort.local.cluster_list import list_clusters
 
-    places = used_places() if data is None else [place_of(DEFAULT_NAME, data.absolute())]
-    found = running(survey(places))
+    places = used_places() if data is None else [cluster_directory(DEFAULT_NAME, data.absolute())]
+    found = running(list_clusters(places))
     if output is not None:
         click.echo(data_text({"items": [each.document() for each in found]}, output))
         return
@@ -68,7 +68,7 @@ def status(*, output: Output | None, data: Path | None) -> None:
             click.echo(f"{each.place.name}: {remark}", err=True)
 
 
-def lines_of(found: "Sequence[Surveyed]", now: datetime, place: Screen) -> list[str]:
+def lines_of(found: "Sequence[ListedCluster]", now: datetime, place: Screen) -> list[str]:
     """A table of the clusters; on a narrow screen addresses matter more than contexts."""
     rows = [_row(each, now) for each in found]
     if place.width is None or place.width >= _ROOMY:
@@ -77,7 +77,7 @@ def lines_of(found: "Sequence[Surveyed]", now: datetime, place: Screen) -> list[
     return table(columns, [[*row[:_CONTEXT], *row[_CONTEXT + 1 :]] for row in rows], place)
 
 
-def _row(found: "Surveyed", now: datetime) -> list[Cell]:
+def _row(found: "ListedCluster", now: datetime) -> list[Cell]:
     state, run, figures = found.standing.state, found.standing.run, found.figures
     since = (run.ended.at if run.ended and not found.standing.is_alive else run.since) if run else None
     return [
@@ -96,14 +96,14 @@ def _number(value: int | None) -> str:
     return "" if value is None else str(value)
 
 
-def _remark(found: "Surveyed") -> str:
+def _remark(found: "ListedCluster") -> str:
     from kohort.local.stopping import since_then
 
     state, run = found.standing.state, found.standing.run
-    if state is State.CRASHED and run is not None:
+    if state is ClusterState.CRASHED and run is not None:
         again = start_command(found.place) + ("" if run.keeps else " --ephemeral")
         how = f"it ended without being stopped; {since_then(run)}"
         return f"{how}; see {found.place.log}, and `{again}` starts it again"
-    if state is State.STOPPED and run is not None and run.ended is not None and run.ended.running_pods:
+    if state is ClusterState.STOPPED and run is not None and run.ended is not None and run.ended.running_pods:
         return since_then(run)
     return found.problem

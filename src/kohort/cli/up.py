@@ -16,18 +16,18 @@ from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME
-from kohort.local.lives import Claim, Pods, Run, RunsAlreadyError, start_command, stop_command
-from kohort.local.places import DEFAULT_NAME as DEFAULT_CLUSTER
-from kohort.local.places import Place, place_of
-from kohort.local.progress import Progress, Quiet, Ready, Relayed, Ticks, step
+from kohort.local.directories import DEFAULT_NAME as DEFAULT_CLUSTER
+from kohort.local.directories import ClusterDirectory, cluster_directory
+from kohort.local.progress import PipedProgress, ProgressReporter, Ready, SilentProgress, TerminalProgress, step
+from kohort.local.runs import AlreadyRunningError, ClusterLock, ClusterRun, PodsAfterStop, start_command, stop_command
 from kohort.local.signals import interruptible
 from kohort.terminal.screen import screen_of
 from kohort.terminal.style import can_draw
 
 if TYPE_CHECKING:
+    from kohort.local.cluster import ClusterSpec, Front, LocalCluster
     from kohort.local.logs import Echo
-    from kohort.local.running import Cluster, Front, Wish
-    from kohort.local.view import Facts
+    from kohort.local.view import ClusterInfo
 
 RUNTIMES = ("process", "simulated", "podman", "docker")
 
@@ -47,9 +47,9 @@ Then, in another terminal: export KUBECONFIG=… as it prints, and kubectl get n
 class Asked:
     """What the command line asks for."""
 
-    place: Place | None
+    place: ClusterDirectory | None
     """Where its objects are kept; None for one that keeps nothing."""
-    known: Place | None
+    known: ClusterDirectory | None
     """Where others find it; None for one that only its terminal knows."""
     context: str
     host: str
@@ -68,27 +68,27 @@ class Asked:
     seconds: tuple[float, float]
     """Of the start and the run of simulated pods."""
     host_paths: tuple[str, ...]
-    pods: Pods
+    pods: PodsAfterStop
 
-    def wish(self) -> "Wish":
+    def wish(self) -> "ClusterSpec":
         """The same in the terms of those who carry it out."""
         from kohort.cli.runtimes import RuntimeName
         from kohort.cli.up_crew import CrewWish, Declared
         from kohort.embedded.nodes.simulated.plans import Defaults
+        from kohort.local.cluster import ClusterSpec, QueueSpec
         from kohort.local.kubeconfig_files import kubectl_files
         from kohort.local.kubeconfigs import Merge
-        from kohort.local.ports import Wanted
-        from kohort.local.running import QueueWish, Wish
+        from kohort.local.ports import ListenAddress
 
         declared = None if self.nodes is None else Declared(self.nodes, *self.node_options)
         crew = CrewWish(declared, RuntimeName(self.runtime), Defaults(*self.seconds), self.host_paths, self.pods)
-        return Wish(
+        return ClusterSpec(
             place=self.place,
-            wanted=Wanted(self.host, self.port),
+            wanted=ListenAddress(self.host, self.port),
             crew=crew.make,
             runtime=self.runtime,
             pods=self.pods,
-            queues=QueueWish(self.config, self.has_starter) if self.has_manager else None,
+            queues=QueueSpec(self.config, self.has_starter) if self.has_manager else None,
             kubeconfig=self.kubeconfig,
             merge=Merge(kubectl_files(), self.uses_context) if self.is_merged else None,
             context=self.context,
@@ -189,7 +189,7 @@ def up(
     """
     _refuse_contradictions(click.get_current_context())
     chosen = runtime or ("process" if nodes is None else "simulated")
-    place = place_of(name, data and data.absolute())
+    place = cluster_directory(name, data and data.absolute())
     asked = Asked(
         place=None if ephemeral else place,
         known=place if detach or not ephemeral else None,
@@ -215,10 +215,10 @@ def up(
         click.echo("\nstopped before it was ready", err=True, nl=False)
         raise
     except ApiError as error:
-        if getattr(error, "exit_code", 2) != RunsAlreadyError.exit_code:
+        if getattr(error, "exit_code", 2) != AlreadyRunningError.exit_code:
             raise
         click.echo(f"kohort: {error}", err=True)
-        raise SystemExit(RunsAlreadyError.exit_code) from None
+        raise SystemExit(AlreadyRunningError.exit_code) from None
 
 
 def _refuse_contradictions(context: click.Context) -> None:
@@ -246,23 +246,25 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _pods(runtime: str, *, ends: bool) -> Pods:
+def _pods(runtime: str, *, ends: bool) -> PodsAfterStop:
     if runtime == "simulated":
-        return Pods.SIMULATED
-    return Pods.ENDED if ends else Pods.LEFT
+        return PodsAfterStop.SIMULATED
+    return PodsAfterStop.ENDED if ends else PodsAfterStop.LEFT
 
 
-def start_progress() -> Progress:
+def start_progress() -> ProgressReporter:
     """Somebody who shows the steps of a start, where there is a terminal."""
     is_seen = can_draw(sys.stdout, os.environ)
-    return Ticks(sys.stdout, screen_of(sys.stdout, os.environ)) if is_seen else Quiet()
+    return TerminalProgress(sys.stdout, screen_of(sys.stdout, os.environ)) if is_seen else SilentProgress()
 
 
-def _run(asked: Asked, claim: Claim | None, progress: Progress, seen: "tuple[Front, Echo | None]") -> int | None:
+def _run(
+    asked: Asked, claim: ClusterLock | None, progress: ProgressReporter, seen: "tuple[Front, Echo | None]"
+) -> int | None:
     """Run the cluster to its end; gives how many pods ran then, None if it never was ready."""
     from kohort.embedded.memory import give_memory_back
+    from kohort.local.cluster import Service
     from kohort.local.logs import logging_to
-    from kohort.local.running import Service
 
     front, echo = seen
     give_memory_back()
@@ -271,32 +273,32 @@ def _run(asked: Asked, claim: Claim | None, progress: Progress, seen: "tuple[Fro
 
 
 @contextmanager
-def _claimed(place: Place | None) -> Iterator[Claim | None]:
+def _claimed(place: ClusterDirectory | None) -> Iterator[ClusterLock | None]:
     """The cluster for this process alone; one that only its terminal knows is nobody else's anyway."""
     if place is None:
         yield None
         return
     with interruptible():
-        claim = Claim.take(place)
+        claim = ClusterLock.take(place)
         try:
             yield claim
         finally:
             claim.release()
 
 
-def _in_background(asked: Asked, place: Place) -> None:
+def _in_background(asked: Asked, place: ClusterDirectory) -> None:
     from kohort.local.background import detach
 
-    def work(relay: Relayed) -> None:
+    def work(relay: PipedProgress) -> None:
         with _claimed(asked.known) as claim:
 
-            async def front(cluster: "Cluster", stopped: Any) -> None:
+            async def front(cluster: "LocalCluster", stopped: Any) -> None:
                 relay.tell(_ready(asked, cluster, claim.before if claim else None))
                 relay.close()
                 await stopped.wait()
 
             with step(relay, "loading"):
-                import kohort.local.running  # noqa: F401 - the most of what takes long
+                import kohort.local.cluster  # noqa: F401 - the most of what takes long
             _run(asked, claim, relay, (front, None))
 
     ready = detach(work, place.log.with_suffix(".out"), start_progress())
@@ -307,7 +309,7 @@ def _in_foreground(asked: Asked) -> None:
     progress = start_progress()
     with _claimed(asked.known) as claim:
         with step(progress, "loading"):
-            from kohort.local.front import foreground
+            from kohort.local.foreground import foreground
         running = _run(asked, claim, progress, foreground(_Greeter(asked, claim.before if claim else None)))
     if running is None:
         raise KeyboardInterrupt
@@ -326,10 +328,10 @@ class _Greeter:
     """What is said of a cluster in the foreground."""
 
     asked: Asked
-    before: Run | None
+    before: ClusterRun | None
     """The run before this one."""
 
-    def greet(self, cluster: "Cluster", warnings: Sequence[str]) -> None:
+    def greet(self, cluster: "LocalCluster", warnings: Sequence[str]) -> None:
         """Say what is where; warnings of the start are in the log, if there is one."""
         asked = self.asked
         _greet(_ready(asked, cluster, self.before, len(warnings)), "Ctrl-C stops")
@@ -337,18 +339,18 @@ class _Greeter:
             for warning in warnings:
                 click.echo(warning, err=True)
 
-    def facts(self, cluster: "Cluster") -> "Facts":
+    def facts(self, cluster: "LocalCluster") -> "ClusterInfo":
         """What a view shows besides what changes."""
-        from kohort.local.view import Facts
-        from kohort.local.words import nodes_in_words
+        from kohort.local.messages import nodes_in_words
+        from kohort.local.view import ClusterInfo
 
         asked = self.asked
         farewell = f"Ctrl-C stops; {_farewell(asked)}"
-        return Facts(f"{asked.context}  {cluster.url}", nodes_in_words(cluster.nodes, asked.runtime), farewell)
+        return ClusterInfo(f"{asked.context}  {cluster.url}", nodes_in_words(cluster.nodes, asked.runtime), farewell)
 
 
-def _ready(asked: Asked, cluster: "Cluster", before: Run | None, warnings: int = 0) -> Ready:
-    from kohort.local.words import last_run_in_words, nodes_in_words
+def _ready(asked: Asked, cluster: "LocalCluster", before: ClusterRun | None, warnings: int = 0) -> Ready:
+    from kohort.local.messages import last_run_in_words, nodes_in_words
 
     return Ready(
         url=cluster.url,
@@ -381,7 +383,7 @@ def _again(asked: Asked) -> str:
     return start if asked.place is not None else f"{start} --ephemeral"
 
 
-def _log(place: Place | None, warnings: int) -> str:
+def _log(place: ClusterDirectory | None, warnings: int) -> str:
     if place is None:
         return ""
     many = "" if not warnings else ", with 1 warning" if warnings == 1 else f", with {warnings} warnings"
@@ -389,13 +391,13 @@ def _log(place: Place | None, warnings: int) -> str:
 
 
 def _greet(ready: Ready, stop: str) -> None:
-    from kohort.local.words import greeting
+    from kohort.local.messages import ready_message
 
-    for line in greeting(ready, stop):
+    for line in ready_message(ready, stop):
         click.echo(line)
 
 
 def _farewell(asked: Asked) -> str:
-    from kohort.local.words import FAREWELLS, NOTHING_STAYS
+    from kohort.local.messages import FAREWELLS, NOTHING_STAYS
 
     return NOTHING_STAYS if asked.place is None else FAREWELLS[asked.pods]

@@ -14,7 +14,7 @@ from kohort.embedded.nodes.running import AgentSettings
 from kohort.embedded.nodes.simulated.plans import Defaults
 from kohort.embedded.plane import Crew
 from kohort.embedded.runtimes.settings import AtStop
-from kohort.local.lives import Pods
+from kohort.local.runs import PodsAfterStop
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class CrewWish:
     runtime: RuntimeName
     simulated: Defaults
     host_paths: tuple[str, ...]
-    pods: Pods
+    pods: PodsAfterStop
 
     async def make(self, scratch: Path) -> Crew:
         """The crew, with a folder for what its pods have; raises an ApiError."""
@@ -55,8 +55,8 @@ class CrewWish:
         return Crew(registration, choice.make, AgentSettings(self.runtime, addresses=choice.addresses()))
 
 
-_AT_STOP: Mapping[Pods, AtStop] = {
-    Pods.LEFT: AtStop.LEAVE,
-    Pods.ENDED: AtStop.END,
-    Pods.SIMULATED: AtStop.LEAVE,
+_AT_STOP: Mapping[PodsAfterStop, AtStop] = {
+    PodsAfterStop.LEFT: AtStop.LEAVE,
+    PodsAfterStop.ENDED: AtStop.END,
+    PodsAfterStop.SIMULATED: AtStop.LEAVE,
 }

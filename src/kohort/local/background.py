@@ -11,10 +11,10 @@ from typing import BinaryIO, NoReturn
 import msgspec
 
 from kohort.api.errors import ApiError
-from kohort.local.lives import unusable
-from kohort.local.progress import Claimed, Problem, Progress, Ready, Relayed, pass_on
+from kohort.local.progress import PipedProgress, Problem, ProcessClaimed, ProgressReporter, Ready, pass_on
+from kohort.local.runs import unusable
 
-Work = Callable[[Relayed], None]
+Work = Callable[[PipedProgress], None]
 """Runs the cluster to its end, telling of its start on the way; raises an ApiError."""
 
 ERROR = 2
@@ -29,7 +29,7 @@ class StartFailedError(ApiError):
         super().__init__(why)
 
 
-def detach(work: Work, output: Path, progress: Progress) -> Ready:
+def detach(work: Work, output: Path, progress: ProgressReporter) -> Ready:
     """Run the work in the background; returns when it is ready, raises StartFailedError when it will not be."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -64,7 +64,7 @@ def _undisturbed() -> Iterator[None]:
 def _who(told: BinaryIO) -> int:
     """The process that starts, which is the first thing it tells; 0 where it did not come that far."""
     try:
-        return msgspec.json.decode(told.readline(), type=Claimed).pid
+        return msgspec.json.decode(told.readline(), type=ProcessClaimed).pid
     except msgspec.DecodeError:
         return 0
 
@@ -77,7 +77,7 @@ def _give_up(pid: int, told: BinaryIO) -> None:
         told.read()
 
 
-def _awaited(told: BinaryIO, output: Path, progress: Progress) -> Ready:
+def _awaited(told: BinaryIO, output: Path, progress: ProgressReporter) -> Ready:
     with suppress(msgspec.DecodeError):
         for line in told:
             message = pass_on(line, progress)
@@ -94,9 +94,9 @@ def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
     os.setsid()
     if os.fork():
         os._exit(0)
-    relay, code = Relayed(writing), 0
+    relay, code = PipedProgress(writing), 0
     try:
-        relay.tell(Claimed(os.getpid()))
+        relay.tell(ProcessClaimed(os.getpid()))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         _let_go_of_files(writing)
         _let_go_of_terminal(output)
@@ -110,7 +110,7 @@ def _second_life(work: Work, writing: int, output: Path) -> NoReturn:
         os._exit(code)
 
 
-def _failure(error: BaseException, relay: Relayed) -> int:
+def _failure(error: BaseException, relay: PipedProgress) -> int:
     """Tell of it in one line, and the log all of it where nobody foresaw it."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED

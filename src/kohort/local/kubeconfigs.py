@@ -19,9 +19,9 @@ import yaml
 
 from kohort.api.errors import ApiError
 from kohort.embedded.auth.files import write_private
+from kohort.local.directories import ClusterDirectory
 from kohort.local.kubeconfig_files import PARTS, Document, default_file, edit, read_document
-from kohort.local.lives import Run
-from kohort.local.places import Place
+from kohort.local.runs import ClusterRun
 
 log = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ def release_context(files: tuple[Path, ...], owner: Owner) -> None:
             edit(file, partial(_released, owner=owner, previous=mark.get("previous"), current=restored))
 
 
-def release_crashed(place: Place, run: Run) -> None:
+def release_crashed(place: ClusterDirectory, run: ClusterRun) -> None:
     """The same for a run whose process did not come to do it; raises an ApiError."""
     if run.ended is None:
         folder = place.folder if run.keeps else place.passing

@@ -29,7 +29,7 @@ class Ports(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ListenAddress:
     """Where the API is to be served; port 0 leaves the choice to us."""
 
     host: str = LOCAL
@@ -45,7 +45,7 @@ class Listening:
 
 
 @contextmanager
-def listening(wanted: Wanted, file: Path | None) -> Iterator[Listening]:
+def listening(wanted: ListenAddress, file: Path | None) -> Iterator[Listening]:
     """Sockets on the port asked for, else on those of the last start, else on free ones; closed with the block.
 
     Raises an ApiError where the port that was asked for is taken.
@@ -71,7 +71,7 @@ def _remembered(file: Path) -> Ports:
         return Ports()
 
 
-def _api(wanted: Wanted, before: int) -> socket.socket:
+def _api(wanted: ListenAddress, before: int) -> socket.socket:
     if not wanted.port:
         return _free(wanted.host, before)
     try:

@@ -14,7 +14,7 @@ from kohort.terminal.style import Role, columns, cut
 _WIDTH: Final = 46
 
 
-class Progress(Protocol):
+class ProgressReporter(Protocol):
     """Somebody who wants to know how far a start is."""
 
     def begin(self, what: str) -> None:
@@ -31,7 +31,7 @@ class Progress(Protocol):
 
 
 @contextmanager
-def step(progress: Progress, what: str) -> Iterator[None]:
+def step(progress: ProgressReporter, what: str) -> Iterator[None]:
     """Tell of a step from its beginning to its end."""
     progress.begin(what)
     began = time.monotonic()
@@ -43,7 +43,7 @@ def step(progress: Progress, what: str) -> Iterator[None]:
     progress.done(what, time.monotonic() - began)
 
 
-class Quiet:
+class SilentProgress:
     """For those who want the outcome only."""
 
     def begin(self, what: str) -> None:
@@ -56,7 +56,7 @@ class Quiet:
         """Say nothing."""
 
 
-class Ticks:
+class TerminalProgress:
     """One line a step on a terminal."""
 
     def __init__(self, stream: TextIO, screen: Screen) -> None:
@@ -145,16 +145,16 @@ class Problem(msgspec.Struct, frozen=True, tag="problem"):
     exit_code: int
 
 
-class Claimed(msgspec.Struct, frozen=True, tag="claimed"):
+class ProcessClaimed(msgspec.Struct, frozen=True, tag="claimed"):
     """The process that starts."""
 
     pid: int
 
 
-Message = Claimed | Began | Done | Failed | Ready | Problem
+Message = ProcessClaimed | Began | Done | Failed | Ready | Problem
 
 
-class Relayed:
+class PipedProgress:
     """Told to another process, through a pipe."""
 
     def __init__(self, descriptor: int) -> None:
@@ -184,7 +184,7 @@ class Relayed:
         os.close(self._descriptor)
 
 
-def pass_on(line: bytes, progress: Progress) -> Message:
+def pass_on(line: bytes, progress: ProgressReporter) -> Message:
     """What the other process said; steps are told to those who want to know."""
     message: Message = msgspec.json.decode(line, type=Message)
     match message:

@@ -9,8 +9,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Final
 
-from kohort.local.lives import Pods, Run, has_rebooted_since, is_claimed, last_run
-from kohort.local.places import Place
+from kohort.local.directories import ClusterDirectory
+from kohort.local.runs import ClusterRun, PodsAfterStop, has_rebooted_since, is_claimed, last_run
 
 GRACE_SECONDS: Final = 40.0
 """A little more than a cluster gives itself to end."""
@@ -18,7 +18,7 @@ _LAST_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.05
 
 
-class How(Enum):
+class StopResult(Enum):
     """How it came to an end."""
 
     IDLE = "it did not run"
@@ -29,38 +29,38 @@ class How(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StopOutcome:
     """What became of a cluster that was to stop."""
 
-    place: Place
-    how: How
-    run: Run | None = None
+    place: ClusterDirectory
+    how: StopResult
+    run: ClusterRun | None = None
 
     @property
     def is_well(self) -> bool:
         """Whether it does not run, and nothing had to be forced."""
-        return self.how in (How.IDLE, How.STOPPED)
+        return self.how in (StopResult.IDLE, StopResult.STOPPED)
 
 
-def stop(place: Place, waiting: Callable[[Run], None], grace: float = GRACE_SECONDS) -> Outcome:
+def stop(place: ClusterDirectory, waiting: Callable[[ClusterRun], None], grace: float = GRACE_SECONDS) -> StopOutcome:
     """Stop the process that has a cluster; `waiting` is called once it was asked."""
     run = _holder(place)
     if run is None:
-        return Outcome(place, How.IDLE, last_run(place))
+        return StopOutcome(place, StopResult.IDLE, last_run(place))
     try:
         os.kill(run.pid, signal.SIGTERM)
         waiting(run)
         if _is_gone(place, grace):
-            return Outcome(place, How.STOPPED, last_run(place))
+            return StopOutcome(place, StopResult.STOPPED, last_run(place))
         os.kill(run.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass  # it ended by itself meanwhile
     except PermissionError:
-        return Outcome(place, How.FOREIGN, run)
-    return Outcome(place, How.KILLED if _is_gone(place, _LAST_SECONDS) else How.STUCK, run)
+        return StopOutcome(place, StopResult.FOREIGN, run)
+    return StopOutcome(place, StopResult.KILLED if _is_gone(place, _LAST_SECONDS) else StopResult.STUCK, run)
 
 
-def _holder(place: Place) -> Run | None:
+def _holder(place: ClusterDirectory) -> ClusterRun | None:
     """The run that has the cluster; its record is written an instant after its lock is taken."""
     deadline = time.monotonic() + _LAST_SECONDS
     while is_claimed(place) and time.monotonic() < deadline:
@@ -89,7 +89,7 @@ def _is_same(one: Path, other: Path) -> bool:
         return False
 
 
-def _is_gone(place: Place, seconds: float) -> bool:
+def _is_gone(place: ClusterDirectory, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while is_claimed(place):
         if time.monotonic() > deadline:
@@ -98,33 +98,33 @@ def _is_gone(place: Place, seconds: float) -> bool:
     return True
 
 
-def pods_in_words(outcome: Outcome) -> str:
+def pods_in_words(outcome: StopOutcome) -> str:
     """What became of the pods of a cluster."""
     run = outcome.run
-    if run is None or outcome.how in (How.FOREIGN, How.STUCK):
+    if run is None or outcome.how in (StopResult.FOREIGN, StopResult.STUCK):
         return ""
-    if outcome.how is How.KILLED or run.ended is None:
-        return "pods that ran go on, and the next start finds them" if run.pods is not Pods.SIMULATED else ""
+    if outcome.how is StopResult.KILLED or run.ended is None:
+        return "pods that ran go on, and the next start finds them" if run.pods is not PodsAfterStop.SIMULATED else ""
     return left_over(run.pods, run.ended.running_pods)
 
 
-def left_over(pods: Pods, running: int) -> str:
+def left_over(pods: PodsAfterStop, running: int) -> str:
     """What became of so many pods that ran when their cluster stopped."""
-    if pods is Pods.SIMULATED:
+    if pods is PodsAfterStop.SIMULATED:
         return "its pods were simulated"
     if not running:
         return "no pods were running"
     many = f"{running} running pod" if running == 1 else f"{running} running pods"
-    if pods is Pods.LEFT:
+    if pods is PodsAfterStop.LEFT:
         return (
             f"{many} {'goes' if running == 1 else 'go'} on, and the next start finds {'it' if running == 1 else 'them'}"
         )
     return f"{many} {'was' if running == 1 else 'were'} ended"
 
 
-def since_then(run: Run) -> str:
+def since_then(run: ClusterRun) -> str:
     """What has become of the pods of a run that is over, as far as that can be known from outside."""
-    if run.pods is Pods.SIMULATED:
+    if run.pods is PodsAfterStop.SIMULATED:
         return "its pods were simulated"
     if has_rebooted_since(run):
         return "the machine was restarted since, so pods that ran are gone: the next start says so"

@@ -9,7 +9,7 @@ from typing import Final
 from kohort.api.amounts import readable_amount, to_amount
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import ClusterQueue, Workload
-from kohort.local.scene import Happening, Scene, job_of, why_waiting
+from kohort.local.activity import ActivityEvent, QueueActivity, job_of, why_waiting
 from kohort.terminal.ages import age
 from kohort.terminal.bars import BarPart, bar
 from kohort.terminal.screen import Screen
@@ -25,7 +25,7 @@ _USUAL_WIDTH: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ClusterInfo:
     """What does not change while a cluster runs."""
 
     title: str
@@ -65,7 +65,9 @@ def _add(sums: dict[str, int], amounts: Mapping[str, str]) -> None:
         sums[name] = sums.get(name, 0) + to_amount(name, amount)
 
 
-def draw(scene: Scene, queues: Sequence[ClusterQueue], facts: Facts, now: datetime, screen: Screen) -> list[str]:
+def draw(
+    scene: QueueActivity, queues: Sequence[ClusterQueue], facts: ClusterInfo, now: datetime, screen: Screen
+) -> list[str]:
     """The whole picture, in the height of the screen."""
     height = screen.height or _USUAL_HEIGHT
     if screen.width is not None:
@@ -171,7 +173,7 @@ def _since(workload: Workload, now: datetime) -> str:
     return age(admitted.last_transition_time if admitted else None, now)
 
 
-def _lately(happened: Iterable[Happening], screen: Screen) -> list[str]:
+def _lately(happened: Iterable[ActivityEvent], screen: Screen) -> list[str]:
     newest = list(happened)[::-1]
     rows = [
         (f"{each.at.astimezone():%H:%M:%S}", Text(each.what, each.role), each.job, each.detail)

@@ -17,12 +17,12 @@ import msgspec
 from kohort.api.amounts import format_amount, to_amount
 from kohort.api.kueue.v1beta2 import ClusterQueue
 from kohort.api.kueue.v1beta2.queues import FlavorUsage, ResourceUsage
+from kohort.local.activity import ActivityEvent, QueueActivity
+from kohort.local.cluster import LocalCluster
 from kohort.local.demo.objects import FLAVOR
 from kohort.local.demo.script import LOOK_SECONDS, Script
-from kohort.local.queueing import USER
-from kohort.local.running import Cluster
-from kohort.local.scene import Happening, Scene
-from kohort.local.view import Facts, draw
+from kohort.local.local_manager import USER
+from kohort.local.view import ClusterInfo, draw
 from kohort.terminal.live import LiveViewSettings, live
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, can_draw
@@ -41,7 +41,7 @@ _WORDS: Final = {
 }
 
 
-async def show_demo(cluster: Cluster, stopped: asyncio.Event, look_seconds: float = LOOK_SECONDS) -> None:
+async def show_demo(cluster: LocalCluster, stopped: asyncio.Event, look_seconds: float = LOOK_SECONDS) -> None:
     """Play the demonstration and show it; `q` in the view sets `stopped`."""
     assert cluster.manager is not None  # noqa: S101 - the demo asks for queues
     world = cluster.manager.world
@@ -53,7 +53,7 @@ async def show_demo(cluster: Cluster, stopped: asyncio.Event, look_seconds: floa
     if stage.lines is not None:
         await script.play(look_seconds)
         return
-    facts = Facts("kohort demo", f"a cluster of this process at {cluster.url}", _FOOTER)
+    facts = ClusterInfo("kohort demo", f"a cluster of this process at {cluster.url}", _FOOTER)
 
     def picture(screen: Screen) -> Sequence[str]:
         known = sorted(world.cluster_queues.cache, key=lambda each: each.metadata.name)
@@ -91,7 +91,7 @@ class Lines:
         for line in textwrap.wrap(text, _WIDTH):
             self._echo(line)
 
-    def tell(self, happening: Happening) -> None:
+    def tell(self, happening: ActivityEvent) -> None:
         """Print what happened to a job."""
         seconds = time.monotonic() - self._began
         what = _WORDS.get(happening.what, happening.what)
@@ -103,7 +103,7 @@ class Stage:
 
     def __init__(self, lines: Lines | None) -> None:
         self.lines = lines
-        self.scene = Scene(lines.tell if lines is not None else _ignore)
+        self.scene = QueueActivity(lines.tell if lines is not None else _ignore)
         self.text = ""
         self.told: list[str] = []
 
@@ -122,7 +122,7 @@ def narration(text: str, screen: Screen) -> list[str]:
     return [screen.style.paint(line, Role.ACCENT) for line in textwrap.wrap(text, max(width, 20))]
 
 
-def with_current_usage(queue: ClusterQueue, scene: Scene) -> ClusterQueue:
+def with_current_usage(queue: ClusterQueue, scene: QueueActivity) -> ClusterQueue:
     """The queue with the figures of this moment; those of its status are written a little later."""
     name = queue.metadata.name
     admissions = [each.status.admission for each in scene.running.values() if each.status.admission is not None]
@@ -142,5 +142,5 @@ def with_current_usage(queue: ClusterQueue, scene: Scene) -> ClusterQueue:
     return msgspec.structs.replace(queue, status=status)
 
 
-def _ignore(_happening: Happening) -> None:
+def _ignore(_happening: ActivityEvent) -> None:
     return

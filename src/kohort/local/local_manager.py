@@ -27,7 +27,7 @@ from kohort.install.options import Options, usual_document
 from kohort.install.workload import CONFIG, CONFIG_FILE
 from kohort.kube.client import Client
 from kohort.kube.errors import StatusError
-from kohort.local.furnishing import place
+from kohort.local.bootstrap import apply_object
 from kohort.local.ports import LOCAL
 from kohort.manager.crds import NAMESPACES, WhenMissing
 from kohort.manager.frameworks import all_frameworks, known_frameworks, managed_names
@@ -50,7 +50,7 @@ _SLICES: Final = Resource("discovery.k8s.io", "v1", "EndpointSlice", "endpointsl
 
 
 @dataclass(frozen=True, slots=True)
-class Queues:
+class LocalManagerSpec:
     """How the manager of a cluster is to run."""
 
     loaded: Loaded
@@ -119,7 +119,7 @@ def _own_certificates(given: InternalCertManagement) -> InternalCertManagement:
 
 
 @asynccontextmanager
-async def queueing(client: Client, queues: Queues) -> AsyncIterator[Manager]:
+async def running_local_manager(client: Client, queues: LocalManagerSpec) -> AsyncIterator[Manager]:
     """A manager at work for as long as the block lasts: warm, and its webhooks and visibility API registered."""
     settings = queues.settings
     await _certify(client, settings)
@@ -137,7 +137,7 @@ async def _certify(client: Client, settings: ManagerSettings) -> None:
     A manager that is reached by a URL would have one for that alone; names that a certificate bears already stay.
     """
     namespace, secret = settings.namespace, settings.configuration.internal_cert_management.webhook_secret_name
-    await place(client, NAMESPACES, {"metadata": {"name": namespace}})
+    await apply_object(client, NAMESPACES, {"metadata": {"name": namespace}})
     hosts = (LOCAL, *service_hosts(namespace, VISIBILITY_SERVICE))
     source = SecretSource(client, ObjectKey(namespace, secret), hosts)
     authorities = x509.load_pem_x509_certificates((await source.current()).bundle)
@@ -172,18 +172,18 @@ async def _register_visibility(client: Client, namespace: str, manager: Manager)
         "endpoints": [{"addresses": [LOCAL]}],
         "ports": [{"port": address.port}],
     }
-    await place(client, _SERVICES, {"metadata": metadata, "spec": {"ports": [{"port": 443}]}})
-    await place(client, _SLICES, behind)
+    await apply_object(client, _SERVICES, {"metadata": metadata, "spec": {"ports": [{"port": 443}]}})
+    await apply_object(client, _SLICES, behind)
     for each in api_services(Options(namespace=namespace)):
         spec = {**trusting(each["spec"], certificates.bundle), "insecureSkipTLSVerify": False}
-        await place(client, API_SERVICES, {**each, "spec": spec})
+        await apply_object(client, API_SERVICES, {**each, "spec": spec})
 
 
 async def keep_configuration(client: Client, namespace: str, file: Path | None) -> None:
     """Have the manager's Configuration where commands look for it, as on any cluster; none where none was given."""
     if file is not None:
         metadata = {"namespace": namespace, "name": CONFIG}
-        await place(client, _CONFIG_MAPS, {"metadata": metadata, "data": {CONFIG_FILE: file.read_text("utf-8")}})
+        await apply_object(client, _CONFIG_MAPS, {"metadata": metadata, "data": {CONFIG_FILE: file.read_text("utf-8")}})
         return
     try:
         await client.of(_CONFIG_MAPS).delete((namespace, CONFIG))

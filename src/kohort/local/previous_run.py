@@ -23,7 +23,7 @@ _ALIVE: Final = "PodReadyToStartContainers"
 _OVER: Final = ("Succeeded", "Failed")
 
 
-class Fate(Enum):
+class PodFate(Enum):
     """What became of a pod."""
 
     RUNS = "runs on"
@@ -32,7 +32,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Aftermath:
+class PreviousRunPods:
     """How many pods of the last run met which fate."""
 
     running: int = 0
@@ -40,16 +40,16 @@ class Aftermath:
     lost: int = 0
 
 
-NOTHING: Final = Aftermath()
+NOTHING: Final = PreviousRunPods()
 
 
-def aftermath(pods: Iterable[Pod], began: datetime) -> Aftermath:
+def pods_of_previous_run(pods: Iterable[Pod], began: datetime) -> PreviousRunPods:
     """The pods of the last run, given all pods and when this one began."""
     fates = [fate_of(pod, began) for pod in pods]
-    return Aftermath(fates.count(Fate.RUNS), fates.count(Fate.ENDED), fates.count(Fate.LOST))
+    return PreviousRunPods(fates.count(PodFate.RUNS), fates.count(PodFate.ENDED), fates.count(PodFate.LOST))
 
 
-def fate_of(pod: Pod, began: datetime) -> Fate | None:
+def fate_of(pod: Pod, began: datetime) -> PodFate | None:
     """What became of a pod; None for one that did not run when the last run ended."""
     status = pod.status
     if status.start_time is None or status.start_time >= began:
@@ -57,10 +57,10 @@ def fate_of(pod: Pod, began: datetime) -> Fate | None:
     if status.phase in _OVER and not _has_turned(pod, began):
         return None
     if any(_is_lost(each, began) for each in status.container_statuses):
-        return Fate.LOST
+        return PodFate.LOST
     if status.phase in _OVER:
-        return Fate.ENDED
-    return Fate.RUNS if any(each.state.running is not None for each in status.container_statuses) else None
+        return PodFate.ENDED
+    return PodFate.RUNS if any(each.state.running is not None for each in status.container_statuses) else None
 
 
 def _has_turned(pod: Pod, began: datetime) -> bool:
@@ -78,11 +78,11 @@ def _is_lost(container: ContainerStatus, began: datetime) -> bool:
     return now is None or now.started_at is None or now.started_at >= began
 
 
-async def look_back(plane: ControlPlane, client: Client, began: datetime) -> Aftermath:
+async def inspect_previous_run(plane: ControlPlane, client: Client, began: datetime) -> PreviousRunPods:
     """The aftermath of the last run, once the node knows how its pods fare, or after a while."""
     with suppress(TimeoutError):
         await within(client.clock, _PATIENCE, _heard(plane, client))
-    return aftermath((await client.of(Pod).list()).items, began)
+    return pods_of_previous_run((await client.of(Pod).list()).items, began)
 
 
 async def _heard(plane: ControlPlane, client: Client) -> None:

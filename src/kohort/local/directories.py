@@ -18,7 +18,7 @@ STORE = "store.db"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ClusterDirectory:
     """What belongs to one cluster."""
 
     name: str
@@ -75,7 +75,7 @@ def data_root(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(shared) / "kohort"
 
 
-def place_of(name: str, folder: Path | None = None) -> Place:
+def cluster_directory(name: str, folder: Path | None = None) -> ClusterDirectory:
     """The place of a cluster by its name, or in a folder of its own; raises an ApiError for a name that is none."""
     from kohort.api.names import check_label
 
@@ -85,26 +85,26 @@ def place_of(name: str, folder: Path | None = None) -> Place:
     if problem is not None:
         raise ApiError(f'cluster name "{name}": {problem}')
     if folder is not None:
-        return Place(name, folder)
+        return ClusterDirectory(name, folder)
     root = data_root()
-    return Place(name, root if name == DEFAULT_NAME else root / OTHERS / name)
+    return ClusterDirectory(name, root if name == DEFAULT_NAME else root / OTHERS / name)
 
 
-def known_places() -> list[Place]:
+def cluster_directories() -> list[ClusterDirectory]:
     """Every cluster that was ever started under a name, the default one first."""
     return [place for place in _candidates(data_root()) if place.is_used]
 
 
-def _candidates(root: Path) -> Iterator[Place]:
-    yield Place(DEFAULT_NAME, root)
+def _candidates(root: Path) -> Iterator[ClusterDirectory]:
+    yield ClusterDirectory(DEFAULT_NAME, root)
     others = root / OTHERS
     if others.is_dir():
-        yield from (Place(each.name, each) for each in sorted(others.iterdir()) if each.is_dir())
+        yield from (ClusterDirectory(each.name, each) for each in sorted(others.iterdir()) if each.is_dir())
 
 
 def kubeconfig_of_running() -> Path | None:
     """The kubeconfig of the default cluster if it runs, else of the only one that does."""
-    from kohort.local.lives import running_kubeconfigs
+    from kohort.local.runs import running_kubeconfigs
 
     running = running_kubeconfigs()
     if DEFAULT_NAME in running:

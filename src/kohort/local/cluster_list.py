@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kohort.api.codec import Json
 from kohort.api.times import format_time
-from kohort.local.lives import Standing, State, standing
-from kohort.local.places import Place
+from kohort.local.directories import ClusterDirectory
+from kohort.local.runs import ClusterState, ClusterStatus, cluster_status
 
 if TYPE_CHECKING:
     from kohort.kube.client import Client
@@ -17,7 +17,7 @@ _SECONDS: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class ClusterStats:
     """What a cluster has at present."""
 
     nodes: int = 0
@@ -27,12 +27,12 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class ListedCluster:
     """A cluster as it was found."""
 
-    place: Place
-    standing: Standing
-    figures: Figures | None = None
+    place: ClusterDirectory
+    standing: ClusterStatus
+    figures: ClusterStats | None = None
     """None where it does not run, or did not answer."""
     problem: str = ""
 
@@ -59,27 +59,27 @@ class Surveyed:
         return known | ({"problem": self.problem} if self.problem else {})
 
 
-async def survey(places: list[Place]) -> list[Surveyed]:
+async def list_clusters(places: list[ClusterDirectory]) -> list[ListedCluster]:
     """Look at all of them at once."""
     return list(await asyncio.gather(*(_look(place) for place in places)))
 
 
-async def _look(place: Place) -> Surveyed:
-    found = standing(place)
-    if found.state is not State.RUNNING or found.run is None:
-        return Surveyed(place, found)
+async def _look(place: ClusterDirectory) -> ListedCluster:
+    found = cluster_status(place)
+    if found.state is not ClusterState.RUNNING or found.run is None:
+        return ListedCluster(place, found)
     from kohort.kube.errors import KubeError
 
     try:
         async with asyncio.timeout(_SECONDS):
-            return Surveyed(place, found, await _figures(Path(found.run.kubeconfig), has_queues=found.run.queues))
+            return ListedCluster(place, found, await _figures(Path(found.run.kubeconfig), has_queues=found.run.queues))
     except TimeoutError:
-        return Surveyed(place, found, problem=f"it does not answer within {_SECONDS:.0f} s")
+        return ListedCluster(place, found, problem=f"it does not answer within {_SECONDS:.0f} s")
     except KubeError as error:
-        return Surveyed(place, found, problem=" ".join(str(error).split()))
+        return ListedCluster(place, found, problem=" ".join(str(error).split()))
 
 
-async def _figures(kubeconfig: Path, *, has_queues: bool) -> Figures:
+async def _figures(kubeconfig: Path, *, has_queues: bool) -> ClusterStats:
     from kohort.kube.client import Client
     from kohort.kube.config import ConfigOverrides, load_client_config
     from kohort.kube.http import HttpTransport
@@ -88,15 +88,15 @@ async def _figures(kubeconfig: Path, *, has_queues: bool) -> Figures:
     try:
         nodes = await client.get_json("/api/v1/nodes?limit=1")
         count = len(nodes["items"]) + int(nodes["metadata"].get("remainingItemCount") or 0)
-        return await _with_queues(client, count) if has_queues else Figures(count)
+        return await _with_queues(client, count) if has_queues else ClusterStats(count)
     finally:
         await client.close()
 
 
-async def _with_queues(client: "Client", nodes: int) -> Figures:
+async def _with_queues(client: "Client", nodes: int) -> ClusterStats:
     """Queues know how many workloads they have; nobody needs to list those."""
     from kohort.api.kueue.v1beta2 import ClusterQueue
 
     statuses = [each.status for each in (await client.of(ClusterQueue).list()).items]
     running = sum(each.admitted_workloads or 0 for each in statuses)
-    return Figures(nodes, running, sum(each.pending_workloads or 0 for each in statuses))
+    return ClusterStats(nodes, running, sum(each.pending_workloads or 0 for each in statuses))

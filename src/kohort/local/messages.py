@@ -6,16 +6,16 @@ from typing import Final
 
 from kohort.api.amounts import readable_amount, to_amount
 from kohort.embedded.nodes.declared import DeclaredNode
-from kohort.local.aftermath import Aftermath
-from kohort.local.lives import Pods, Run, has_rebooted_since
+from kohort.local.previous_run import PreviousRunPods
 from kohort.local.progress import Ready
+from kohort.local.runs import ClusterRun, PodsAfterStop, has_rebooted_since
 
 _UNSAID: Final = ("ephemeral-storage",)
 
-FAREWELLS: Final[Mapping[Pods, str]] = {
-    Pods.LEFT: "pods run on, and the next start finds them (--end-pods ends them)",
-    Pods.ENDED: "pods are ended then",
-    Pods.SIMULATED: "simulated pods go on by the clock",
+FAREWELLS: Final[Mapping[PodsAfterStop, str]] = {
+    PodsAfterStop.LEFT: "pods run on, and the next start finds them (--end-pods ends them)",
+    PodsAfterStop.ENDED: "pods are ended then",
+    PodsAfterStop.SIMULATED: "simulated pods go on by the clock",
 }
 
 
@@ -32,7 +32,7 @@ def nodes_in_words(nodes: Sequence[DeclaredNode], runtime: str) -> str:
     return f"{who}: {', '.join(said)}; runtime {runtime}"
 
 
-def greeting(ready: Ready, stop: str) -> Iterator[str]:
+def ready_message(ready: Ready, stop: str) -> Iterator[str]:
     """What is where, and what to try next."""
     yield f"{ready.context} is ready at {ready.url}"
     shared = f", and in {ready.shared}" if ready.shared else ""
@@ -67,7 +67,7 @@ def _current(ready: Ready) -> str:
     return f"{ready.context} is the current context of kubectl now; stopping it restores {ready.previous}"
 
 
-def last_run_in_words(run: Run | None, found: Aftermath) -> Iterator[str]:
+def last_run_in_words(run: ClusterRun | None, found: PreviousRunPods) -> Iterator[str]:
     """How the last run ended, where nobody stopped it, and what became of its pods; nothing of an ordinary one."""
     if run is not None and run.ended is None:
         how = "the machine went down" if has_rebooted_since(run) else "its process was killed"
@@ -76,7 +76,7 @@ def last_run_in_words(run: Run | None, found: Aftermath) -> Iterator[str]:
         yield f"pods of the last run: {pods}"
 
 
-def aftermath_in_words(found: Aftermath) -> str:
+def aftermath_in_words(found: PreviousRunPods) -> str:
     """`2 run on, 1 ended meanwhile, 1 is gone …`."""
     parts = []
     if found.running:

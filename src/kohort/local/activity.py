@@ -19,7 +19,7 @@ _REMEMBERED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class ActivityEvent:
     """Something that happened to a job."""
 
     at: datetime
@@ -33,13 +33,13 @@ class Happening:
         return f"{self.at.astimezone():%H:%M:%S} {self.what:<8} {self.job}{f': {self.detail}' if self.detail else ''}"
 
 
-class Scene:
+class QueueActivity:
     """Follows Workloads."""
 
-    def __init__(self, tell: Callable[[Happening], None]) -> None:
+    def __init__(self, tell: Callable[[ActivityEvent], None]) -> None:
         self.pending: dict[ObjectKey, Workload] = {}
         self.running: dict[ObjectKey, Workload] = {}
-        self.happened: deque[Happening] = deque(maxlen=_REMEMBERED)
+        self.happened: deque[ActivityEvent] = deque(maxlen=_REMEMBERED)
         """The newest last."""
         self._tell = tell
         self._is_following = False
@@ -59,7 +59,7 @@ class Scene:
                 self.happened.append(happening)
                 self._tell(happening)
 
-    def remember(self, happening: Happening) -> None:
+    def remember(self, happening: ActivityEvent) -> None:
         """Something that happened beside the queues."""
         self.happened.append(happening)
 
@@ -81,25 +81,25 @@ def job_of(workload: Workload) -> str:
     return f"{own.namespace}/{owner.name}" if owner is not None else f"{own.namespace}/{own.name}"
 
 
-def _between(old: Workload | None, new: Workload | None) -> Iterator[Happening]:
+def _between(old: Workload | None, new: Workload | None) -> Iterator[ActivityEvent]:
     if new is None:
         if old is not None and not is_true(old.status.conditions, "Finished"):
-            yield Happening(datetime.now(UTC), "deleted", Role.DIM, job_of(old))
+            yield ActivityEvent(datetime.now(UTC), "deleted", Role.DIM, job_of(old))
         return
     if old is None:
         at = new.metadata.creation_timestamp or datetime.now(UTC)
-        yield Happening(at, "queued", Role.PLAIN, job_of(new), f"queue {new.spec.queue_name or 'none'}")
+        yield ActivityEvent(at, "queued", Role.PLAIN, job_of(new), f"queue {new.spec.queue_name or 'none'}")
     for condition in _turned_true(old, new):
         if condition.type == "Admitted":
             queue = new.status.admission.cluster_queue if new.status.admission else ""
-            yield Happening(_at(condition), "admitted", Role.GOOD, job_of(new), f"by ClusterQueue {queue}")
+            yield ActivityEvent(_at(condition), "admitted", Role.GOOD, job_of(new), f"by ClusterQueue {queue}")
         elif condition.type == "Evicted":
             why = short_reason(condition.message) or condition.reason
-            yield Happening(_at(condition), "evicted", Role.WARN, job_of(new), why)
+            yield ActivityEvent(_at(condition), "evicted", Role.WARN, job_of(new), why)
         elif condition.type == "Finished":
             failed = condition.reason == "Failed"
             what, role = ("failed", Role.BAD) if failed else ("finished", Role.GOOD)
-            yield Happening(_at(condition), what, role, job_of(new), condition.message if failed else "")
+            yield ActivityEvent(_at(condition), what, role, job_of(new), condition.message if failed else "")
 
 
 def _turned_true(old: Workload | None, new: Workload) -> Iterator[Condition]:

@@ -24,15 +24,22 @@ from kohort.embedded.runtimes.errors import RuntimeSetupError
 from kohort.embedded.server.settings import Settings
 from kohort.embedded.store import StoreError
 from kohort.kube.errors import KubeError
-from kohort.local.aftermath import NOTHING, Aftermath, look_back
-from kohort.local.furnishing import furnish
+from kohort.local.bootstrap import apply_bootstrap_objects
+from kohort.local.directories import ClusterDirectory
 from kohort.local.kubeconfig_files import kubectl_files
 from kohort.local.kubeconfigs import Merge, Owner, Published, release_crashed
-from kohort.local.lives import Claim, Ended, Pods, Run, boot, now
-from kohort.local.places import Place
-from kohort.local.ports import Listening, Wanted, listening
-from kohort.local.progress import Progress, step
-from kohort.local.queueing import USER, Queues, has_webhooks, keep_configuration, load, queueing
+from kohort.local.local_manager import (
+    USER,
+    LocalManagerSpec,
+    has_webhooks,
+    keep_configuration,
+    load,
+    running_local_manager,
+)
+from kohort.local.ports import ListenAddress, Listening, listening
+from kohort.local.previous_run import NOTHING, PreviousRunPods, inspect_previous_run
+from kohort.local.progress import ProgressReporter, step
+from kohort.local.runs import CleanShutdown, ClusterLock, ClusterRun, PodsAfterStop, boot, now
 from kohort.local.second_manager import BuiltInManager
 from kohort.local.signals import stop_asked
 from kohort.local.starter import place_starter
@@ -46,7 +53,7 @@ _KEEPING_OUT: Final = ("NoSchedule", "NoExecute")
 
 
 @dataclass(frozen=True, slots=True)
-class QueueWish:
+class QueueSpec:
     """What is wanted of the queues of a cluster."""
 
     config: Path | None = None
@@ -55,17 +62,17 @@ class QueueWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ClusterSpec:
     """What is wanted of a cluster."""
 
-    place: Place | None
+    place: ClusterDirectory | None
     """None for one that keeps nothing."""
-    wanted: Wanted
+    wanted: ListenAddress
     crew: Callable[[Path], Awaitable[Crew]]
     """Its nodes, with a folder for what their pods have."""
     runtime: str
-    pods: Pods
-    queues: QueueWish | None = QueueWish()
+    pods: PodsAfterStop
+    queues: QueueSpec | None = QueueSpec()
     """None leaves them to a manager elsewhere."""
     kubeconfig: Path | None = None
     """Where to write it, if not to the cluster's own place."""
@@ -84,7 +91,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class LocalCluster:
     """A cluster at work."""
 
     plane: ControlPlane
@@ -93,7 +100,7 @@ class Cluster:
     manager: Manager | None = None
     starter: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
-    aftermath: Aftermath = NOTHING
+    aftermath: PreviousRunPods = NOTHING
     previous_context: str = ""
     """The context of kubectl that was current before."""
 
@@ -109,12 +116,12 @@ class Cluster:
         return world is None or any(True for _ in world.local_queues.cache)
 
 
-Front = Callable[[Cluster, asyncio.Event], Awaitable[None]]
+Front = Callable[[LocalCluster, asyncio.Event], Awaitable[None]]
 """What people see of a cluster, until the event is set."""
 
 
 @asynccontextmanager
-async def living(wish: Wish, progress: Progress) -> AsyncIterator[Cluster]:
+async def running_cluster(wish: ClusterSpec, progress: ProgressReporter) -> AsyncIterator[LocalCluster]:
     """A cluster for as long as the block lasts; raises an ApiError of one line where it can't start."""
     began = now()
     with one_line_errors(), _folder(wish) as folder:
@@ -130,22 +137,22 @@ async def living(wish: Wish, progress: Progress) -> AsyncIterator[Cluster]:
             stack.callback(asyncio.create_task(published.follow()).cancel)
             aftermath = await _aftermath(wish, plane, began)
             nodes = crew.registration.nodes
-            cluster = Cluster(plane, nodes, published, aftermath=aftermath, previous_context=previous)
+            cluster = LocalCluster(plane, nodes, published, aftermath=aftermath, previous_context=previous)
             if loaded is None or wish.queues is None:
                 warnings = await _left_alone(plane, published)
                 yield replace(cluster, warnings=warnings)
                 return
-            queues = Queues(loaded, bound.webhooks)
+            queues = LocalManagerSpec(loaded, bound.webhooks)
             with step(progress, "queues"):
                 client = plane.client(USER)
-                await furnish(client, queues.settings.namespace, folder if wish.place else None)
-                manager = await stack.enter_async_context(queueing(client, queues))
+                await apply_bootstrap_objects(client, queues.settings.namespace, folder if wish.place else None)
+                manager = await stack.enter_async_context(running_local_manager(client, queues))
                 await keep_configuration(client, queues.settings.namespace, wish.queues.config)
             starter = await _starter(wish.queues, cluster, progress)
             yield replace(cluster, manager=manager, starter=starter, warnings=tuple(loaded.warnings))
 
 
-async def _starter(wish: QueueWish, cluster: Cluster, progress: Progress) -> tuple[str, ...] | None:
+async def _starter(wish: QueueSpec, cluster: LocalCluster, progress: ProgressReporter) -> tuple[str, ...] | None:
     if not wish.has_starter:
         return None
     with step(progress, "starter queue"):
@@ -180,11 +187,11 @@ def one_line_errors() -> Iterator[None]:
         raise ApiError(str(error)) from None
 
 
-async def _aftermath(wish: Wish, plane: ControlPlane, began: datetime) -> Aftermath:
+async def _aftermath(wish: ClusterSpec, plane: ControlPlane, began: datetime) -> PreviousRunPods:
     """What became of pods of the last run, where there are any that really ran."""
-    if wish.place is None or wish.pods is Pods.SIMULATED:
+    if wish.place is None or wish.pods is PodsAfterStop.SIMULATED:
         return NOTHING
-    found = await look_back(plane, plane.client(USER), began)
+    found = await inspect_previous_run(plane, plane.client(USER), began)
     if found != NOTHING:
         log.info(
             "pods of the last run: %d run on, %d ended meanwhile, %d are gone", found.running, found.ended, found.lost
@@ -193,7 +200,7 @@ async def _aftermath(wish: Wish, plane: ControlPlane, began: datetime) -> Afterm
 
 
 @contextmanager
-def _folder(wish: Wish) -> Iterator[Path]:
+def _folder(wish: ClusterSpec) -> Iterator[Path]:
     """Where the cluster's things are: its place, or a folder that goes with everything else."""
     if wish.place is not None:
         yield wish.place.folder
@@ -209,14 +216,14 @@ def _folder(wish: Wish) -> Iterator[Path]:
         shutil.rmtree(wish.passing, ignore_errors=True)
 
 
-def _published(wish: Wish, folder: Path) -> Published:
+def _published(wish: ClusterSpec, folder: Path) -> Published:
     own = wish.kubeconfig or folder / "kubeconfig"
     source = folder / "keys" / "admin.kubeconfig"
     owner = Owner(wish.context, folder, keeps=wish.place is not None)
     return Published(source, owner, own, wish.merge, wish.kubectl_files)
 
 
-def _settings(wish: Wish, bound: Listening, published: Published) -> Settings:
+def _settings(wish: ClusterSpec, bound: Listening, published: Published) -> Settings:
     data = wish.place.folder if wish.place else None
     plugins = (BuiltInManager(USER),) if wish.queues else ()
     return Settings(data=data, host=wish.wanted.host, bound=bound.api, kubeconfig=published.source, plugins=plugins)
@@ -226,10 +233,10 @@ def _settings(wish: Wish, bound: Listening, published: Published) -> Settings:
 class Service:
     """A cluster that is to run until somebody stops it."""
 
-    wish: Wish
-    claim: Claim | None
+    wish: ClusterSpec
+    claim: ClusterLock | None
     """The right to it; None for one that nobody else can have."""
-    progress: Progress
+    progress: ProgressReporter
     front: Front
 
     def run(self) -> int | None:
@@ -258,7 +265,7 @@ class Service:
             await asyncio.to_thread(self._clean_up, self.claim)
         self._write(run)
         try:
-            async with living(wish, self.progress) as cluster:
+            async with running_cluster(wish, self.progress) as cluster:
                 ready.set()
                 run = _told(run, cluster)
                 self._write(run)
@@ -269,10 +276,10 @@ class Service:
                     # Also when nobody can be shown anything any more: what is recorded must be true.
                     running = await _running_pods(cluster.plane, wish.pods)
         finally:
-            self._write(msgspec.structs.replace(run, ended=Ended(now(), running)))
+            self._write(msgspec.structs.replace(run, ended=CleanShutdown(now(), running)))
         return running
 
-    def _clean_up(self, claim: Claim) -> None:
+    def _clean_up(self, claim: ClusterLock) -> None:
         """Remove the context of a run that kept nothing and was killed."""
         if claim.before is None or claim.before.keeps:
             return
@@ -281,14 +288,14 @@ class Service:
         except ApiError as error:
             log.warning("the context of the last run was not removed: %s", error)
 
-    def _write(self, run: Run) -> None:
+    def _write(self, run: ClusterRun) -> None:
         if self.claim is not None:
             self.claim.write(run)
 
 
-def _run(wish: Wish) -> Run:
+def _run(wish: ClusterSpec) -> ClusterRun:
     """A run as far as it is known at its start."""
-    return Run(
+    return ClusterRun(
         pid=os.getpid(),
         since=now(),
         context=wish.context,
@@ -300,7 +307,7 @@ def _run(wish: Wish) -> Run:
     )
 
 
-def _told(run: Run, cluster: Cluster) -> Run:
+def _told(run: ClusterRun, cluster: LocalCluster) -> ClusterRun:
     return msgspec.structs.replace(
         run,
         url=cluster.url,
@@ -310,9 +317,9 @@ def _told(run: Run, cluster: Cluster) -> Run:
     )
 
 
-async def _running_pods(plane: ControlPlane, pods: Pods) -> int:
+async def _running_pods(plane: ControlPlane, pods: PodsAfterStop) -> int:
     """How many pods really run now."""
-    if pods is Pods.SIMULATED:
+    if pods is PodsAfterStop.SIMULATED:
         return 0
     found = await plane.client(USER).of(Pod).list()
     return sum(each.status.phase == "Running" for each in found.items)

@@ -12,10 +12,10 @@ from typing import Final, Protocol
 import click
 
 from kohort.controllers.context import ControllerContext
+from kohort.local.activity import ActivityEvent, QueueActivity
+from kohort.local.cluster import Front, LocalCluster
 from kohort.local.logs import Echo
-from kohort.local.running import Cluster, Front
-from kohort.local.scene import Happening, Scene
-from kohort.local.view import Facts, draw
+from kohort.local.view import ClusterInfo, draw
 from kohort.terminal.live import LiveViewSettings, live
 from kohort.terminal.screen import Screen
 from kohort.terminal.style import Role, can_draw
@@ -27,24 +27,24 @@ _EVERY: Final = 1.0
 _CLOSED: Final = "the view is closed, and the cluster runs on until Ctrl-C"
 
 
-class Greeter(Protocol):
+class StartupReporter(Protocol):
     """Somebody who knows what there is to say of a cluster."""
 
-    def greet(self, cluster: Cluster, warnings: Sequence[str]) -> None:
+    def greet(self, cluster: LocalCluster, warnings: Sequence[str]) -> None:
         """Say that it is ready, given the warnings of its start."""
         ...
 
-    def facts(self, cluster: Cluster) -> Facts:
+    def facts(self, cluster: LocalCluster) -> ClusterInfo:
         """What the view shows besides what changes."""
         ...
 
 
-def foreground(greeter: Greeter) -> tuple[Front, Echo]:
+def foreground(greeter: StartupReporter) -> tuple[Front, Echo]:
     """The front of a cluster in a terminal or a pipe, and where warnings go meanwhile."""
     early: list[str] = []
     echo = Echo(early.append)
 
-    async def front(cluster: Cluster, stopped: asyncio.Event) -> None:
+    async def front(cluster: LocalCluster, stopped: asyncio.Event) -> None:
         try:
             await show(cluster, stopped)
         except OSError as error:
@@ -52,7 +52,7 @@ def foreground(greeter: Greeter) -> tuple[Front, Echo]:
             echo.tell = None
             log.info("stopping, since nobody can be shown anything any more: %s", error)
 
-    async def show(cluster: Cluster, stopped: asyncio.Event) -> None:
+    async def show(cluster: LocalCluster, stopped: asyncio.Event) -> None:
         greeter.greet(cluster, early)
         echo.tell = _say_aside
         world = cluster.manager.world if cluster.manager is not None else None
@@ -69,10 +69,10 @@ def _say_aside(line: str) -> None:
     click.echo(line, err=True)
 
 
-async def _look_on(world: ControllerContext, facts: Facts, echo: Echo, stopped: asyncio.Event) -> None:
+async def _look_on(world: ControllerContext, facts: ClusterInfo, echo: Echo, stopped: asyncio.Event) -> None:
     """Show what happens until the cluster is stopped, or the view is closed: then in lines."""
     lines = _Lines()
-    scene = Scene(lines.tell)
+    scene = QueueActivity(lines.tell)
     world.workloads.subscribe(scene.see)
     scene.follow()
     if not can_draw(sys.stdout, os.environ):
@@ -85,7 +85,7 @@ async def _look_on(world: ControllerContext, facts: Facts, echo: Echo, stopped: 
 
     def warn(line: str) -> None:
         kind, _, text = line.partition(": ")
-        scene.remember(Happening(datetime.now(UTC), kind, Role.WARN, text))
+        scene.remember(ActivityEvent(datetime.now(UTC), kind, Role.WARN, text))
 
     echo.tell = warn
     closed = asyncio.Event()
@@ -106,7 +106,7 @@ class _Lines:
     def __init__(self) -> None:
         self.are_wanted = False
 
-    def tell(self, happening: Happening) -> None:
+    def tell(self, happening: ActivityEvent) -> None:
         """Say it."""
         if self.are_wanted:
             click.echo(happening.line())

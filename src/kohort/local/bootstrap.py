@@ -22,7 +22,7 @@ _CLUSTER_ROLES: Final = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class AppliedDigest:
     """A file with the digest of what was put on a cluster."""
 
     file: Path
@@ -40,14 +40,14 @@ def _digest(wanted: Json) -> str:
     return hashlib.sha256(encode(wanted)).hexdigest()
 
 
-async def furnish(client: Client, namespace: str, folder: Path | None) -> None:
+async def apply_bootstrap_objects(client: Client, namespace: str, folder: Path | None) -> None:
     """Bring what an earlier Kohort left up to date; a cluster that keeps nothing is always new."""
     if folder is not None:
-        await _renew_definitions(client, namespace, Memory(folder / "definitions"))
-    await _renew_roles(client, Memory(folder / "roles") if folder is not None else None)
+        await _renew_definitions(client, namespace, AppliedDigest(folder / "definitions"))
+    await _renew_roles(client, AppliedDigest(folder / "roles") if folder is not None else None)
 
 
-async def _renew_definitions(client: Client, namespace: str, memory: Memory) -> None:
+async def _renew_definitions(client: Client, namespace: str, memory: AppliedDigest) -> None:
     wanted = definitions(WebhookService(namespace))
     if memory.has(wanted):
         return
@@ -60,18 +60,18 @@ async def _renew_definitions(client: Client, namespace: str, memory: Memory) -> 
     memory.note(wanted)
 
 
-async def _renew_roles(client: Client, memory: Memory | None) -> None:
+async def _renew_roles(client: Client, memory: AppliedDigest | None) -> None:
     """Roles such as `kueue-batch-user-role`, which `kohort install` gives to other clusters."""
     wanted = user_roles()
     if memory is not None and memory.has(wanted):
         return
     for each in wanted:
-        await place(client, _CLUSTER_ROLES, each)
+        await apply_object(client, _CLUSTER_ROLES, each)
     if memory is not None:
         memory.note(wanted)
 
 
-async def place(client: Client, resource: Resource, wanted: dict[str, Any]) -> None:
+async def apply_object(client: Client, resource: Resource, wanted: dict[str, Any]) -> None:
     """Have an object as it should be; what others added to it stays."""
     objects = client.of(resource)
     try:

@@ -20,7 +20,7 @@ import msgspec
 from kohort import __version__
 from kohort.api.errors import ApiError
 from kohort.embedded.auth.files import write_private
-from kohort.local.places import DEFAULT_NAME, Place, known_places, place_of
+from kohort.local.directories import DEFAULT_NAME, ClusterDirectory, cluster_directories, cluster_directory
 
 _OWNER_ONLY: Final = 0o600
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -29,7 +29,7 @@ _GLANCE_SECONDS: Final = 0.5
 _PAUSE_SECONDS: Final = 0.02
 
 
-class State(StrEnum):
+class ClusterState(StrEnum):
     """How a cluster fares."""
 
     STARTING = "Starting"
@@ -40,7 +40,7 @@ class State(StrEnum):
     UNUSED = "Unused"
 
 
-class Pods(StrEnum):
+class PodsAfterStop(StrEnum):
     """What becomes of running pods when the cluster stops."""
 
     LEFT = "left"
@@ -49,7 +49,7 @@ class Pods(StrEnum):
     """There is nothing to run on: their time goes by whether anybody looks or not."""
 
 
-class Ended(msgspec.Struct, frozen=True, rename="camel"):
+class CleanShutdown(msgspec.Struct, frozen=True, rename="camel"):
     """A run that ended as it was asked to."""
 
     at: datetime
@@ -57,7 +57,7 @@ class Ended(msgspec.Struct, frozen=True, rename="camel"):
     """How many pods ran then."""
 
 
-class Run(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
+class ClusterRun(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaults=True):
     """One run of a cluster."""
 
     pid: int
@@ -68,7 +68,7 @@ class Run(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaul
     kubeconfig: str = ""
     nodes: int = 0
     runtime: str = ""
-    pods: Pods = Pods.LEFT
+    pods: PodsAfterStop = PodsAfterStop.LEFT
     queues: bool = True
     """Whether the manager runs in it."""
     version: str = __version__
@@ -78,39 +78,39 @@ class Run(msgspec.Struct, frozen=True, rename="camel", kw_only=True, omit_defaul
     """Whether its objects are there after it."""
     kubectl_files: tuple[str, ...] = ()
     """The kubeconfig files of kubectl that may have its context."""
-    ended: Ended | None = None
+    ended: CleanShutdown | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClusterStatus:
     """How a cluster fares, and its last run as far as it is known."""
 
-    state: State
-    run: Run | None = None
+    state: ClusterState
+    run: ClusterRun | None = None
 
     @property
     def is_alive(self) -> bool:
         """Whether a process has it."""
-        return self.state in (State.STARTING, State.RUNNING)
+        return self.state in (ClusterState.STARTING, ClusterState.RUNNING)
 
 
-class RunsAlreadyError(ApiError):
+class AlreadyRunningError(ApiError):
     """Somebody else has the cluster."""
 
     exit_code = 1
 
 
-class Claim:
+class ClusterLock:
     """The right to run a cluster, from `take` to `release` or to the end of the process."""
 
-    def __init__(self, place: Place, descriptor: int, before: Run | None = None) -> None:
+    def __init__(self, place: ClusterDirectory, descriptor: int, before: ClusterRun | None = None) -> None:
         self.place = place
         self.before = before
         """The run before this one."""
         self._descriptor = descriptor
 
     @classmethod
-    def take(cls, place: Place) -> "Claim":
+    def take(cls, place: ClusterDirectory) -> "ClusterLock":
         """Have the cluster for this process; raises RunsAlreadyError with who has it, or a line about the folder."""
         try:
             place.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -119,16 +119,16 @@ class Claim:
             raise unusable(place.folder, error) from None
         if not _locked(descriptor):
             os.close(descriptor)
-            raise RunsAlreadyError(_who(place, last_run(place)))
+            raise AlreadyRunningError(_who(place, last_run(place)))
         claim = cls(place, descriptor, last_run(place))
         try:
-            claim.write(Run(pid=os.getpid(), since=now(), context=place.context, boot=boot()))
+            claim.write(ClusterRun(pid=os.getpid(), since=now(), context=place.context, boot=boot()))
         except OSError as error:
             os.close(descriptor)
             raise unusable(place.folder, error) from None
         return claim
 
-    def write(self, run: Run) -> None:
+    def write(self, run: ClusterRun) -> None:
         """Say what there is to say about the run; in the old file's own room where a full disk has none for another."""
         text = msgspec.json.format(msgspec.json.encode(run)) + b"\n"
         try:
@@ -144,7 +144,7 @@ class Claim:
         """Let somebody else have it; a run that did not come so far as to say how it ended has ended now."""
         run = last_run(self.place)
         if run is not None and run.ended is None:
-            self.write(msgspec.structs.replace(run, ended=Ended(now())))
+            self.write(msgspec.structs.replace(run, ended=CleanShutdown(now())))
         # The lock's file stays, so that two never lock different files.
         os.close(self._descriptor)
 
@@ -172,7 +172,7 @@ def _locked(descriptor: int) -> bool:
             return True
 
 
-def _who(place: Place, run: Run | None) -> str:
+def _who(place: ClusterDirectory, run: ClusterRun | None) -> str:
     remedy = f"`{stop_command(place)}` stops it"
     if run is None or run.ended is not None:
         return f"cluster {place.name} is being started by another process: {remedy}"
@@ -181,23 +181,23 @@ def _who(place: Place, run: Run | None) -> str:
     return f"cluster {place.name} runs already{where}, process {run.pid}, since {since}: {remedy}"
 
 
-def stop_command(place: Place) -> str:
+def stop_command(place: ClusterDirectory) -> str:
     """What a person types to stop a cluster."""
     return f"kohort down{_which(place)}"
 
 
-def start_command(place: Place) -> str:
+def start_command(place: ClusterDirectory) -> str:
     """What a person types to start a cluster in the background."""
     return f"kohort up -d{_which(place)}"
 
 
-def _which(place: Place) -> str:
-    if place.folder != place_of(place.name).folder:
+def _which(place: ClusterDirectory) -> str:
+    if place.folder != cluster_directory(place.name).folder:
         return f" --data {quote(str(place.folder))}"
     return "" if place.name == DEFAULT_NAME else f" --name {place.name}"
 
 
-def is_claimed(place: Place) -> bool:
+def is_claimed(place: ClusterDirectory) -> bool:
     """Whether a process has the cluster now."""
     try:
         descriptor = os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC)
@@ -212,41 +212,41 @@ def is_claimed(place: Place) -> bool:
     return False
 
 
-def last_run(place: Place) -> Run | None:
+def last_run(place: ClusterDirectory) -> ClusterRun | None:
     """What the record says; None where there is none that can be read."""
     try:
-        return msgspec.json.decode(place.record.read_bytes(), type=Run)
+        return msgspec.json.decode(place.record.read_bytes(), type=ClusterRun)
     except (OSError, msgspec.DecodeError):
         return None
 
 
-def standing(place: Place) -> Standing:
+def cluster_status(place: ClusterDirectory) -> ClusterStatus:
     """How a cluster fares now."""
     claimed, run = is_claimed(place), last_run(place)
     if claimed:
         is_ready = run is not None and run.ended is None and run.url
-        return Standing(State.RUNNING if is_ready else State.STARTING, run)
+        return ClusterStatus(ClusterState.RUNNING if is_ready else ClusterState.STARTING, run)
     if run is None:
-        return Standing(State.STOPPED if place.is_used else State.UNUSED)
+        return ClusterStatus(ClusterState.STOPPED if place.is_used else ClusterState.UNUSED)
     if run.ended is not None and not (run.keeps or place.has_store):
-        return Standing(State.UNUSED)
-    return Standing(State.STOPPED if run.ended is not None else State.CRASHED, run)
+        return ClusterStatus(ClusterState.UNUSED)
+    return ClusterStatus(ClusterState.STOPPED if run.ended is not None else ClusterState.CRASHED, run)
 
 
 def running_kubeconfigs() -> dict[str, Path]:
     """The kubeconfigs of the clusters that answer now, by the clusters' names."""
-    found = {place: standing(place) for place in known_places()}
+    found = {place: cluster_status(place) for place in cluster_directories()}
     return {
         place.name: Path(each.run.kubeconfig or place.kubeconfig)
         for place, each in found.items()
-        if each.state is State.RUNNING and each.run is not None
+        if each.state is ClusterState.RUNNING and each.run is not None
     }
 
 
-def place_once_at(url: str) -> Place | None:
+def place_once_at(url: str) -> ClusterDirectory | None:
     """The cluster that was reached there when it last ran, and does not run now."""
-    for place in known_places():
-        found = standing(place)
+    for place in cluster_directories():
+        found = cluster_status(place)
         if found.run is not None and found.run.url == url and not found.is_alive:
             return place
     return None
@@ -265,11 +265,11 @@ def boot() -> str:
         return ""
 
 
-def has_rebooted_since(run: Run) -> bool:
+def has_rebooted_since(run: ClusterRun) -> bool:
     """Whether the machine went down after a run, and with it every process of that time."""
     return bool(run.boot) and run.boot != boot()
 
 
-def used_places() -> list[Place]:
+def used_places() -> list[ClusterDirectory]:
     """Every cluster of which there is something to say."""
-    return [place for place in known_places() if standing(place).state is not State.UNUSED]
+    return [place for place in cluster_directories() if cluster_status(place).state is not ClusterState.UNUSED]
