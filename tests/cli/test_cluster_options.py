@@ -13,14 +13,14 @@ from jobs.job_houses import batch_job
 from kohort.api.errors import ApiError
 from kohort.cli.main import COMMANDS, SECTIONS, cli
 from kohort.cli.options import (
-    Output,
-    Where,
+    ClusterOptions,
+    OutputFormat,
     all_namespaces_option,
     cluster_options,
-    connected,
     data_text,
     environment,
     output_option,
+    running_client,
     watch_option,
 )
 from kohort.local.directories import cluster_directory
@@ -31,10 +31,10 @@ from reserved_ports import reserved_port
 @click.command()
 @click.argument("name")
 @all_namespaces_option
-@output_option(Output.WIDE, Output.JSON)
+@output_option(OutputFormat.WIDE, OutputFormat.JSON)
 @watch_option
 @cluster_options
-def shown(*, where: Where, name: str, all_namespaces: bool, output: Output | None, watch: bool) -> None:
+def shown(*, where: ClusterOptions, name: str, all_namespaces: bool, output: OutputFormat | None, watch: bool) -> None:
     """Print what a command gets."""
     given = [where.namespace, where.context, str(where.kubeconfig), name, all_namespaces, output, watch]
     click.echo(json.dumps([*given, environment().get("NO_COLOR", "")]))
@@ -60,8 +60,8 @@ def test_only_the_forms_that_apply_are_taken() -> None:
 
 def test_data_keeps_the_order_of_its_keys() -> None:
     value = {"b": [1, {"z": None}], "a": "ü"}
-    assert json.loads(data_text(value, Output.JSON)) == value
-    assert data_text(value, Output.YAML) == "b:\n- 1\n- z: null\na: ü"
+    assert json.loads(data_text(value, OutputFormat.JSON)) == value
+    assert data_text(value, OutputFormat.YAML) == "b:\n- 1\n- z: null\na: ü"
 
 
 # Finding the cluster
@@ -79,13 +79,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_namespace_is_the_contexts_unless_one_is_given(home: Path) -> None:
     file = write_kubeconfig(home / "config", "https://192.0.2.1", "ml")
-    assert Where(file).access().namespace == "ml"
-    assert Where(file, namespace="other").access().namespace == "other"
+    assert ClusterOptions(file).access().namespace == "ml"
+    assert ClusterOptions(file, namespace="other").access().namespace == "other"
 
 
 def test_without_any_kubeconfig_the_way_to_a_cluster_is_told(home: Path) -> None:
     with pytest.raises(ApiError, match=r"no kubeconfig: .* or start a cluster on this machine with `kohort up`"):
-        Where().access()
+        ClusterOptions().access()
 
 
 def test_a_user_without_a_home_is_told_the_same(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def test_a_user_without_a_home_is_told_the_same(home: Path, monkeypatch: pytest.
     monkeypatch.setattr(Path, "home", nowhere)
     monkeypatch.delenv("KOHORT_DATA")
     with pytest.raises(ApiError, match=r"no kubeconfig: /\.kube/config does not exist; .* `kohort up`"):
-        Where().access()
+        ClusterOptions().access()
 
 
 def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
@@ -103,12 +103,12 @@ def test_a_cluster_of_this_machine_is_found_where_nothing_else_is_said(
 ) -> None:
     local = write_kubeconfig(home / "local", "https://192.0.2.7")
     monkeypatch.setattr("kohort.local.directories.kubeconfig_of_running", lambda: local)
-    assert Where().access().server == "https://192.0.2.7"
+    assert ClusterOptions().access().server == "https://192.0.2.7"
     (home / ".kube").mkdir()
     write_kubeconfig(home / ".kube" / "config", "https://192.0.2.8")
-    assert Where().access().server == "https://192.0.2.8"
+    assert ClusterOptions().access().server == "https://192.0.2.8"
     monkeypatch.setenv("KUBECONFIG", str(write_kubeconfig(home / "named", "https://192.0.2.9")))
-    assert Where().access().server == "https://192.0.2.9"
+    assert ClusterOptions().access().server == "https://192.0.2.9"
 
 
 def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
@@ -119,7 +119,7 @@ def test_who_names_a_file_that_is_not_there_is_told_of_the_cluster_that_runs(
     with pytest.raises(
         ApiError, match=r"missing does not exist; .* runs on this machine: export KUBECONFIG='.*/my data/"
     ):
-        Where().access()
+        ClusterOptions().access()
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ async def test_a_cluster_of_this_machine_that_does_not_run_is_told_as_such(
     claim.release()
     claim.write(ClusterRun(pid=1, since=now(), url=server, ended=ended))
     with pytest.raises(ApiError, match=f"cluster lab at {server} {how}: `kohort up -d --name lab` starts it again"):
-        async with connected(Where(write_kubeconfig(home / "config", server)).access()) as client:
+        async with running_client(ClusterOptions(write_kubeconfig(home / "config", server)).access()) as client:
             await client.get_json("/version")
 
 
 def test_an_unknown_context_is_told_with_those_that_exist(home: Path) -> None:
     file = write_kubeconfig(home / "config", "https://192.0.2.1")
     with pytest.raises(ApiError, match="no context 'their': there is here"):
-        Where(file, "their").access()
+        ClusterOptions(file, "their").access()
 
 
 # Errors

@@ -11,9 +11,9 @@ import pytest
 
 from cli.clusters import Cluster, run
 from kohort.cli import plugin
-from kohort.cli.completing import complete_queues
 from kohort.cli.kueuectl.main import kueuectl
 from kohort.cli.main import main
+from kohort.cli.name_completion import complete_queues
 
 BASH = shutil.which("bash")
 

@@ -8,7 +8,7 @@ from cli.clusters import Answer, Cluster
 from cli.test_hold import waiting
 from kohort.api.core.events import Event, EventSeries, EventSource
 from kohort.api.core.objects import ObjectReference
-from kohort.cli.event_lines import About, in_order, last_seen, ours, times
+from kohort.cli.event_table import EventFilter, in_order, is_from_manager, last_seen, times
 
 
 def finished(queues: Cluster, name: str) -> None:
@@ -94,9 +94,9 @@ def event(kind: str, name: str, **more: object) -> Event:
 
 def test_pods_that_are_gone_are_known_by_their_names() -> None:
     from kohort.api.core.batch import Job
-    from kohort.cli.targets import Owned, Target
+    from kohort.cli.targets import CommandTarget, TargetObject
 
-    about = About.target(Target((Owned(Job.resource, {"metadata": {"name": "train"}}),), ()))
+    about = EventFilter.target(CommandTarget((TargetObject(Job.resource, {"metadata": {"name": "train"}}),), ()))
     assert about(event("Job", "train"))
     assert about(event("Pod", "train-x7k2p"))
     assert about(event("Pod", "train-12-x7k2p"))
@@ -110,5 +110,5 @@ def test_both_forms_of_an_event_are_read() -> None:
     series = event("Job", "b", event_time="2026-01-01T00:00:00.000000Z", series=again)
     assert [each.regarding.name for each in in_order([series, new])] == ["a", "b"]
     assert (times(new), times(series), last_seen(series).second) == (1, 3, 9)
-    assert ours(event("Job", "a", deprecated_source=EventSource(component="batch/job-kueue-controller")))
-    assert not ours(event("Job", "a", reporting_controller="job-controller"))
+    assert is_from_manager(event("Job", "a", deprecated_source=EventSource(component="batch/job-kueue-controller")))
+    assert not is_from_manager(event("Job", "a", reporting_controller="job-controller"))

@@ -17,8 +17,8 @@ from embedded.server.clusters import running_cluster
 from insight.looking import admitted, in_namespace, let, namespace, somebody
 from insight.serving import Shell, shell
 from kohort.api.meta import ObjectKey
-from kohort.cli.options import Output
-from kohort.cli.queue_picture import Form, picture_of
+from kohort.cli.options import OutputFormat
+from kohort.cli.queue_table import QueueTableFormat, render_queues
 from kohort.insight.list_views import VisibilityPosition
 from kohort.insight.queues import OwningJob, QueueListing, WorkloadRow, WorkloadState
 from kohort.terminal.glyphs import UNICODE
@@ -57,8 +57,10 @@ RUNS = WorkloadRow(
 BOTH = QueueListing((WAITS,), (RUNS,))
 
 
-def drawn(found: QueueListing, width: int | None, output: Output | None = None) -> list[str]:
-    return list(picture_of(found, Form(output, shows_namespace=False), NOON)(Screen(width, glyphs=UNICODE)))
+def drawn(found: QueueListing, width: int | None, output: OutputFormat | None = None) -> list[str]:
+    return list(
+        render_queues(found, QueueTableFormat(output, shows_namespace=False), NOON)(Screen(width, glyphs=UNICODE))
+    )
 
 
 def test_at_80_columns_only_what_is_long_is_cut() -> None:
@@ -78,7 +80,7 @@ def test_in_a_file_nothing_is_cut() -> None:
 
 
 def test_wide_shows_workloads_both_places_and_whole_names() -> None:
-    line = drawn(BOTH, None, Output.WIDE)[1]
+    line = drawn(BOTH, None, OutputFormat.WIDE)[1]
     assert "job/train-llama-7b" in line
     assert "job-train-llama-7b-5d3a1" in line
     assert "1 (5)" in line

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from cli.clusters import JOB, Answer, Cluster, local_queue, run
 from kohort.api.names import check_label
-from kohort.cli.job_making import (
+from kohort.cli.job_builder import (
     LONGEST_NAME,
-    Amounts,
-    JobWish,
-    Shape,
+    JobArguments,
+    JobShape,
+    PodResources,
     SubmitError,
-    job_of,
+    build_job,
     name_after,
     seconds_of,
 )
@@ -80,7 +80,7 @@ def test_a_manifest_says_nothing_of_suspension() -> None:
 
 
 def test_a_job_waits_suspended_under_the_label_of_its_queue() -> None:
-    assert job_of(JobWish(("true",), "default"))["spec"]["suspend"] is True
+    assert build_job(JobArguments(("true",), "default"))["spec"]["suspend"] is True
     job = made("-q", "team-a", "--priority", "high", "--max-time", "1h30m", "--cpu", "1", "--", "python", "train.py")
     assert job["metadata"]["generateName"] == "train-"
     assert job["metadata"]["labels"] == {
@@ -124,7 +124,7 @@ def test_the_command_keeps_its_own_options() -> None:
 @example("$($$)")
 @given(st.text(alphabet="$()A ", max_size=12))
 def test_pods_get_dollars_as_they_were_typed(text: str) -> None:
-    job = job_of(JobWish(("echo", text), "default", env={"PRICE": text}))
+    job = build_job(JobArguments(("echo", text), "default", env={"PRICE": text}))
     found = container(job)
     assert [expand(word, {}) for word in found["command"]] == ["echo", text]
     assert expand(found["env"][0]["value"], {}) == text
@@ -181,19 +181,22 @@ def test_what_asks_for_nothing_is_told_that_no_quota_counts() -> None:
 @pytest.mark.parametrize(
     ("wish", "why"),
     [
-        (JobWish((), "default"), "no command: write it after --"),
-        (JobWish(("true",), "default", name="Bad_Name"), "--name 'Bad_Name' is malformed"),
-        (JobWish(("true",), "default", amounts=Amounts(cpu="lots")), "--cpu 'lots' is no amount: write 8, 0.5 or 500m"),
-        (JobWish(("true",), "default", amounts=Amounts(memory="8 GB")), "--memory '8 GB' is no amount"),
-        (JobWish(("true",), "default", amounts=Amounts(gpu_resource="a b")), "--gpu-resource 'a b'"),
-        (JobWish(("true",), "default", max_seconds=0), "--max-time must be more than nothing"),
-        (JobWish(("true",), "default", shape=Shape(4, 2)), "--completions 2 is less than --parallel 4"),
-        (JobWish(("true",), "default", labels={"a b": "c"}), "--label 'a b'"),
+        (JobArguments((), "default"), "no command: write it after --"),
+        (JobArguments(("true",), "default", name="Bad_Name"), "--name 'Bad_Name' is malformed"),
+        (
+            JobArguments(("true",), "default", amounts=PodResources(cpu="lots")),
+            "--cpu 'lots' is no amount: write 8, 0.5 or 500m",
+        ),
+        (JobArguments(("true",), "default", amounts=PodResources(memory="8 GB")), "--memory '8 GB' is no amount"),
+        (JobArguments(("true",), "default", amounts=PodResources(gpu_resource="a b")), "--gpu-resource 'a b'"),
+        (JobArguments(("true",), "default", max_seconds=0), "--max-time must be more than nothing"),
+        (JobArguments(("true",), "default", shape=JobShape(4, 2)), "--completions 2 is less than --parallel 4"),
+        (JobArguments(("true",), "default", labels={"a b": "c"}), "--label 'a b'"),
     ],
 )
-def test_a_wish_that_makes_no_job_is_told_by_its_option(wish: JobWish, why: str) -> None:
+def test_a_wish_that_makes_no_job_is_told_by_its_option(wish: JobArguments, why: str) -> None:
     with pytest.raises(SubmitError) as told:
-        job_of(wish)
+        build_job(wish)
     assert str(told.value).startswith(why)
 
 

@@ -9,8 +9,8 @@ import pytest
 from kohort.api.codec import from_json, to_json
 from kohort.api.core.batch import Job
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.cli.narration import Phase, Stage, stage
-from kohort.cli.waiting import waiting
+from kohort.cli.job_progress import JobPhase, JobProgress, stage
+from kohort.cli.job_watcher import watching_job
 from kohort.jobs.keys import JOB_UID_LABEL
 from kohort.kube.client import Client
 from kohort.kube.clock import VirtualClock
@@ -55,52 +55,58 @@ RUNNING = workload(admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED)
 @pytest.mark.parametrize(
     ("found", "of", "position", "phase", "text"),
     [
-        (None, None, None, Phase.GONE, "deleted before it finished"),
-        (job(), None, None, Phase.UNSEEN, "waits to be queued"),
-        (job(), workload(), None, Phase.QUEUED, "queued in team-a"),
-        (job(), WAITING, 2, Phase.QUEUED, "queued in team-a at position 3: insufficient quota for cpu, 2 more needed"),
+        (None, None, None, JobPhase.GONE, "deleted before it finished"),
+        (job(), None, None, JobPhase.UNSEEN, "waits to be queued"),
+        (job(), workload(), None, JobPhase.QUEUED, "queued in team-a"),
+        (
+            job(),
+            WAITING,
+            2,
+            JobPhase.QUEUED,
+            "queued in team-a at position 3: insufficient quota for cpu, 2 more needed",
+        ),
         (
             job(),
             workload(admission="lab", QuotaReserved=RESERVED),
             None,
-            Phase.RESERVED,
+            JobPhase.RESERVED,
             "quota reserved in ClusterQueue lab",
         ),
-        (job(), RUNNING, None, Phase.ADMITTED, "admitted by ClusterQueue lab on a100"),
-        (job(4, ready=1), RUNNING, None, Phase.RUNNING, "running: the first of 4 pods"),
-        (job(4, ready=4), RUNNING, None, Phase.RUNNING, "running: 4 pods"),
-        (job(4, ready=3, succeeded=1), RUNNING, None, Phase.RUNNING, "running: 4 pods"),
+        (job(), RUNNING, None, JobPhase.ADMITTED, "admitted by ClusterQueue lab on a100"),
+        (job(4, ready=1), RUNNING, None, JobPhase.RUNNING, "running: the first of 4 pods"),
+        (job(4, ready=4), RUNNING, None, JobPhase.RUNNING, "running: 4 pods"),
+        (job(4, ready=3, succeeded=1), RUNNING, None, JobPhase.RUNNING, "running: 4 pods"),
         (
             job(),
             workload(
                 admission="lab", QuotaReserved=RESERVED, Admitted=ADMITTED, Evicted=("True", "Preempted", "for another")
             ),
             None,
-            Phase.EVICTED,
+            JobPhase.EVICTED,
             "evicted because Preempted: for another",
         ),
-        (job(), workload(active=False), None, Phase.HELD, "on hold: `kohort resume train` queues it again"),
+        (job(), workload(active=False), None, JobPhase.HELD, "on hold: `kohort resume train` queues it again"),
         (
             job(),
             workload(active=False, Evicted=("True", "DeactivatedDueToMaximumExecutionTimeExceeded", "")),
             None,
-            Phase.FAILED,
+            JobPhase.FAILED,
             "given up: MaximumExecutionTimeExceeded (`kohort resume train` queues it again)",
         ),
-        (job(condition="Complete", succeeded=3), RUNNING, None, Phase.SUCCEEDED, "succeeded: 3 pods"),
-        (job(condition="Failed", message="too slow"), RUNNING, None, Phase.FAILED, "failed: too slow"),
+        (job(condition="Complete", succeeded=3), RUNNING, None, JobPhase.SUCCEEDED, "succeeded: 3 pods"),
+        (job(condition="Failed", message="too slow"), RUNNING, None, JobPhase.FAILED, "failed: too slow"),
     ],
 )
 def test_a_line_for_each_state(
-    found: Object | None, of: Workload | None, position: int | None, phase: Phase, text: str
+    found: Object | None, of: Workload | None, position: int | None, phase: JobPhase, text: str
 ) -> None:
     now = stage(found, of, position)
     assert (now.phase, now.text) == (phase, text)
 
 
 def test_only_three_states_are_the_end() -> None:
-    ends = {phase for phase in Phase if Stage(phase, "").is_end}
-    assert ends == {Phase.SUCCEEDED, Phase.FAILED, Phase.GONE}
+    ends = {phase for phase in JobPhase if JobProgress(phase, "").is_end}
+    assert ends == {JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.GONE}
 
 
 # What of it is told
@@ -112,7 +118,7 @@ async def test_a_job_that_nobody_queues_is_wondered_about_once() -> None:
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
     told = list[str]()
-    async with asyncio.timeout(60), waiting(client, made, lambda now: told.append(now.text)) as waiter:
+    async with asyncio.timeout(60), watching_job(client, made, lambda now: told.append(now.text)) as waiter:
         ending = asyncio.create_task(waiter.wait())
         await time.advance(9.0)
         assert told == []
@@ -120,7 +126,7 @@ async def test_a_job_that_nobody_queues_is_wondered_about_once() -> None:
         assert told == ["nobody has queued it yet: does Kohort run here? `kohort doctor` looks"]
         await client.of(Job.resource).delete(("default", "train"))
         await time.advance(1.0)
-        assert (await ending).phase is Phase.GONE
+        assert (await ending).phase is JobPhase.GONE
 
 
 async def settle() -> None:
@@ -135,7 +141,7 @@ async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
     told = list[str]()
-    async with asyncio.timeout(60), waiting(client, made, lambda now: told.append(now.text)) as waiter:
+    async with asyncio.timeout(60), watching_job(client, made, lambda now: told.append(now.text)) as waiter:
         ending = asyncio.create_task(waiter.wait())
         await settle()
         workload = {"name": "w", "namespace": "default", "uid": "w", "labels": {JOB_UID_LABEL: "u"}}
@@ -148,7 +154,7 @@ async def test_each_change_is_told_once_and_what_is_no_news_not_at_all() -> None
             await settle()
         complete = [{"type": "Complete", "status": "True", "message": ""}]
         await jobs.patch(("default", "train"), MergePatch({"status": {"conditions": complete}}))
-        assert (await ending).phase is Phase.SUCCEEDED
+        assert (await ending).phase is JobPhase.SUCCEEDED
     assert told == ["admitted by ClusterQueue lab on a100", "running: 1 pod", "succeeded: 1 pod"]
 
 
@@ -160,6 +166,6 @@ async def test_whoever_may_not_look_is_told_and_does_not_wait() -> None:
     api.answers[path] = Answer(403, json.dumps(refusal.to_status()).encode())
     metadata = {"name": "train", "namespace": "default", "uid": "u"}
     made = await client.of(Job.resource).create({"metadata": metadata, "spec": {"suspend": True}})
-    async with asyncio.timeout(60), waiting(client, made, lambda _: None) as waiter:
+    async with asyncio.timeout(60), watching_job(client, made, lambda _: None) as waiter:
         with pytest.raises(StatusError, match="none of your business"):
             await waiter.wait()

@@ -18,7 +18,7 @@ from controllers.houses import cluster_queue, cohort, flavor, kueue_cluster, loc
 from embedded.server.clusters import Cluster
 from insight.looking import let, somebody
 from insight.serving import shell
-from kohort.cli.top_picture import chosen, picture_of
+from kohort.cli.top_table import chosen, render_quota
 from kohort.engine.quota import FlavorResource
 from kohort.insight.quota import QuotaTreeNode, QuotaUsage
 from kohort.terminal.glyphs import ASCII, UNICODE
@@ -44,7 +44,7 @@ TREE = QuotaTreeNode(
 
 @pytest.mark.parametrize("width", [60, 80, 110, 160, 240])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
-    lines = picture_of([TREE], Screen(width, glyphs=UNICODE))
+    lines = render_quota([TREE], Screen(width, glyphs=UNICODE))
     assert all(columns(line) <= width for line in lines)
     assert any("▓" in line for line in lines)
 
@@ -58,12 +58,12 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     ],
 )
 def test_pictures_are_as_they_were_when_somebody_looked(name: str, screen: Screen) -> None:
-    assert picture_of([TREE], screen) == (PICTURES / name).read_text(encoding="utf-8").splitlines()
+    assert render_quota([TREE], screen) == (PICTURES / name).read_text(encoding="utf-8").splitlines()
 
 
 def test_colours_leave_the_columns_where_they_are() -> None:
-    plain = picture_of([TREE], Screen(100, glyphs=UNICODE))
-    painted = picture_of([TREE], Screen(100, style=COLOURED, glyphs=UNICODE))
+    plain = render_quota([TREE], Screen(100, glyphs=UNICODE))
+    painted = render_quota([TREE], Screen(100, style=COLOURED, glyphs=UNICODE))
     assert [re.sub(r"\x1b\[\d+m", "", line) for line in painted] == plain
 
 
@@ -74,13 +74,13 @@ def test_nodes_and_resources_can_be_chosen() -> None:
 
 def test_a_queue_without_bounds_has_a_full_bar_of_what_is_used() -> None:
     unlimited = QuotaTreeNode("queue", "free", (QuotaUsage(CPU, 2**66, 3000, 0, 0, 0),), 1, 0, is_active=True)
-    line = picture_of([unlimited], Screen(glyphs=ASCII))[1]
+    line = render_quota([unlimited], Screen(glyphs=ASCII))[1]
     assert "no limit" in line
     assert "#" * 20 in line
 
 
 def test_a_cluster_without_queues_says_so() -> None:
-    assert picture_of([], Screen()) == ["There is no ClusterQueue: see kohort up --starter, or docs/tutorials"]
+    assert render_quota([], Screen()) == ["There is no ClusterQueue: see kohort up --starter, or docs/tutorials"]
 
 
 async def furnish(cluster: Cluster) -> None:

@@ -9,9 +9,9 @@ import click
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.cli.completing import complete_queues, complete_workloads
-from kohort.cli.options import Output, Where, cluster_options, connected, output_option, running
-from kohort.cli.targets import LOCAL_QUEUE, Finder, Owned, Target, TargetError, owner_of, references
+from kohort.cli.name_completion import complete_queues, complete_workloads
+from kohort.cli.options import ClusterOptions, OutputFormat, cluster_options, output_option, running, running_client
+from kohort.cli.targets import LOCAL_QUEUE, CommandTarget, Finder, TargetError, TargetObject, owner_of, references
 from kohort.jobs.frameworks.job import BatchJobFramework
 from kohort.jobs.keys import POD_GROUP_NAME, QUEUE_NAME_LABEL
 from kohort.jobs.objects import labels
@@ -33,7 +33,7 @@ _BATCH = BatchJobFramework()
 @dataclass(frozen=True, slots=True)
 class _How:
     dry_run: bool
-    output: Output | None
+    output: OutputFormat | None
     is_sure: bool
 
     @property
@@ -49,10 +49,17 @@ class _How:
 )
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@output_option(Output.NAME)
+@output_option(OutputFormat.NAME)
 @cluster_options
 def cancel(
-    *, names: tuple[str, ...], where: Where, is_all: bool, queue: str, yes: bool, dry_run: bool, output: Output | None
+    *,
+    names: tuple[str, ...],
+    where: ClusterOptions,
+    is_all: bool,
+    queue: str,
+    yes: bool,
+    dry_run: bool,
+    output: OutputFormat | None,
 ) -> None:
     """Delete jobs, with their pods and Workloads."""
     if bool(names) == is_all:
@@ -63,9 +70,9 @@ def cancel(
     running(_cancel_all(where, queue, how) if is_all else _cancel(where, names, how))
 
 
-async def _cancel(where: Where, names: tuple[str, ...], how: _How) -> None:
+async def _cancel(where: ClusterOptions, names: tuple[str, ...], how: _How) -> None:
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         finder = Finder(client, access.namespace)
         targets = [await finder.find(reference) for reference in references(names)]
         for target in targets:
@@ -76,7 +83,7 @@ async def _cancel(where: Where, names: tuple[str, ...], how: _How) -> None:
             await _end_group(client, target, how)
 
 
-async def _end_group(client: Client, target: Target, how: _How) -> None:
+async def _end_group(client: Client, target: CommandTarget, how: _How) -> None:
     """Pods of a group stay, as failed ones that may be replaced, for as long as the group's Workload is there."""
     workload = target.workload
     if workload is None or POD_GROUP_NAME not in labels(target.job.obj):
@@ -86,16 +93,16 @@ async def _end_group(client: Client, target: Target, how: _How) -> None:
         await client.of(Workload).delete((metadata.namespace, metadata.name), how.deletion)
 
 
-def _refuse_part_of_another(target: Target) -> None:
+def _refuse_part_of_another(target: CommandTarget) -> None:
     """A pod that a Job made comes again when it is deleted: the Job is what is meant."""
     owner = owner_of(target.job.obj) if target.job.resource == Pod.resource else ""
     if owner:
         raise TargetError(f"{target.job} belongs to {owner}: name that, or `kubectl delete pod {target.job.name}`")
 
 
-async def _cancel_all(where: Where, queue: str, how: _How) -> None:
+async def _cancel_all(where: ClusterOptions, queue: str, how: _How) -> None:
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         finder = Finder(client, access.namespace)
         if queue:
             await finder.expect(LOCAL_QUEUE, queue)
@@ -110,18 +117,18 @@ async def _cancel_all(where: Where, queue: str, how: _How) -> None:
             await _delete(client, each, how)
 
 
-async def _unfinished(client: Client, namespace: str, queue: str) -> list[Owned]:
+async def _unfinished(client: Client, namespace: str, queue: str) -> list[TargetObject]:
     """Jobs that are queued and have not finished; those that know no queue are none of ours."""
     selector = f"{QUEUE_NAME_LABEL}={queue}" if queue else QUEUE_NAME_LABEL
     jobs = (await client.of(Job.resource).list(ListScope(namespace, labels=selector))).items
-    return [Owned(Job.resource, each) for each in jobs if _BATCH.finished(each) is None]
+    return [TargetObject(Job.resource, each) for each in jobs if _BATCH.finished(each) is None]
 
 
-async def _delete(client: Client, member: Owned, how: _How) -> None:
+async def _delete(client: Client, member: TargetObject, how: _How) -> None:
     with _unless_gone():
         await client.of(member.resource).delete(member.key, how.deletion)
     suffix = " (dry run)" if how.dry_run else ""
-    click.echo(str(member) if how.output is Output.NAME else f"{member} deleted{_remark(member)}{suffix}")
+    click.echo(str(member) if how.output is OutputFormat.NAME else f"{member} deleted{_remark(member)}{suffix}")
 
 
 @contextmanager
@@ -134,12 +141,12 @@ def _unless_gone() -> Iterator[None]:
             raise
 
 
-def _remark(member: Owned) -> str:
+def _remark(member: TargetObject) -> str:
     if member.resource != Job.resource or _BATCH.finished(member.obj) is None:
         return ""
     return " (it had finished)"
 
 
-def _some(found: list[Owned]) -> str:
+def _some(found: list[TargetObject]) -> str:
     names = [each.name for each in found[:3]]
     return ", ".join(names if len(found) <= len(names) else [*names, "…"])

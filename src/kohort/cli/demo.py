@@ -71,14 +71,14 @@ async def _play(stopped: asyncio.Event) -> None:
     progress = start_progress()
     with step(progress, "loading"):
         from kohort.cli.runtimes import RuntimeName
-        from kohort.cli.up_crew import CrewWish, Declared
+        from kohort.cli.up_nodes import DeclaredNodes, UpNodeArguments
         from kohort.embedded.nodes.simulated.plans import Defaults
         from kohort.local.cluster import ClusterSpec, running_cluster
         from kohort.local.demo.front import show_demo
         from kohort.local.ports import ListenAddress
     await asyncio.sleep(0)
-    declared = Declared("1", _CAPACITY, "", "this-machine", "")
-    crew = CrewWish(declared, RuntimeName.PROCESS, Defaults(), (), PodsAfterStop.ENDED)
+    declared = DeclaredNodes("1", _CAPACITY, "", "this-machine", "")
+    crew = UpNodeArguments(declared, RuntimeName.PROCESS, Defaults(), (), PodsAfterStop.ENDED)
     wish = ClusterSpec(None, ListenAddress(), crew.make, RuntimeName.PROCESS.value, PodsAfterStop.ENDED)
     async with running_cluster(wish, progress) as cluster:
         await show_demo(cluster, stopped)

@@ -11,13 +11,13 @@ from kohort.api.codec import Json
 from kohort.api.unsupported import UNSUPPORTED_FRAMEWORKS
 from kohort.cli.options import (
     DATA,
-    Output,
-    Where,
+    ClusterOptions,
+    OutputFormat,
     cluster_options,
-    connected,
     data_text,
     output_option,
     running,
+    running_client,
     screen,
 )
 from kohort.insight.doctor.model import Check, CheckSeverity, DoctorReport, Finding
@@ -69,7 +69,13 @@ def _named(_context: click.Context, _parameter: click.Parameter, ids: tuple[str,
 @click.option("--list", "lists", is_flag=True, help="List all that can be looked for; asks no cluster.")
 @output_option(*DATA)
 def doctor(
-    *, where: Where, only: frozenset[str], skip: frozenset[str], fail_on: str, lists: bool, output: Output | None
+    *,
+    where: ClusterOptions,
+    only: frozenset[str],
+    skip: frozenset[str],
+    fail_on: str,
+    lists: bool,
+    output: OutputFormat | None,
 ) -> None:
     """Look for what silently goes wrong: queues that lead nowhere, quota without nodes, jobs that bypass the queue.
 
@@ -86,9 +92,9 @@ def doctor(
         sys.exit(FOUND)
 
 
-async def _look(where: Where) -> Snapshot:
+async def _look(where: ClusterOptions) -> Snapshot:
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         foreign = await served(client, UNSUPPORTED_FRAMEWORKS.values())
         return await take_snapshot(client, (*LOOKED_AT, *foreign), access.namespace or "default")
 
@@ -185,7 +191,7 @@ def _finding_record(finding: Finding) -> Json:
     }
 
 
-def _catalogue(checks: Iterable[Check], output: Output | None) -> Iterable[str]:
+def _catalogue(checks: Iterable[Check], output: OutputFormat | None) -> Iterable[str]:
     if output is not None:
         rows = [
             {"id": each.id, "severity": each.severity.value, "title": each.title, "why": each.hurts} for each in checks

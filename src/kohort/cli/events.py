@@ -6,24 +6,24 @@ from dataclasses import replace
 import click
 
 from kohort.api.core.events import Event
-from kohort.cli.completing import complete_workloads
-from kohort.cli.event_lines import About, Concerns, Layout, in_order, ours, record
+from kohort.cli.event_table import Concerns, EventFilter, EventTableLayout, in_order, is_from_manager, record
+from kohort.cli.job_watcher import seen
+from kohort.cli.messages import note
+from kohort.cli.name_completion import complete_workloads
 from kohort.cli.options import (
     DATA,
-    Output,
-    Where,
+    ClusterOptions,
+    OutputFormat,
     all_namespaces_option,
     cluster_options,
-    connected,
     data_text,
     output_option,
     running,
+    running_client,
     screen,
     watch_option,
 )
 from kohort.cli.targets import Finder, TargetError, references
-from kohort.cli.telling import note
-from kohort.cli.waiting import seen
 from kohort.kube.client import Client
 from kohort.kube.config import ClientConfig
 from kohort.kube.informer import SharedInformerFactory
@@ -43,46 +43,48 @@ Examples:
 @click.argument("name", required=False, metavar="[JOB|WORKLOAD]", shell_complete=complete_workloads)
 @all_namespaces_option
 @watch_option
-@output_option(Output.WIDE, Output.JSON, Output.YAML)
+@output_option(OutputFormat.WIDE, OutputFormat.JSON, OutputFormat.YAML)
 @cluster_options
-def events(*, name: str | None, where: Where, all_namespaces: bool, watch: bool, output: Output | None) -> None:
+def events(
+    *, name: str | None, where: ClusterOptions, all_namespaces: bool, watch: bool, output: OutputFormat | None
+) -> None:
     """Show what happened, the newest last."""
     if name and all_namespaces:
         raise click.UsageError("a name is of one namespace: leave -A out")
     if watch and output in DATA:
         raise click.UsageError("-w prints lines: leave -o out, or take -o wide")
-    layout = Layout(all_namespaces, output is Output.WIDE)
+    layout = EventTableLayout(all_namespaces, output is OutputFormat.WIDE)
     running(_watch(where, name, layout) if watch else _list(where, name, layout, output))
 
 
-async def _list(where: Where, name: str | None, layout: Layout, output: Output | None) -> None:
+async def _list(where: ClusterOptions, name: str | None, layout: EventTableLayout, output: OutputFormat | None) -> None:
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         concerns = await _concerns(Finder(client, access.namespace), name)
         found = in_order(filter(concerns, (await client.of(Event).list(_scope(access, layout))).items))
     _print(found, layout, output, client)
 
 
-def _scope(access: ClientConfig, layout: Layout) -> ListScope:
+def _scope(access: ClientConfig, layout: EventTableLayout) -> ListScope:
     return ListScope("" if layout.has_namespace else access.namespace)
 
 
 async def _concerns(finder: Finder, name: str | None) -> Concerns:
     """Which events are wanted: those of a job, also of one that was deleted, or all of ours."""
     if not name:
-        return ours
+        return is_from_manager
     reference = references([name])[0]
     try:
-        return About.target(await finder.find(reference))
+        return EventFilter.target(await finder.find(reference))
     except TargetError:
-        gone = About.gone(reference.name)
+        gone = EventFilter.gone(reference.name)
         if not any(map(gone, (await finder.client.of(Event).list(ListScope(finder.namespace))).items)):
             raise
         note(f"{reference} is gone; what happened to it is known for about an hour")
         return gone
 
 
-def _print(found: list[Event], layout: Layout, output: Output | None, client: Client) -> None:
+def _print(found: list[Event], layout: EventTableLayout, output: OutputFormat | None, client: Client) -> None:
     if output in DATA:
         click.echo(data_text([record(event) for event in found], output))
     elif not found:
@@ -98,10 +100,10 @@ def _whole() -> Screen:
     return replace(screen(), width=None)
 
 
-async def _watch(where: Where, name: str | None, layout: Layout) -> None:
+async def _watch(where: ClusterOptions, name: str | None, layout: EventTableLayout) -> None:
     """First what there is, then each event as it comes, until Ctrl-C."""
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         concerns = await _concerns(Finder(client, access.namespace), name)
         informers = SharedInformerFactory(client)
         follower = informers.of(Event, _scope(access, layout))
@@ -116,7 +118,7 @@ async def _watch(where: Where, name: str | None, layout: Layout) -> None:
             await informers.stop()
 
 
-async def _append(fresh: "asyncio.Queue[Event]", layout: Layout, client: Client) -> None:
+async def _append(fresh: "asyncio.Queue[Event]", layout: EventTableLayout, client: Client) -> None:
     """Lines below those that are there; the header stands above the first only."""
     batch, first = list[Event](), 0
     while True:

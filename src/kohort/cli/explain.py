@@ -12,17 +12,17 @@ from kohort.api.meta import ObjectKey
 from kohort.cli.log_streams import LogError
 from kohort.cli.logs import pods_of
 from kohort.cli.options import (
-    Output,
-    Where,
+    ClusterOptions,
+    OutputFormat,
     cluster_options,
-    connected,
     data_text,
     output_option,
     running,
+    running_client,
     screen,
     show,
 )
-from kohort.cli.targets import Finder, Owned, Reference, Target, references
+from kohort.cli.targets import CommandTarget, Finder, TargetObject, TargetReference, references
 from kohort.insight.snapshot import Snapshot, take_snapshot
 from kohort.insight.workload_report.builder import build_report
 from kohort.insight.workload_report.containers import start_failures
@@ -51,9 +51,9 @@ MOST_PODS = 100
 
 @click.command(epilog=EXAMPLES)
 @click.argument("words", nargs=-1, required=True, metavar="NAME|KIND/NAME...")
-@output_option(Output.JSON, Output.YAML)
+@output_option(OutputFormat.JSON, OutputFormat.YAML)
 @cluster_options
-def explain(*, where: Where, words: tuple[str, ...], output: Output | None) -> None:
+def explain(*, where: ClusterOptions, words: tuple[str, ...], output: OutputFormat | None) -> None:
     """Tell why a job waits: what is short and where, who is ahead, who holds it, and what would let the job in.
 
     Of one that runs, tell what it holds and who may take its place. The answer is found by the functions that decide,
@@ -62,7 +62,7 @@ def explain(*, where: Where, words: tuple[str, ...], output: Output | None) -> N
     access = where.access()
 
     async def work() -> None:
-        async with connected(access) as client:
+        async with running_client(access) as client:
             finder = Finder(client, access.namespace)
             found = [await _find(finder, each) for each in references(words)]
             snapshot = await take_snapshot(client, home=access.namespace)
@@ -71,7 +71,7 @@ def explain(*, where: Where, words: tuple[str, ...], output: Output | None) -> N
     running(work())
 
 
-async def _find(finder: Finder, reference: Reference) -> Target:
+async def _find(finder: Finder, reference: TargetReference) -> CommandTarget:
     """What is meant; where it has no Workload of its own, the owner that has one."""
     found = await finder.find(reference)
     mapping = RestMapper(finder.client)
@@ -83,11 +83,13 @@ async def _find(finder: Finder, reference: Reference) -> Target:
         above = await finder.object(resource, owner["name"])
         if above is None:
             break
-        found = Target((Owned(resource, above),), await finder.workloads_of(Owned(resource, above)))
+        found = CommandTarget(
+            (TargetObject(resource, above),), await finder.workloads_of(TargetObject(resource, above))
+        )
     return found
 
 
-async def _start_failures(client: Client, target: Target) -> tuple[str, ...]:
+async def _start_failures(client: Client, target: CommandTarget) -> tuple[str, ...]:
     """Why containers of its pods could not be started; nothing where its pods are not known or must not be read."""
     try:
         scope = pods_of(target)
@@ -100,7 +102,7 @@ async def _start_failures(client: Client, target: Target) -> tuple[str, ...]:
         return ()
 
 
-def _owner(owned: Owned) -> Json:
+def _owner(owned: TargetObject) -> Json:
     owners = owned.obj["metadata"].get("ownerReferences") or ()
     return next((each for each in owners if each.get("controller")), None)
 
@@ -108,7 +110,7 @@ def _owner(owned: Owned) -> Json:
 class _Answer:
     """What can be said of one target."""
 
-    def __init__(self, target: Target, snapshot: Snapshot, failures: tuple[str, ...]) -> None:
+    def __init__(self, target: CommandTarget, snapshot: Snapshot, failures: tuple[str, ...]) -> None:
         self._subject = f"{target.job.resource.kind.lower()}/{target.job.name}"
         self._target = target
         self._snapshot = snapshot
@@ -156,7 +158,7 @@ class _Answer:
         yield "Its manager may not run, or not manage this kind or namespace: see kohort doctor."
 
 
-def _print(answers: Sequence[_Answer], output: Output | None) -> None:
+def _print(answers: Sequence[_Answer], output: OutputFormat | None) -> None:
     if output is None:
         sections = [section for each in answers for section in each.sections()]
         show(sections_text(sections, screen()))

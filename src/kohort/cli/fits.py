@@ -14,13 +14,13 @@ from kohort.api.gates import DEFAULT_GATES
 from kohort.api.manifests import Checker, FindingSeverity
 from kohort.api.resource import Resource
 from kohort.cli.options import (
-    Output,
-    Where,
+    ClusterOptions,
+    OutputFormat,
     cluster_options,
-    connected,
     data_text,
     output_option,
     running,
+    running_client,
     screen,
     show,
 )
@@ -56,9 +56,11 @@ CANNOT_TELL = 2
 @click.option(
     "--state", "states", multiple=True, metavar="FILE|DIR", help="Manifests that stand for the cluster; asks no server."
 )
-@output_option(Output.JSON, Output.YAML)
+@output_option(OutputFormat.JSON, OutputFormat.YAML)
 @cluster_options
-def fits(*, where: Where, files: tuple[str, ...], queue: str, states: tuple[str, ...], output: Output | None) -> None:
+def fits(
+    *, where: ClusterOptions, files: tuple[str, ...], queue: str, states: tuple[str, ...], output: OutputFormat | None
+) -> None:
     """Tell whether jobs would start now, without submitting them.
 
     Several documents are judged in their order, each as if those before it had been submitted. Queues, flavors and
@@ -93,13 +95,13 @@ def _refuse_bad(documents: Sequence[Document]) -> None:
 
 
 async def _verdicts(
-    where: Where, about: Sequence[Document], asked: Sequence[Document], queue: str, states: Sequence[str]
+    where: ClusterOptions, about: Sequence[Document], asked: Sequence[Document], queue: str, states: Sequence[str]
 ) -> list[FitResult]:
     if states:
         given = [document for file in discover(states) for document in load(file)]
         return _judged(offline(given, datetime.now(UTC)), about, asked, where.namespace or "default", queue)
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         snapshot = await take_snapshot(client, (*ALSO_READ, *_claimed(asked)), home=access.namespace)
     return _judged(snapshot, about, asked, access.namespace, queue)
 
@@ -132,7 +134,7 @@ def _exit_code(verdicts: Sequence[FitResult]) -> int:
 # Output
 
 
-def _print(verdicts: Sequence[FitResult], output: Output | None) -> None:
+def _print(verdicts: Sequence[FitResult], output: OutputFormat | None) -> None:
     if output is not None:
         click.echo(data_text([_data(each) for each in verdicts], output))
         return

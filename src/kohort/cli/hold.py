@@ -2,9 +2,9 @@
 
 import click
 
-from kohort.cli.completing import complete_workloads
-from kohort.cli.holding import QUEUES, StopPolicy, hold_job, set_policy, the_queue, told
-from kohort.cli.options import Where, cluster_options, connected, running
+from kohort.cli.hold_resume import QUEUES, StopPolicy, hold_job, print_stop_policy, set_policy, the_queue
+from kohort.cli.name_completion import complete_workloads
+from kohort.cli.options import ClusterOptions, cluster_options, running, running_client
 from kohort.cli.targets import Finder, references
 
 EXAMPLES = """\b
@@ -27,21 +27,21 @@ Examples:
     help="Of a queue: stop what runs, too.",
 )
 @cluster_options
-def hold(*, names: tuple[str, ...], where: Where, policy: StopPolicy) -> None:
+def hold(*, names: tuple[str, ...], where: ClusterOptions, policy: StopPolicy) -> None:
     """Hold jobs back, or whole queues."""
     running(_hold(where, names, policy))
 
 
-async def _hold(where: Where, names: tuple[str, ...], policy: StopPolicy) -> None:
+async def _hold(where: ClusterOptions, names: tuple[str, ...], policy: StopPolicy) -> None:
     access = where.access()
     asked = references(names)
     if policy is StopPolicy.DRAIN and any(each.resource not in QUEUES for each in asked):
         raise click.UsageError("--drain is for queues: `kohort hold queue NAME --drain`")
-    async with connected(access) as client:
+    async with running_client(access) as client:
         finder = Finder(client, access.namespace)
         for each in asked:
             if each.resource in QUEUES:
                 queue = await the_queue(finder, each)
-                told(await set_policy(client, queue, policy), policy)
+                print_stop_policy(await set_policy(client, queue, policy), policy)
             else:
                 click.echo(await hold_job(client, await finder.find(each)))

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from kohort.api.core.pods import ContainerStatus, Pod
 from kohort.api.errors import ApiError
 from kohort.api.times import parse_time
-from kohort.cli.waiting import seen
+from kohort.cli.job_watcher import seen
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError, TransportError
 from kohort.kube.informer import SharedInformerFactory
@@ -53,7 +53,7 @@ class LogChoice:
         return LogOptions(container, tail_lines=self.tail, since_seconds=self.since_seconds)
 
 
-class Source(NamedTuple):
+class ContainerLog(NamedTuple):
     """One life of one container."""
 
     pod: str
@@ -100,7 +100,7 @@ class LogStreams:
         self._prefixes = prefixes
         self._write = write
         self._warn = warn
-        self._seen: set[Source] = set()
+        self._seen: set[ContainerLog] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(MOST_STREAMS)
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -172,7 +172,7 @@ class LogStreams:
         if error is not None and not self._broken.done():
             self._broken.set_exception(error)
 
-    def _source(self, pod: Pod) -> Source | None:
+    def _source(self, pod: Pod) -> ContainerLog | None:
         """The container to read, if it has begun; raises LogError where the pod has none of that name."""
         name = self._choice.container or usual_container(pod)
         names = [each.name for each in (*pod.spec.init_containers, *pod.spec.containers)]
@@ -182,9 +182,9 @@ class LogStreams:
         status = next((each for each in statuses if each.name == name), None)
         if status is None or not _has_begun(status):
             return None
-        return Source(pod.metadata.name, pod.metadata.uid, name, status.restart_count)
+        return ContainerLog(pod.metadata.name, pod.metadata.uid, name, status.restart_count)
 
-    async def _print(self, pod: Pod, source: Source) -> None:
+    async def _print(self, pod: Pod, source: ContainerLog) -> None:
         try:
             body = await self._pods.log((self._scope.namespace, source.pod), self._choice.options(source.container))
         except StatusError as error:
@@ -194,7 +194,7 @@ class LogStreams:
         for line in body.removesuffix(b"\n").split(b"\n") if body else ():
             self._write(prefix + line + b"\n")
 
-    async def _stream(self, source: Source, prefix: bytes) -> None:
+    async def _stream(self, source: ContainerLog, prefix: bytes) -> None:
         async with self._room:
             try:
                 async for line in self._lines(source):
@@ -202,7 +202,7 @@ class LogStreams:
             except KubeError as error:
                 self._complain(source, error)
 
-    async def _lines(self, source: Source) -> AsyncIterator[bytes]:
+    async def _lines(self, source: ContainerLog) -> AsyncIterator[bytes]:
         """Lines without their time stamps; a stream that broke off goes on behind the last line."""
         choice, last, failures = self._choice, None, 0
         known: datetime | None = None
@@ -227,7 +227,7 @@ class LogStreams:
             return choice.since_seconds
         return max(1, ceil((self._client.clock.wall() - last).total_seconds()) + 1)
 
-    async def _once(self, source: Source, choice: LogChoice) -> AsyncIterator[bytes]:
+    async def _once(self, source: ContainerLog, choice: LogChoice) -> AsyncIterator[bytes]:
         options = replace(choice.options(source.container), timestamps=True)
         rest = b""
         async for chunk in self._pods.follow_log((self._scope.namespace, source.pod), options):
@@ -240,7 +240,7 @@ class LogStreams:
         if rest:
             yield rest + b"\n"
 
-    def _complain(self, source: Source, error: KubeError) -> None:
+    def _complain(self, source: ContainerLog, error: KubeError) -> None:
         # A pod that is gone takes its log with it, which is how evictions go.
         if not (isinstance(error, StatusError) and error.is_not_found):
             self._warn(f"log of pod {source.pod}: {error}")

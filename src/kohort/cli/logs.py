@@ -8,13 +8,13 @@ import click
 
 from kohort.api.core.batch import Job
 from kohort.api.core.pods import Pod
-from kohort.cli.completing import complete_pods
-from kohort.cli.job_making import seconds_of
+from kohort.cli.job_builder import seconds_of
+from kohort.cli.job_watcher import watching_job
 from kohort.cli.log_streams import INDEX_LABEL, LogChoice, LogError, LogStreams, Prefixes
-from kohort.cli.options import Where, cluster_options, connected, running, screen
-from kohort.cli.targets import Finder, Target, references
-from kohort.cli.telling import note, write_raw
-from kohort.cli.waiting import waiting
+from kohort.cli.messages import note, write_raw
+from kohort.cli.name_completion import complete_pods
+from kohort.cli.options import ClusterOptions, cluster_options, running, running_client, screen
+from kohort.cli.targets import CommandTarget, Finder, references
 from kohort.jobs.frameworks.job import BatchJobFramework, pod_count
 from kohort.jobs.keys import POD_GROUP_NAME
 from kohort.jobs.objects import labels
@@ -50,7 +50,7 @@ class _Wish:
 def logs(
     *,
     name: str,
-    where: Where,
+    where: ClusterOptions,
     is_following: bool,
     tail: int | None,
     since: str,
@@ -62,9 +62,9 @@ def logs(
     running(_logs(where, _Wish(name, is_following, index, choice)))
 
 
-async def _logs(where: Where, wish: _Wish) -> None:
+async def _logs(where: ClusterOptions, wish: _Wish) -> None:
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         target = await Finder(client, access.namespace).find(references([wish.name])[0])
         _expect_index(target, wish.index)
         scope = _indexed(pods_of(target), wish.index)
@@ -76,7 +76,7 @@ async def _logs(where: Where, wish: _Wish) -> None:
             note(_nothing(target))
 
 
-def pods_of(target: Target) -> ListScope:
+def pods_of(target: CommandTarget) -> ListScope:
     """The pods of a job: by the label or selector that its kind gives them; raises LogError."""
     found = target.job
     if found.resource == Job.resource:
@@ -92,7 +92,7 @@ def pods_of(target: Target) -> ListScope:
     return ListScope(target.namespace, labels=",".join(f"{key}={value}" for key, value in matched.items()))
 
 
-def _expect_index(target: Target, index: int | None) -> None:
+def _expect_index(target: CommandTarget, index: int | None) -> None:
     """Refuse an index that no pod of a Job will ever have."""
     spec = target.job.obj.get("spec") or {}
     if index is None or target.job.resource != Job.resource:
@@ -109,20 +109,20 @@ def _indexed(scope: ListScope, index: int | None) -> ListScope:
     return replace(scope, labels=",".join(filter(None, (scope.labels, f"{INDEX_LABEL}={index}"))))
 
 
-def _are_many(target: Target) -> bool:
+def _are_many(target: CommandTarget) -> bool:
     found = target.job
     if found.resource == Job.resource:
         return pod_count(found.obj) > 1
     return found.resource != Pod.resource or len(target.members) > 1
 
 
-async def _follow(client: Client, target: Target, scope: ListScope, streams: LogStreams) -> None:
+async def _follow(client: Client, target: CommandTarget, scope: ListScope, streams: LogStreams) -> None:
     if target.job.resource != Job.resource:
         await streams.follow(_all_ended(client, scope) if target.job.resource == Pod.resource else _never())
         return
     if target.workload is not None and not (await client.of(Pod).page(scope, limit=1)).items:
         note(_nothing(target))
-    async with waiting(client, target.job.obj, lambda _stage: None) as waiter:
+    async with watching_job(client, target.job.obj, lambda _stage: None) as waiter:
         await streams.follow(waiter.wait())
 
 
@@ -146,7 +146,7 @@ def _never() -> Awaitable[None]:
     return asyncio.get_running_loop().create_future()
 
 
-def _nothing(target: Target) -> str:
+def _nothing(target: CommandTarget) -> str:
     if target.job.resource == Job.resource and _BATCH.is_suspended(target.job.obj):
         return f"{target.job} has no pods: it waits; `kohort explain {target.job.name}` says for what"
     return f"{target.job} has no pods"

@@ -16,8 +16,8 @@ from kohort.api.config.parsing import ParsingContext
 from kohort.api.config.v1beta2 import Configuration, VisibilityServer
 from kohort.api.errors import ApiError
 from kohort.api.gates import COMPAT
-from kohort.cli.options import PATIENT, connected
-from kohort.cli.stopping import stop_asked
+from kohort.cli.options import PATIENT, running_client
+from kohort.cli.signals import stop_asked
 from kohort.controllers.context import ManagerSettings
 from kohort.embedded.memory import give_memory_back, settle_in
 from kohort.kube.client import Client
@@ -76,7 +76,7 @@ class Overrides:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ManagerArguments:
     """What the command line asks for."""
 
     access: ClientConfig
@@ -178,7 +178,7 @@ def manager(
     settings = _settings(loaded, overrides, namespace, options)
     give_memory_back()
     try:
-        wish = Wish(load_client_config(ConfigOverrides(kubeconfig, context)), settings, options)
+        wish = ManagerArguments(load_client_config(ConfigOverrides(kubeconfig, context)), settings, options)
         run(_run(wish))
     except KubeError as error:
         raise ApiError(str(error)) from None
@@ -201,15 +201,15 @@ def _settings(loaded: Loaded, overrides: Overrides, namespace: str, options: Man
     return ManagerSettings(configuration, loaded.gates, configuration.namespace, options.identity)
 
 
-async def _run(wish: Wish) -> None:
+async def _run(wish: ManagerArguments) -> None:
     stopped = stop_asked()
-    async with connected(wish.access, PATIENT) as client:
+    async with running_client(wish.access, PATIENT) as client:
         # See that the server answers us, before more is tried.
         await client.get_json("/version")
         await _manage(wish, client, stopped)
 
 
-async def _manage(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
+async def _manage(wish: ManagerArguments, client: Client, stopped: asyncio.Event) -> None:
     """Work until somebody says stop, also while starting; then end everything, in bounded time."""
     work = asyncio.create_task(_work(wish, client))
     stop = asyncio.create_task(stopped.wait())
@@ -226,7 +226,7 @@ async def _manage(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
     log.info("stopped")
 
 
-async def _work(wish: Wish, client: Client) -> None:
+async def _work(wish: ManagerArguments, client: Client) -> None:
     async with running_manager(client, wish.settings, wish.options) as manager:
         await manager.warm.wait()
         settle_in()

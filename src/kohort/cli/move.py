@@ -3,9 +3,9 @@
 import click
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.cli.completing import complete_queues, complete_workloads
-from kohort.cli.options import Where, cluster_options, connected, running
-from kohort.cli.targets import LOCAL_QUEUE, WORKLOAD, Finder, Target, TargetError, references
+from kohort.cli.name_completion import complete_queues, complete_workloads
+from kohort.cli.options import ClusterOptions, cluster_options, running, running_client
+from kohort.cli.targets import LOCAL_QUEUE, WORKLOAD, CommandTarget, Finder, TargetError, references
 from kohort.engine.lifecycle.conditions import is_evicted, is_finished, is_reserved
 from kohort.jobs.keys import QUEUE_NAME_LABEL
 from kohort.jobs.objects import queue_name
@@ -24,14 +24,14 @@ Examples:
     "--to", "queue", required=True, metavar="QUEUE", shell_complete=complete_queues, help="LocalQueue to wait in."
 )
 @cluster_options
-def move(*, names: tuple[str, ...], where: Where, queue: str) -> None:
+def move(*, names: tuple[str, ...], where: ClusterOptions, queue: str) -> None:
     """Move jobs that wait to another LocalQueue of their namespace."""
     running(_move(where, names, queue))
 
 
-async def _move(where: Where, names: tuple[str, ...], queue: str) -> None:
+async def _move(where: ClusterOptions, names: tuple[str, ...], queue: str) -> None:
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         finder = Finder(client, access.namespace)
         await finder.expect(LOCAL_QUEUE, queue)
         targets = [await finder.find(each) for each in references(names)]
@@ -41,7 +41,7 @@ async def _move(where: Where, names: tuple[str, ...], queue: str) -> None:
             click.echo(await _moved(client, target, queue))
 
 
-def _refuse_admitted(target: Target, queue: str) -> None:
+def _refuse_admitted(target: CommandTarget, queue: str) -> None:
     """A job that has quota can't change its queue (JOB-72, API-51); one that has finished need not."""
     workload, name = target.workload, target.job.name
     if workload is None:
@@ -56,7 +56,7 @@ def _refuse_admitted(target: Target, queue: str) -> None:
         )
 
 
-async def _moved(client: Client, target: Target, queue: str) -> str:
+async def _moved(client: Client, target: CommandTarget, queue: str) -> str:
     before = _queue_of(target)
     if before == queue:
         return f"{target.job} is in {queue} already"
@@ -68,7 +68,7 @@ async def _moved(client: Client, target: Target, queue: str) -> str:
     return f"{target.job} moved from {before} to {queue}" if before else f"{target.job} queued in {queue}"
 
 
-async def _move_evicted(client: Client, target: Target, queue: str) -> None:
+async def _move_evicted(client: Client, target: CommandTarget, queue: str) -> None:
     """A Workload follows its job's label (JOB-53), but not while it counts as evicted (JOB-23), as after a hold."""
     workload = target.workload
     if workload is None or not is_evicted(workload):
@@ -77,7 +77,7 @@ async def _move_evicted(client: Client, target: Target, queue: str) -> None:
     await client.of(Workload).patch(key, MergePatch({"spec": {"queueName": queue}}))
 
 
-def _queue_of(target: Target) -> str:
+def _queue_of(target: CommandTarget) -> str:
     workload: Workload | None = target.workload
     if target.job.resource == WORKLOAD:
         return (workload.spec.queue_name or "") if workload else ""

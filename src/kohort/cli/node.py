@@ -10,9 +10,9 @@ import click
 
 from kohort.api.core.nodes import Node
 from kohort.api.errors import ApiError
-from kohort.cli.options import PATIENT, connected
+from kohort.cli.options import PATIENT, running_client
 from kohort.cli.runtimes import RuntimeChoice, RuntimeName
-from kohort.cli.stopping import stop_asked
+from kohort.cli.signals import stop_asked
 from kohort.embedded.nodes.declared import DEFAULT_CAPACITY, DEFAULT_NAME, DeclaredNode, Fleet
 from kohort.embedded.nodes.endpoint import Place
 from kohort.embedded.nodes.files import read_nodes
@@ -36,7 +36,7 @@ Examples:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class NodeArguments:
     """What the command line asks for."""
 
     access: ClientConfig
@@ -136,7 +136,7 @@ def node(
     try:
         access = load_client_config(ConfigOverrides(kubeconfig, context))
         logs = _logs(access, client_ca, address, port)
-        asyncio.run(_run(Wish(access, nodes, chosen, simulated, data.expanduser(), leaving, address, logs)))
+        asyncio.run(_run(NodeArguments(access, nodes, chosen, simulated, data.expanduser(), leaving, address, logs)))
     except (KubeError, RuntimeSetupError) as error:
         raise ApiError(str(error)) from None
 
@@ -149,15 +149,15 @@ def _logs(access: ClientConfig, client_ca: Path | None, address: str, port: int)
     return Place(authority.read(), address, port) if authority is not None else None
 
 
-async def _run(wish: Wish) -> None:
+async def _run(wish: NodeArguments) -> None:
     stopped = stop_asked()
-    async with connected(wish.access, PATIENT) as client:
+    async with running_client(wish.access, PATIENT) as client:
         # See that the server lets us: an informer would wait for ever for one that says no.
         await client.of(Node).page(limit=1)
         await _serve(wish, client, stopped)
 
 
-async def _serve(wish: Wish, client: Client, stopped: asyncio.Event) -> None:
+async def _serve(wish: NodeArguments, client: Client, stopped: asyncio.Event) -> None:
     nodes = wish.nodes or (await this_machine(),)
     # Pods that really run go with a node that is deleted; on one that is kept they wait for the next agent.
     at_stop = AtStop.LEAVE if wish.leaving is Leaving.KEEP else AtStop.END

@@ -33,7 +33,7 @@ Command = Callable[..., R]
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class ClusterOptions:
     """Which cluster and namespace the command line asks for."""
 
     kubeconfig: Path | None = None
@@ -85,7 +85,7 @@ def cluster_options(command: Command[R]) -> Command[R]:
 
     @wraps(command)
     def called(*args: Any, kubeconfig: Path | None, context: str, namespace: str, **rest: Any) -> R:
-        return command(*args, where=Where(kubeconfig, context, namespace), **rest)
+        return command(*args, where=ClusterOptions(kubeconfig, context, namespace), **rest)
 
     options = (
         click.option("-n", "--namespace", default="", metavar="NAME", help="Namespace; the context's by default."),
@@ -111,7 +111,7 @@ def watch_option(command: Command[R]) -> Command[R]:
     return click.option("-w", "--watch", is_flag=True, help="Show changes as they happen, until Ctrl-C.")(command)
 
 
-class Output(StrEnum):
+class OutputFormat(StrEnum):
     """A form of output other than the usual one."""
 
     WIDE = "wide"
@@ -120,23 +120,23 @@ class Output(StrEnum):
     NAME = "name"
 
 
-DATA = (Output.JSON, Output.YAML)
+DATA = (OutputFormat.JSON, OutputFormat.YAML)
 
 
-def output_option(*forms: Output) -> Callable[[Command[R]], Command[R]]:
+def output_option(*forms: OutputFormat) -> Callable[[Command[R]], Command[R]]:
     """-o with these forms, as the parameter `output`, which is an Output or None."""
 
-    def chosen(_context: click.Context, _parameter: click.Parameter, value: str | None) -> Output | None:
-        return None if value is None else Output(value)
+    def chosen(_context: click.Context, _parameter: click.Parameter, value: str | None) -> OutputFormat | None:
+        return None if value is None else OutputFormat(value)
 
     return click.option(
         "-o", "--output", type=click.Choice([each.value for each in forms]), callback=chosen, help="Another form."
     )
 
 
-def data_text(value: Json, output: Output) -> str:
+def data_text(value: Json, output: OutputFormat) -> str:
     """A value for machines: JSON or YAML, keys in the order given."""
-    if output is Output.JSON:
+    if output is OutputFormat.JSON:
         return json.dumps(value, indent=2, ensure_ascii=False)
     from kohort.cli.crds import to_yaml
 
@@ -173,7 +173,7 @@ PATIENT = 5
 
 
 @asynccontextmanager
-async def connected(access: ClientConfig, attempts: int = 2) -> AsyncIterator[Client]:
+async def running_client(access: ClientConfig, attempts: int = 2) -> AsyncIterator[Client]:
     """A client of that server; what goes wrong with it becomes an ApiError of one line."""
     from kohort.kube.client import Client
     from kohort.kube.http import HttpTransport
@@ -181,14 +181,14 @@ async def connected(access: ClientConfig, attempts: int = 2) -> AsyncIterator[Cl
 
     client = Client(HttpTransport(access), retries=RetryPolicy(attempts=attempts))
     try:
-        with told(access):
+        with one_line_errors(access):
             yield client
     finally:
         await client.close()
 
 
 @contextmanager
-def told(access: ClientConfig) -> Iterator[None]:
+def one_line_errors(access: ClientConfig) -> Iterator[None]:
     """Failures of the server as one line with the remedy."""
     from kohort.kube.errors import KubeError
 

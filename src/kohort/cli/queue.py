@@ -13,14 +13,14 @@ from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey
 from kohort.cli.options import (
     DATA,
-    Output,
-    Where,
+    ClusterOptions,
+    OutputFormat,
     all_namespaces_option,
     cluster_options,
-    connected,
     environment,
     output_option,
     running,
+    running_client,
     screen,
     show,
     watch_option,
@@ -33,7 +33,7 @@ from kohort.kube.options import ListScope
 from kohort.terminal.nearest import did_you_mean
 
 if TYPE_CHECKING:
-    from kohort.cli.queue_picture import Form
+    from kohort.cli.queue_table import QueueTableFormat
     from kohort.insight.queues import QueueListing
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ FEW: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class QueueArguments:
     """What the command line asks for."""
 
     namespace: str
@@ -95,27 +95,27 @@ class Wish:
         keys = {(each.metadata.namespace, each.metadata.name) for each in chosen}
         return [each for each in workloads if (each.metadata.namespace, each.spec.queue_name) in keys]
 
-    def form(self, output: Output | None) -> "Form":
+    def form(self, output: OutputFormat | None) -> "QueueTableFormat":
         """How the answer is shown."""
-        from kohort.cli.queue_picture import Form
+        from kohort.cli.queue_table import QueueTableFormat
 
-        return Form(output, shows_namespace=not self.namespace or bool(self.cluster_queue))
+        return QueueTableFormat(output, shows_namespace=not self.namespace or bool(self.cluster_queue))
 
 
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, metavar="[LOCALQUEUE]...")
 @click.option("--cluster-queue", default="", metavar="NAME", help="Everybody behind this ClusterQueue.")
 @all_namespaces_option
-@output_option(Output.WIDE, Output.JSON, Output.YAML, Output.NAME)
+@output_option(OutputFormat.WIDE, OutputFormat.JSON, OutputFormat.YAML, OutputFormat.NAME)
 @watch_option
 @cluster_options
 def queue(
     *,
-    where: Where,
+    where: ClusterOptions,
     names: tuple[str, ...],
     cluster_queue: str,
     all_namespaces: bool,
-    output: Output | None,
+    output: OutputFormat | None,
     watch: bool,
 ) -> None:
     """Show who waits, in which place, since when and for what; and who runs.
@@ -127,10 +127,10 @@ def queue(
         raise click.UsageError("-w goes with tables and names: leave -o json or yaml out")
     with nullcontext() if watch else _uncollected():
         access = where.access()
-        wish = Wish("" if all_namespaces else access.namespace, names, cluster_queue)
+        wish = QueueArguments("" if all_namespaces else access.namespace, names, cluster_queue)
 
         async def work() -> None:
-            async with connected(access) as client:
+            async with running_client(access) as client:
                 await (_follow if watch else _show)(client, wish, output)
 
         running(work())
@@ -148,21 +148,21 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-async def _show(client: Client, wish: Wish, output: Output | None) -> None:
+async def _show(client: Client, wish: QueueArguments, output: OutputFormat | None) -> None:
     """One look: the order is asked for, and what draws it is loaded, while the server still lists Workloads."""
     async with _begun(client.of(LeanWorkload).list(wish.scope)) as reading:
         chosen = wish.chosen(await _local_queues(client, wish, reading))
         ways = _ways(chosen)
         async with _begun(positions_in(client, ways if len(ways) <= FEW else {})) as asking:
             await asyncio.sleep(0)
-            from kohort.cli.queue_picture import picture_of
+            from kohort.cli.queue_table import render_queues
 
             wanted = wish.wanted((await reading).items, chosen)
             found = await _queues(client, wish, wanted, chosen, await asking)
-    show(picture_of(found, wish.form(output), client.clock.wall())(screen()))
+    show(render_queues(found, wish.form(output), client.clock.wall())(screen()))
 
 
-async def _local_queues(client: Client, wish: Wish, reading: Awaitable[object]) -> Collection[LeanLocalQueue]:
+async def _local_queues(client: Client, wish: QueueArguments, reading: Awaitable[object]) -> Collection[LeanLocalQueue]:
     try:
         return (await client.of(LeanLocalQueue).list(wish.scope)).items
     except KubeError:
@@ -184,7 +184,7 @@ async def _begun(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]
 
 async def _queues(
     client: Client,
-    wish: Wish,
+    wish: QueueArguments,
     workloads: Collection[LeanWorkload],
     chosen: Collection[LeanLocalQueue],
     known: Positions | None,
@@ -210,9 +210,9 @@ def _waits(workload: LeanWorkload) -> bool:
     return workload.spec.active and not (workload.holds("QuotaReserved") or workload.holds("Finished"))
 
 
-async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
-    from kohort.cli.queue_picture import picture_of
-    from kohort.cli.stopping import stop_asked
+async def _follow(client: Client, wish: QueueArguments, output: OutputFormat | None) -> None:
+    from kohort.cli.queue_table import render_queues
+    from kohort.cli.signals import stop_asked
     from kohort.kube.informer import SharedInformerFactory
     from kohort.terminal.live import LiveViewSettings, live, until_worth_drawing
 
@@ -235,7 +235,7 @@ async def _follow(client: Client, wish: Wish, output: Output | None) -> None:
                 wanted, ways = wish.wanted(workloads.cache, chosen), _ways(chosen)
                 known = await positions_in(client, ways if len(ways) <= FEW else {})
                 found = await _queues(client, wish, wanted, chosen, known)
-                view.show(picture_of(found, wish.form(output), client.clock.wall()))
+                view.show(render_queues(found, wish.form(output), client.clock.wall()))
                 await until_worth_drawing(ended, changed, PAUSE, LONGEST)
     finally:
         await informers.stop()

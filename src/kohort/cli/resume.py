@@ -2,9 +2,9 @@
 
 import click
 
-from kohort.cli.completing import complete_workloads
-from kohort.cli.holding import QUEUES, StopPolicy, resume_job, set_policy, the_queue, told
-from kohort.cli.options import Where, cluster_options, connected, running
+from kohort.cli.hold_resume import QUEUES, StopPolicy, print_stop_policy, resume_job, set_policy, the_queue
+from kohort.cli.name_completion import complete_workloads
+from kohort.cli.options import ClusterOptions, cluster_options, running, running_client
 from kohort.cli.targets import Finder, references
 
 EXAMPLES = """\b
@@ -18,18 +18,18 @@ Examples:
 @click.command(epilog=EXAMPLES)
 @click.argument("names", nargs=-1, required=True, metavar="JOB…|queue NAME…", shell_complete=complete_workloads)
 @cluster_options
-def resume(*, names: tuple[str, ...], where: Where) -> None:
+def resume(*, names: tuple[str, ...], where: ClusterOptions) -> None:
     """Let jobs queue again, or queues admit again."""
     running(_resume(where, names))
 
 
-async def _resume(where: Where, names: tuple[str, ...]) -> None:
+async def _resume(where: ClusterOptions, names: tuple[str, ...]) -> None:
     access = where.access()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         finder = Finder(client, access.namespace)
         for each in references(names):
             if each.resource in QUEUES:
                 queue = await the_queue(finder, each)
-                told(await set_policy(client, queue, StopPolicy.RUN), StopPolicy.RUN)
+                print_stop_policy(await set_policy(client, queue, StopPolicy.RUN), StopPolicy.RUN)
             else:
                 click.echo(await resume_job(client, await finder.find(each)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kohort.cli.options import DATA, Output, data_text, output_option, running, screen, show
+from kohort.cli.options import DATA, OutputFormat, data_text, output_option, running, screen, show
 from kohort.local.directories import DEFAULT_NAME, cluster_directory
 from kohort.local.runs import ClusterState, start_command, used_places
 from kohort.terminal.ages import age
@@ -45,7 +45,7 @@ _ROOMY = 100
 @click.option(
     "--data", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="The cluster that is kept there."
 )
-def status(*, output: Output | None, data: Path | None) -> None:
+def status(*, output: OutputFormat | None, data: Path | None) -> None:
     """Show the clusters of this machine: which run, where, since when, and what they have to do.
 
     RUNNING and PENDING are workloads of queues. With -o json or yaml each cluster of `items` has the keys name, state

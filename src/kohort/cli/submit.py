@@ -13,22 +13,31 @@ import click
 from kohort.api.core.batch import Job
 from kohort.api.core.nodes import Node
 from kohort.api.kueue.v1beta2 import WorkloadPriorityClass
-from kohort.cli.completing import complete_priorities, complete_queues
-from kohort.cli.job_making import (
+from kohort.cli.job_builder import (
     GPU,
     NO_IMAGE,
-    Amounts,
-    JobWish,
-    Shape,
+    JobArguments,
+    JobShape,
+    PodResources,
     SubmitError,
-    job_of,
+    build_job,
     seconds_of,
 )
+from kohort.cli.job_watcher import exit_code, watching_job
 from kohort.cli.log_streams import LogChoice, LogStreams, Prefixes
-from kohort.cli.options import Output, Where, cluster_options, connected, data_text, output_option, running, screen
+from kohort.cli.messages import ProgressPrinter, note, write_raw
+from kohort.cli.name_completion import complete_priorities, complete_queues
+from kohort.cli.options import (
+    ClusterOptions,
+    OutputFormat,
+    cluster_options,
+    data_text,
+    output_option,
+    running,
+    running_client,
+    screen,
+)
 from kohort.cli.targets import LOCAL_QUEUE, Finder, shown
-from kohort.cli.telling import Diary, note, write_raw
-from kohort.cli.waiting import exit_code, waiting
 from kohort.jobs.frameworks.job import pod_count
 from kohort.kube.client import Client
 from kohort.kube.errors import KubeError, StatusError
@@ -53,11 +62,11 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Afterwards:
+class SubmitFollowUp:
     """What is done with the Job once it is made."""
 
     dry_run: str
-    output: Output | None
+    output: OutputFormat | None
     is_waiting: bool
     is_following: bool
 
@@ -144,12 +153,12 @@ def _variable(text: str) -> tuple[str, str]:
     default="none",
     help="Make nothing: client asks no server, server has it checked.",
 )
-@output_option(Output.YAML, Output.JSON, Output.NAME)
+@output_option(OutputFormat.YAML, OutputFormat.JSON, OutputFormat.NAME)
 @cluster_options
 def submit(
     *,
     command: tuple[str, ...],
-    where: Where,
+    where: ClusterOptions,
     queue: str,
     gpus: int,
     cpu: str,
@@ -172,14 +181,14 @@ def submit(
     is_waiting: bool,
     is_following: bool,
     dry_run: str,
-    output: Output | None,
+    output: OutputFormat | None,
 ) -> None:
     """Queue a command as a Job.
 
     The LocalQueue and the priority class are looked up first, so that a typing mistake is told now and not found out
     later. With --wait and --follow, changes of its state go to standard error; Ctrl-C leaves the Job as it is.
     """
-    wish = JobWish(
+    wish = JobArguments(
         command,
         namespace=where.namespace,
         queue=queue,
@@ -188,23 +197,23 @@ def submit(
         image=image,
         workdir=workdir,
         max_seconds=seconds_of(max_time, "--max-time") if max_time else None,
-        amounts=Amounts(cpu, memory, gpus, gpu_resource),
-        shape=Shape(parallel, completions, indexed, retries),
+        amounts=PodResources(cpu, memory, gpus, gpu_resource),
+        shape=JobShape(parallel, completions, indexed, retries),
         env=_environment(env_files, env),
         labels=_pairs("--label", labels),
         annotations=_pairs("--annotation", annotations),
         node_selector=_pairs("--node-selector", selectors),
     )
-    afterwards = Afterwards(dry_run, output, is_waiting or is_following, is_following)
+    afterwards = SubmitFollowUp(dry_run, output, is_waiting or is_following, is_following)
     if not wish.amounts.resources():
         note("it asks for nothing, so that no quota counts: give --cpu, --memory or --gpus")
     if dry_run == "client":
-        _print(_manifest(job_of(_as_far_as_known(wish))), afterwards)
+        _print(_manifest(build_job(_as_far_as_known(wish))), afterwards)
         return
     sys.exit(_Submission(where, wish, afterwards).run())
 
 
-def _as_far_as_known(wish: JobWish) -> JobWish:
+def _as_far_as_known(wish: JobArguments) -> JobArguments:
     """What can be said without a server."""
     if not wish.image:
         note(f"no --image: {NO_IMAGE!r} does only where pods run as processes")
@@ -216,12 +225,12 @@ def _manifest(job: Object) -> Object:
     return {**job, "spec": {key: value for key, value in job["spec"].items() if key != "suspend"}}
 
 
-def _print(job: Object, afterwards: Afterwards) -> None:
+def _print(job: Object, afterwards: SubmitFollowUp) -> None:
     named = shown(Job.resource, job["metadata"].get("name") or f"{job['metadata']['generateName']}…")
-    if afterwards.output in (Output.JSON, Output.YAML):
+    if afterwards.output in (OutputFormat.JSON, OutputFormat.YAML):
         metadata = {key: value for key, value in job["metadata"].items() if key != "managedFields"}
         click.echo(data_text({**job, "metadata": metadata}, afterwards.output))
-    elif afterwards.output is Output.NAME:
+    elif afterwards.output is OutputFormat.NAME:
         click.echo(named)
     else:
         suffix = "" if afterwards.dry_run == "none" else f" ({afterwards.dry_run} dry run)"
@@ -231,7 +240,7 @@ def _print(job: Object, afterwards: Afterwards) -> None:
 class _Submission:
     """One Job on its way."""
 
-    def __init__(self, where: Where, wish: JobWish, afterwards: Afterwards) -> None:
+    def __init__(self, where: ClusterOptions, wish: JobArguments, afterwards: SubmitFollowUp) -> None:
         self._where = where
         self._access = access = where.access()
         self._wish = replace(wish, namespace=access.namespace)
@@ -250,8 +259,8 @@ class _Submission:
             return INTERRUPTED
 
     async def _submit(self) -> int:
-        async with connected(self._access) as client:
-            job = job_of(await self._completed(client))
+        async with running_client(self._access) as client:
+            job = build_job(await self._completed(client))
             made = await self._create(client, job)
             _print(made, self._afterwards)
             if self._afterwards.dry_run != "none" or not self._afterwards.is_waiting:
@@ -259,7 +268,7 @@ class _Submission:
             self._made = made["metadata"]["name"]
             return await self._attend(client, made)
 
-    async def _completed(self, client: Client) -> JobWish:
+    async def _completed(self, client: Client) -> JobArguments:
         """The wish with what the cluster tells: that its queue and priority are there, and what pods run in."""
         finder = Finder(client, self._wish.namespace)
         queue = await _queue(finder, self._wish)
@@ -268,7 +277,7 @@ class _Submission:
         wish = replace(self._wish, queue=queue)
         return wish if wish.image else await self._without_image(client, wish)
 
-    async def _without_image(self, client: Client, wish: JobWish) -> JobWish:
+    async def _without_image(self, client: Client, wish: JobArguments) -> JobArguments:
         """Where pods are processes of this machine they need no image, and run where the user stands."""
         runtimes = await _runtimes(client)
         if not runtimes or not runtimes <= {"process", "simulated"}:
@@ -287,12 +296,12 @@ class _Submission:
             raise SubmitError(f"Job {name} is there already: choose another --name, or leave it out") from None
 
     async def _attend(self, client: Client, job: Object) -> int:
-        diary = Diary(client.clock)
+        diary = ProgressPrinter(client.clock)
         if not self._afterwards.is_following:
-            async with waiting(client, job, diary.tell) as waiter:
+            async with watching_job(client, job, diary.tell) as waiter:
                 end = await waiter.wait()
             return await exit_code(client, job, end)
-        async with waiting(client, job, lambda stage: None if stage.is_end else diary.tell(stage)) as waiter:
+        async with watching_job(client, job, lambda stage: None if stage.is_end else diary.tell(stage)) as waiter:
             end = await _streams(client, job).follow(waiter.wait())
             diary.tell(end)
         return await exit_code(client, job, end)
@@ -305,7 +314,7 @@ def _streams(client: Client, job: Object) -> LogStreams:
     return LogStreams(client, scope, LogChoice(), prefixes, write_raw, note)
 
 
-async def _queue(finder: Finder, wish: JobWish) -> str:
+async def _queue(finder: Finder, wish: JobArguments) -> str:
     """The LocalQueue, which must be there; without a name, the namespace's `default` (JOB-67)."""
     found = await finder.object(LOCAL_QUEUE, wish.queue or DEFAULT_QUEUE)
     if found is None:

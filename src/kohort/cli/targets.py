@@ -60,7 +60,7 @@ class TargetError(ApiError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class TargetReference:
     """A name, and the kind where one was given."""
 
     name: str
@@ -71,7 +71,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class TargetObject:
     """One object."""
 
     resource: Resource
@@ -92,16 +92,16 @@ class Owned:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CommandTarget:
     """What a name stands for."""
 
-    members: tuple[Owned, ...]
+    members: tuple[TargetObject, ...]
     """The job; several objects for a group of pods, the Workload itself where nobody owns it."""
     workloads: tuple[Workload, ...]
     """Its Workloads, the newest last."""
 
     @property
-    def job(self) -> Owned:
+    def job(self) -> TargetObject:
         """The first of its objects."""
         return self.members[0]
 
@@ -122,22 +122,22 @@ def shown(resource: Resource, name: str) -> str:
     return f"{kind}.{resource.group}/{name}" if resource.group else f"{kind}/{name}"
 
 
-def references(words: Sequence[str]) -> list[Reference]:
+def references(words: Sequence[str]) -> list[TargetReference]:
     """What words say: `train`, `job/train`, or a kind and then names; raises TargetError."""
     if len(words) > 1 and "/" not in words[0] and words[0].lower() in KINDS:
         resource = KINDS[words[0].lower()]
-        return [Reference(word, resource) for word in words[1:]]
+        return [TargetReference(word, resource) for word in words[1:]]
     return [_reference(word) for word in words]
 
 
-def _reference(word: str) -> Reference:
+def _reference(word: str) -> TargetReference:
     kind, slash, name = word.partition("/")
     if not slash:
-        return Reference(word)
+        return TargetReference(word)
     resource = KINDS.get(kind.lower().partition(".")[0])
     if resource is None or not name:
         raise TargetError(f"{word!r}: no kind {kind!r}: {did_you_mean(kind, _singular_kinds())}")
-    return Reference(name, resource)
+    return TargetReference(name, resource)
 
 
 def _singular_kinds() -> set[str]:
@@ -151,14 +151,14 @@ class Finder:
     client: Client
     namespace: str
 
-    async def find(self, reference: Reference) -> Target:
+    async def find(self, reference: TargetReference) -> CommandTarget:
         """The job that the name stands for; raises TargetError."""
         if reference.resource in (LOCAL_QUEUE, CLUSTER_QUEUE):
             raise TargetError(f"{reference} is a queue, not a job: name a Job or its Workload")
         for resource in (reference.resource,) if reference.resource else QUEUED:
             found = await self.object(resource, reference.name)
             if found is not None:
-                return await self._target(Owned(resource, found))
+                return await self._target(TargetObject(resource, found))
         raise TargetError(await self._unknown(reference))
 
     async def object(self, resource: Resource, name: str) -> Object | None:
@@ -180,10 +180,10 @@ class Finder:
         """An object that must be there; raises TargetError with the name that was probably meant."""
         found = await self.object(resource, name)
         if found is None:
-            raise TargetError(self._missing(Reference(name, resource), await self.names(resource)))
+            raise TargetError(self._missing(TargetReference(name, resource), await self.names(resource)))
         return found
 
-    async def workloads_of(self, job: Owned) -> tuple[Workload, ...]:
+    async def workloads_of(self, job: TargetObject) -> tuple[Workload, ...]:
         """The Workloads of a job, the newest last: by the label that they carry, else by their owners."""
         workloads = self.client.of(Workload)
         marked = await workloads.list(ListScope(self.namespace, labels=f"{JOB_UID_LABEL}={uid(job.obj)}"))
@@ -193,39 +193,39 @@ class Finder:
             found = (each for each in listed.items if _owns(job, each))
         return tuple(sorted(found, key=_by_birth))
 
-    async def _target(self, found: Owned) -> Target:
+    async def _target(self, found: TargetObject) -> CommandTarget:
         if found.resource == WORKLOAD:
             return await self._of_workload(found)
         group = labels(found.obj).get(POD_GROUP_NAME)
         if found.resource == Pod.resource and group:
             return await self._of_group(group, found)
-        return Target((found,), await self.workloads_of(found))
+        return CommandTarget((found,), await self.workloads_of(found))
 
-    async def _of_workload(self, found: Owned) -> Target:
+    async def _of_workload(self, found: TargetObject) -> CommandTarget:
         workload = await self.client.of(Workload).get(found.key)
         mapping = RestMapper(self.client)
-        members = list[Owned]()
+        members = list[TargetObject]()
         for owner in workload.metadata.owner_references:
             resource = await mapping.resource(owner.api_version, owner.kind)
             obj = await self.object(resource, owner.name)
             if obj is not None:
-                members.append(Owned(resource, obj))
-        return Target(tuple(members) or (found,), (workload,))
+                members.append(TargetObject(resource, obj))
+        return CommandTarget(tuple(members) or (found,), (workload,))
 
-    async def _of_group(self, group: str, pod: Owned) -> Target:
+    async def _of_group(self, group: str, pod: TargetObject) -> CommandTarget:
         """A group of pods: its Workload has the group's name."""
         scope = ListScope(self.namespace, labels=f"{POD_GROUP_NAME}={group}")
         pods = (await self.client.of(Pod.resource).list(scope)).items
-        members = tuple(Owned(Pod.resource, each) for each in pods) or (pod,)
+        members = tuple(TargetObject(Pod.resource, each) for each in pods) or (pod,)
         workload = await self.object(WORKLOAD, group)
         found = () if workload is None else (await self.client.of(Workload).get((self.namespace, group)),)
-        return Target(members, found)
+        return CommandTarget(members, found)
 
-    async def _unknown(self, reference: Reference) -> str:
+    async def _unknown(self, reference: TargetReference) -> str:
         resources = (reference.resource,) if reference.resource else (Job.resource, WORKLOAD)
         return self._missing(reference, [name for each in resources for name in await self.names(each)])
 
-    def _missing(self, reference: Reference, known: Sequence[str]) -> str:
+    def _missing(self, reference: TargetReference, known: Sequence[str]) -> str:
         kind = reference.resource.kind if reference.resource else "Job or Workload"
         is_namespaced = reference.resource is None or reference.resource.namespaced
         place = f" in namespace {self.namespace}" if is_namespaced else ""
@@ -239,7 +239,7 @@ def owner_of(pod: Object) -> str:
     return next((f"{each['kind']} {each['name']}" for each in owners if each.get("controller")), "")
 
 
-def _owns(job: Owned, workload: Workload) -> bool:
+def _owns(job: TargetObject, workload: Workload) -> bool:
     return any(owner.uid == uid(job.obj) for owner in workload.metadata.owner_references)
 
 

@@ -10,19 +10,19 @@ import click
 from kohort.api.errors import ApiError
 from kohort.api.meta import ObjectKey
 from kohort.cli.options import (
-    Output,
-    Where,
+    ClusterOptions,
+    OutputFormat,
     cluster_options,
-    connected,
     data_text,
     environment,
     output_option,
     running,
+    running_client,
     screen,
     show,
 )
-from kohort.cli.stopping import stop_asked
-from kohort.cli.top_picture import as_data, chosen, picture_of
+from kohort.cli.signals import stop_asked
+from kohort.cli.top_table import as_data, chosen, render_quota
 from kohort.engine.engine import Engine
 from kohort.engine.events import ObjectDeleted, ObjectUpserted
 from kohort.insight.quota import QuotaTreeNode, quota_trees
@@ -52,9 +52,11 @@ LONGEST: Final = 10.0
 @click.argument("names", nargs=-1, metavar="[COHORT|CLUSTERQUEUE]...")
 @click.option("--resource", default="", metavar="NAME", help="Only this resource; gpu stands for nvidia.com/gpu.")
 @click.option("--once", is_flag=True, help="One picture, also on a terminal.")
-@output_option(Output.JSON, Output.YAML)
+@output_option(OutputFormat.JSON, OutputFormat.YAML)
 @cluster_options
-def top(*, where: Where, names: tuple[str, ...], resource: str, once: bool, output: Output | None) -> None:
+def top(
+    *, where: ClusterOptions, names: tuple[str, ...], resource: str, once: bool, output: OutputFormat | None
+) -> None:
     """Show how much quota there is, who uses it, who borrows and how much is waited for.
 
     A bar is a node's quota: full where it is used, dotted where more is used than the node has of its own, that is
@@ -63,7 +65,7 @@ def top(*, where: Where, names: tuple[str, ...], resource: str, once: bool, outp
     access = where.access()
 
     async def work() -> None:
-        async with connected(access) as client:
+        async with running_client(access) as client:
             snapshot = await take_snapshot(client, home=access.namespace)
             _require(snapshot)
             pick = _picker(names, resource)
@@ -71,7 +73,7 @@ def top(*, where: Where, names: tuple[str, ...], resource: str, once: bool, outp
             if output is not None:
                 click.echo(data_text(as_data(trees), output))
             elif once or not is_terminal(sys.stdout):
-                show(picture_of(trees, screen()))
+                show(render_quota(trees, screen()))
             else:
                 await _follow(client, access, snapshot, pick)
 
@@ -148,6 +150,6 @@ def _picture(trees: Sequence[QuotaTreeNode], title: str) -> Picture:
         run = sum(each.running for each in trees)
         wait = sum(each.waiting for each in trees)
         head = cut(f"{title}  {run} running, {wait} waiting  (q quits)", screen.width_or(80), screen.glyphs.ellipsis)
-        return [screen.style.paint(head, Role.DIM), "", *picture_of(trees, screen)]
+        return [screen.style.paint(head, Role.DIM), "", *render_quota(trees, screen)]
 
     return draw

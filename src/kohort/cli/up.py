@@ -44,7 +44,7 @@ Then, in another terminal: export KUBECONFIG=… as it prints, and kubectl get n
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UpArguments:
     """What the command line asks for."""
 
     place: ClusterDirectory | None
@@ -73,15 +73,15 @@ class Asked:
     def wish(self) -> "ClusterSpec":
         """The same in the terms of those who carry it out."""
         from kohort.cli.runtimes import RuntimeName
-        from kohort.cli.up_crew import CrewWish, Declared
+        from kohort.cli.up_nodes import DeclaredNodes, UpNodeArguments
         from kohort.embedded.nodes.simulated.plans import Defaults
         from kohort.local.cluster import ClusterSpec, QueueSpec
         from kohort.local.kubeconfig_files import kubectl_files
         from kohort.local.kubeconfigs import Merge
         from kohort.local.ports import ListenAddress
 
-        declared = None if self.nodes is None else Declared(self.nodes, *self.node_options)
-        crew = CrewWish(declared, RuntimeName(self.runtime), Defaults(*self.seconds), self.host_paths, self.pods)
+        declared = None if self.nodes is None else DeclaredNodes(self.nodes, *self.node_options)
+        crew = UpNodeArguments(declared, RuntimeName(self.runtime), Defaults(*self.seconds), self.host_paths, self.pods)
         return ClusterSpec(
             place=self.place,
             wanted=ListenAddress(self.host, self.port),
@@ -190,7 +190,7 @@ def up(
     _refuse_contradictions(click.get_current_context())
     chosen = runtime or ("process" if nodes is None else "simulated")
     place = cluster_directory(name, data and data.absolute())
-    asked = Asked(
+    asked = UpArguments(
         place=None if ephemeral else place,
         known=place if detach or not ephemeral else None,
         context=place.context,
@@ -259,7 +259,7 @@ def start_progress() -> ProgressReporter:
 
 
 def _run(
-    asked: Asked, claim: ClusterLock | None, progress: ProgressReporter, seen: "tuple[Front, Echo | None]"
+    asked: UpArguments, claim: ClusterLock | None, progress: ProgressReporter, seen: "tuple[Front, Echo | None]"
 ) -> int | None:
     """Run the cluster to its end; gives how many pods ran then, None if it never was ready."""
     from kohort.embedded.memory import give_memory_back
@@ -286,7 +286,7 @@ def _claimed(place: ClusterDirectory | None) -> Iterator[ClusterLock | None]:
             claim.release()
 
 
-def _in_background(asked: Asked, place: ClusterDirectory) -> None:
+def _in_background(asked: UpArguments, place: ClusterDirectory) -> None:
     from kohort.local.background import detach
 
     def work(relay: PipedProgress) -> None:
@@ -305,7 +305,7 @@ def _in_background(asked: Asked, place: ClusterDirectory) -> None:
     _greet(ready, f"`{stop_command(place)}` stops it")
 
 
-def _in_foreground(asked: Asked) -> None:
+def _in_foreground(asked: UpArguments) -> None:
     progress = start_progress()
     with _claimed(asked.known) as claim:
         with step(progress, "loading"):
@@ -327,7 +327,7 @@ def _in_foreground(asked: Asked) -> None:
 class _Greeter:
     """What is said of a cluster in the foreground."""
 
-    asked: Asked
+    asked: UpArguments
     before: ClusterRun | None
     """The run before this one."""
 
@@ -349,7 +349,7 @@ class _Greeter:
         return ClusterInfo(f"{asked.context}  {cluster.url}", nodes_in_words(cluster.nodes, asked.runtime), farewell)
 
 
-def _ready(asked: Asked, cluster: "LocalCluster", before: ClusterRun | None, warnings: int = 0) -> Ready:
+def _ready(asked: UpArguments, cluster: "LocalCluster", before: ClusterRun | None, warnings: int = 0) -> Ready:
     from kohort.local.messages import last_run_in_words, nodes_in_words
 
     return Ready(
@@ -378,7 +378,7 @@ def _prefers_pod() -> bool:
     return not os.environ.get("KUBECONFIG") and is_in_cluster(os.environ)
 
 
-def _again(asked: Asked) -> str:
+def _again(asked: UpArguments) -> str:
     start = start_command(asked.known) if asked.known else "kohort up"
     return start if asked.place is not None else f"{start} --ephemeral"
 
@@ -397,7 +397,7 @@ def _greet(ready: Ready, stop: str) -> None:
         click.echo(line)
 
 
-def _farewell(asked: Asked) -> str:
+def _farewell(asked: UpArguments) -> str:
     from kohort.local.messages import FAREWELLS, NOTHING_STAYS
 
     return NOTHING_STAYS if asked.place is None else FAREWELLS[asked.pods]

@@ -13,8 +13,8 @@ import click
 from click.core import ParameterSource
 
 from kohort.api.errors import ApiError
-from kohort.cli.job_making import seconds_of
-from kohort.cli.options import Where, connected
+from kohort.cli.job_builder import seconds_of
+from kohort.cli.options import ClusterOptions, running_client
 from kohort.kube.client import Client
 from kohort.kube.clock import SystemClock
 from kohort.kube.config import ClientConfig, Impersonation, default_kubeconfig_paths
@@ -30,7 +30,7 @@ _MIXED = "kubectl-kueue"
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class ConnectionFlags:
     """Which server, as whom."""
 
     kubeconfig: Path | None = None
@@ -69,11 +69,11 @@ class Connection:
     async def client(self, access: ClientConfig) -> AsyncIterator[Client]:
         """A client of the server, as patient as was said."""
         seconds = seconds_of(self.request_timeout, "--request-timeout")
-        async with connected(access) as client:
+        async with running_client(access) as client:
             yield replace(client, timeout=float(seconds)) if seconds else client
 
-    def _where(self) -> Where:
-        return Where(self.kubeconfig, self.context, self.namespace)
+    def _where(self) -> ClusterOptions:
+        return ClusterOptions(self.kubeconfig, self.context, self.namespace)
 
     def _mixed(self) -> ClientConfig:
         """A cluster and a user that no context puts together: one more file does."""
@@ -144,7 +144,7 @@ def connection_options(command: Callable[..., R]) -> Callable[..., R]:
 
     @wraps(command)
     def called(*args: Any, **given: Any) -> R:
-        own = {field.name: given.pop(field.name) for field in fields(Connection)}
+        own = {field.name: given.pop(field.name) for field in fields(ConnectionFlags)}
         return command(*args, connection=_merged(click.get_current_context(), own), **given)
 
     decorated: Callable[..., R] = called
@@ -153,8 +153,8 @@ def connection_options(command: Callable[..., R]) -> Callable[..., R]:
     return decorated
 
 
-def _merged(context: click.Context, own: dict[str, Any]) -> Connection:
+def _merged(context: click.Context, own: dict[str, Any]) -> ConnectionFlags:
     """What stands behind the command goes before what stands in front of it."""
     outer: dict[str, Any] = context.find_root().params if context.parent is not None else {}
     said = {name for name in own if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    return Connection(**{name: value if name in said else outer.get(name, value) for name, value in own.items()})
+    return ConnectionFlags(**{name: value if name in said else outer.get(name, value) for name, value in own.items()})

@@ -10,11 +10,11 @@ from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
 from kohort.api.meta import TAINT_EFFECTS
 from kohort.api.names import check_label_value, check_qualified_name
 from kohort.api.resource import Resource
-from kohort.cli.completing import names_of
-from kohort.cli.kueuectl.connection import Connection, connection_options
+from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
 from kohort.cli.kueuectl.groups import verb
 from kohort.cli.kueuectl.printing import DryRun, Printer, dry_run_option, print_options
 from kohort.cli.kueuectl.quotas import resource_groups
+from kohort.cli.name_completion import names_of
 from kohort.cli.options import running
 from kohort.cli.targets import Finder
 from kohort.kube.options import WriteOptions
@@ -78,7 +78,7 @@ def clusterqueue(
     lending_limit: tuple[str, ...],
     printer: Printer,
     dry_run: DryRun,
-    connection: Connection,
+    connection: ConnectionFlags,
 ) -> None:
     """Create a ClusterQueue."""
     selector = pairs("--namespace-selector", namespace_selector)
@@ -118,7 +118,7 @@ def clusterqueue(
 @dry_run_option
 @connection_options
 def localqueue(
-    *, name: str, target: str, is_careless: bool, printer: Printer, dry_run: DryRun, connection: Connection
+    *, name: str, target: str, is_careless: bool, printer: Printer, dry_run: DryRun, connection: ConnectionFlags
 ) -> None:
     """Create a LocalQueue."""
     made = {"metadata": {"name": name}, "spec": {"clusterQueue": target}}
@@ -142,7 +142,7 @@ def resourceflavor(
     tolerations: tuple[str, ...],
     printer: Printer,
     dry_run: DryRun,
-    connection: Connection,
+    connection: ConnectionFlags,
 ) -> None:
     """Create a ResourceFlavor."""
     parts = {
@@ -156,7 +156,7 @@ def resourceflavor(
 
 
 async def _create(
-    resource: Resource, obj: Object, printer: Printer, dry_run: DryRun, connection: Connection, needed: str = ""
+    resource: Resource, obj: Object, printer: Printer, dry_run: DryRun, connection: ConnectionFlags, needed: str = ""
 ) -> None:
     """Create and print; `needed` names a ClusterQueue that must be there."""
     made = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
@@ -165,7 +165,9 @@ async def _create(
     printer.print(resource, made, "created", dry_run)
 
 
-async def _created(resource: Resource, made: Object, dry_run: DryRun, connection: Connection, needed: str) -> Object:
+async def _created(
+    resource: Resource, made: Object, dry_run: DryRun, connection: ConnectionFlags, needed: str
+) -> Object:
     access = connection.access()
     if resource.namespaced:
         made = {**made, "metadata": {**made["metadata"], "namespace": access.namespace}}

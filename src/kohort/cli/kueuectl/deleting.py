@@ -6,9 +6,9 @@ import click
 
 from kohort.api.kueue.v1beta2 import Workload
 from kohort.api.resource import Resource
-from kohort.cli.completing import names_of
-from kohort.cli.kueuectl.connection import Connection, connection_options
+from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
 from kohort.cli.kueuectl.printing import DryRun, dry_run_option
+from kohort.cli.name_completion import names_of
 from kohort.cli.options import all_namespaces_option, running
 from kohort.cli.targets import shown
 from kohort.kube.client import Client
@@ -24,7 +24,7 @@ Examples:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class OwnerToDelete:
     """An object to be deleted."""
 
     resource: Resource
@@ -36,7 +36,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DeleteArguments:
     """What is to be deleted, and how."""
 
     names: tuple[str, ...]
@@ -46,7 +46,7 @@ class Wish:
     dry_run: DryRun
 
 
-Plan = list[tuple[Workload, list[Owner]]]
+Plan = list[tuple[Workload, list[OwnerToDelete]]]
 
 
 @click.command(epilog=EXAMPLES)
@@ -63,7 +63,7 @@ def workload(
     is_all: bool,
     all_namespaces: bool,
     dry_run: DryRun,
-    connection: Connection,
+    connection: ConnectionFlags,
 ) -> None:
     """Delete Workloads, and the jobs that they stand for."""
     if not names and not is_all:
@@ -72,10 +72,10 @@ def workload(
         raise click.UsageError("give names or --all, not both")
     if names and all_namespaces:
         raise click.UsageError("a name is of one namespace: leave -A out, or give --all")
-    running(_delete(Wish(names, all_namespaces, yes or dry_run is not DryRun.NONE, dry_run), connection))
+    running(_delete(DeleteArguments(names, all_namespaces, yes or dry_run is not DryRun.NONE, dry_run), connection))
 
 
-async def _delete(wish: Wish, connection: Connection) -> None:
+async def _delete(wish: DeleteArguments, connection: ConnectionFlags) -> None:
     access = connection.access()
     async with connection.client(access) as client:
         namespace = "" if wish.is_everywhere else access.namespace
@@ -105,10 +105,10 @@ async def _named(client: Client, namespace: str, names: tuple[str, ...]) -> list
     return found
 
 
-async def _owners(client: Client, workload: Workload) -> list[Owner]:
+async def _owners(client: Client, workload: Workload) -> list[OwnerToDelete]:
     mapping = RestMapper(client)
     references = workload.metadata.owner_references
-    return [Owner(await mapping.resource(each.api_version, each.kind), each.name) for each in references]
+    return [OwnerToDelete(await mapping.resource(each.api_version, each.kind), each.name) for each in references]
 
 
 def _is_wanted(plan: Plan) -> bool:
@@ -121,7 +121,7 @@ def _is_wanted(plan: Plan) -> bool:
     return answer.strip().lower() == "y"
 
 
-async def _carry_out(client: Client, workload: Workload, owners: list[Owner], dry_run: DryRun) -> None:
+async def _carry_out(client: Client, workload: Workload, owners: list[OwnerToDelete], dry_run: DryRun) -> None:
     namespace, name = workload.metadata.namespace, workload.metadata.name
     if not owners:
         await _delete_one(client, Workload.info.resource, (namespace, name), dry_run)

@@ -10,11 +10,11 @@ import click
 from kohort.api.conditions import find
 from kohort.api.kueue.v1beta2 import LocalQueue, Workload
 from kohort.api.meta import ObjectKey
-from kohort.cli.completing import names_of
-from kohort.cli.kueuectl.connection import Connection, connection_options
-from kohort.cli.kueuectl.listing import Selection, View, all_of, page_limit, say_nothing_found, selection_options
+from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
+from kohort.cli.kueuectl.listing import ListPrinter, Selection, all_of, page_limit, say_nothing_found, selection_options
 from kohort.cli.kueuectl.printing import Printer, print_options
-from kohort.cli.kueuectl.types import Named
+from kohort.cli.kueuectl.types import TypedName
+from kohort.cli.name_completion import names_of
 from kohort.cli.options import all_namespaces_option, running
 from kohort.cli.positions import positions
 from kohort.cli.targets import Finder
@@ -107,16 +107,16 @@ def workload(
     whose: str,
     selection: Selection,
     printer: Printer,
-    connection: Connection,
+    connection: ConnectionFlags,
 ) -> None:
     """List Workloads."""
     filters = Filters(clusterqueue, localqueue, statuses)
-    named = Named.parse(whose) if whose else None
+    named = TypedName.parse(whose) if whose else None
     running(_list(filters, named, selection, printer, connection))
 
 
 async def _list(
-    filters: Filters, whose: Named | None, selection: Selection, printer: Printer, connection: Connection
+    filters: Filters, whose: TypedName | None, selection: Selection, printer: Printer, connection: ConnectionFlags
 ) -> None:
     access, limit = connection.access(), page_limit()
     namespace = selection.place(access)
@@ -127,11 +127,11 @@ async def _list(
             return
         found = [each for each in everything if filters(each)]
         rows = [] if printer.is_asked_for else await _rows(client, found)
-    View(Workload.info.resource, namespace, COLUMNS, printer, selection.is_everywhere).print(found, rows)
+    ListPrinter(Workload.info.resource, namespace, COLUMNS, printer, selection.is_everywhere).print(found, rows)
 
 
 async def _selected(
-    client: Client, finder: Finder, namespace: str, whose: Named | None, selection: Selection, limit: int
+    client: Client, finder: Finder, namespace: str, whose: TypedName | None, selection: Selection, limit: int
 ) -> list[Workload] | None:
     """Workloads as the server selects them; of a job by their label, else by their owners; None without the job."""
     if whose is None:

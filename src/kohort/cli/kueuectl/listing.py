@@ -77,7 +77,7 @@ async def all_of(client: Client, kind: type[K], scope: ListScope, limit: int) ->
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ListPrinter:
     """How a list shows."""
 
     resource: Resource

@@ -10,13 +10,12 @@ from kohort.api.conditions import is_true
 from kohort.api.core.pods import Pod
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, ResourceFlavor
 from kohort.api.meta import ObjectMeta
-from kohort.cli.completing import names_of
-from kohort.cli.kueuectl.connection import Connection, connection_options
+from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
 from kohort.cli.kueuectl.groups import verb
 from kohort.cli.kueuectl.list_workloads import workload
 from kohort.cli.kueuectl.listing import (
+    ListPrinter,
     Selection,
-    View,
     all_of,
     listed,
     page_limit,
@@ -25,11 +24,12 @@ from kohort.cli.kueuectl.listing import (
     selection_options,
 )
 from kohort.cli.kueuectl.printing import Printer, print_options
-from kohort.cli.kueuectl.types import Named
+from kohort.cli.kueuectl.types import TypedName
 from kohort.cli.log_streams import LogError
 from kohort.cli.logs import pods_of
+from kohort.cli.name_completion import names_of
 from kohort.cli.options import all_namespaces_option, running
-from kohort.cli.targets import Finder, Owned, Target
+from kohort.cli.targets import CommandTarget, Finder, TargetObject
 from kohort.jobs.keys import POD_GROUP_NAME
 from kohort.jobs.objects import labels
 from kohort.kube.client import Client
@@ -54,7 +54,9 @@ list_.add_command(workload)
 @selection_options
 @print_options
 @connection_options
-def clusterqueue(*, active: tuple[bool, ...], selection: Selection, printer: Printer, connection: Connection) -> None:
+def clusterqueue(
+    *, active: tuple[bool, ...], selection: Selection, printer: Printer, connection: ConnectionFlags
+) -> None:
     """List ClusterQueues."""
     if len(active) > 1:
         raise click.UsageError("give --active once")
@@ -62,7 +64,7 @@ def clusterqueue(*, active: tuple[bool, ...], selection: Selection, printer: Pri
 
 
 async def _cluster_queues(
-    active: tuple[bool, ...], selection: Selection, printer: Printer, connection: Connection
+    active: tuple[bool, ...], selection: Selection, printer: Printer, connection: ConnectionFlags
 ) -> None:
     columns = ("NAME", "COHORT", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "ACTIVE", "AGE")
     async with connection.client(connection.access()) as client:
@@ -79,7 +81,7 @@ async def _cluster_queues(
         )
         for each in found
     ]
-    View(ClusterQueue.info.resource, "", columns, printer).print(found, rows)
+    ListPrinter(ClusterQueue.info.resource, "", columns, printer).print(found, rows)
 
 
 def _is_active(queue: ClusterQueue) -> bool:
@@ -100,12 +102,12 @@ def _is_active(queue: ClusterQueue) -> bool:
 @selection_options
 @print_options
 @connection_options
-def localqueue(*, queue: str, selection: Selection, printer: Printer, connection: Connection) -> None:
+def localqueue(*, queue: str, selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
     """List LocalQueues."""
     running(_local_queues(queue, selection, printer, connection))
 
 
-async def _local_queues(queue: str, selection: Selection, printer: Printer, connection: Connection) -> None:
+async def _local_queues(queue: str, selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
     columns = ("NAME", "CLUSTERQUEUE", "PENDING WORKLOADS", "ADMITTED WORKLOADS", "AGE")
     access, limit = connection.access(), page_limit()
     namespace = selection.place(access)
@@ -122,24 +124,24 @@ async def _local_queues(queue: str, selection: Selection, printer: Printer, conn
         )
         for each in found
     ]
-    View(LocalQueue.info.resource, namespace, columns, printer, selection.is_everywhere).print(found, rows)
+    ListPrinter(LocalQueue.info.resource, namespace, columns, printer, selection.is_everywhere).print(found, rows)
 
 
 @list_.command()
 @selection_options
 @print_options
 @connection_options
-def resourceflavor(*, selection: Selection, printer: Printer, connection: Connection) -> None:
+def resourceflavor(*, selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
     """List ResourceFlavors."""
     running(_flavors(selection, printer, connection))
 
 
-async def _flavors(selection: Selection, printer: Printer, connection: Connection) -> None:
+async def _flavors(selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
     limit = page_limit()
     async with connection.client(connection.access()) as client:
         found = await all_of(client, ResourceFlavor, selection.scope(""), limit)
     rows = [(each.metadata.name, _labels(each.spec.node_labels), _age(each.metadata)) for each in found]
-    View(ResourceFlavor.info.resource, "", ("NAME", "NODE LABELS", "AGE"), printer).print(found, rows)
+    ListPrinter(ResourceFlavor.info.resource, "", ("NAME", "NODE LABELS", "AGE"), printer).print(found, rows)
 
 
 def _labels(given: dict[str, str]) -> str:
@@ -157,12 +159,12 @@ def _age(metadata: ObjectMeta) -> str:
 @selection_options
 @print_options
 @connection_options
-def pods(*, whose: str, selection: Selection, printer: Printer, connection: Connection) -> None:
+def pods(*, whose: str, selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
     """List the pods of a job, or of the group that a pod belongs to."""
-    running(_pods(Named.parse(whose), selection, printer, connection))
+    running(_pods(TypedName.parse(whose), selection, printer, connection))
 
 
-async def _pods(whose: Named, selection: Selection, printer: Printer, connection: Connection) -> None:
+async def _pods(whose: TypedName, selection: Selection, printer: Printer, connection: ConnectionFlags) -> None:
     access, is_wide = connection.access(), printer.output == "wide"
     page_limit()
     namespace = selection.place(access)
@@ -172,7 +174,7 @@ async def _pods(whose: Named, selection: Selection, printer: Printer, connection
         if job is None:
             say_nothing_found(namespace)
             return
-        scope = selection.scope(namespace, _selected(Owned(resource, job)))
+        scope = selection.scope(namespace, _selected(TargetObject(resource, job)))
         if printer.is_asked_for and not is_wide:
             found = (await client.of(Pod.resource).list(scope)).items
             printer.echo(listed(Pod.resource, list(found)))
@@ -181,13 +183,13 @@ async def _pods(whose: Named, selection: Selection, printer: Printer, connection
     _print_pods(answer, namespace, is_wide=is_wide)
 
 
-def _selected(job: Owned) -> ListScope:
+def _selected(job: TargetObject) -> ListScope:
     """The pods of a job; of a pod that belongs to a group, the whole group."""
     group = labels(job.obj).get(POD_GROUP_NAME)
     if job.resource == Pod.resource and group:
         return ListScope(labels=f"{POD_GROUP_NAME}={group}")
     try:
-        return pods_of(Target((job,), ()))
+        return pods_of(CommandTarget((job,), ()))
     except LogError:
         raise LogError(f"unsupported kind: {job.resource.kind} does not say which pods are its own") from None
 

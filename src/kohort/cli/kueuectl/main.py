@@ -11,11 +11,11 @@ import click
 from kohort import __version__
 from kohort.api.core.apps import Deployment
 from kohort.cli.completion import SHELLS, script
-from kohort.cli.kueuectl.connection import Connection, connection_options
+from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
 from kohort.cli.kueuectl.creating import create
 from kohort.cli.kueuectl.groups import KindGroup
+from kohort.cli.kueuectl.kubectl_passthrough import verbs
 from kohort.cli.kueuectl.lists import list_
-from kohort.cli.kueuectl.passing import verbs
 from kohort.cli.kueuectl.stopping import resume, stop
 from kohort.cli.main import exit_code
 from kohort.cli.options import running
@@ -29,7 +29,7 @@ CONTAINER = "manager"
 
 @click.group(cls=KindGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @connection_options
-def kueuectl(*, connection: Connection) -> None:
+def kueuectl(*, connection: ConnectionFlags) -> None:
     """Work with Kueue's queues and workloads."""
     del connection
 
@@ -40,13 +40,13 @@ for _group in (create, list_, stop, resume, *verbs()):
 
 @kueuectl.command()
 @connection_options
-def version(*, connection: Connection) -> None:
+def version(*, connection: ConnectionFlags) -> None:
     """Print the version of this client, and the image of the manager, if there is one."""
     click.echo(f"Client Version: v{__version__}")
     running(_manager_image(connection))
 
 
-async def _manager_image(connection: Connection) -> None:
+async def _manager_image(connection: ConnectionFlags) -> None:
     access = connection.access()
     async with connection.client(access) as client:
         try:

@@ -13,7 +13,7 @@ import click
 from kohort.api.codec import Json
 from kohort.api.errors import ApiError
 from kohort.api.resource import Resource
-from kohort.cli.options import Output, data_text
+from kohort.cli.options import OutputFormat, data_text
 from kohort.cli.targets import shown
 
 R = TypeVar("R")
@@ -57,9 +57,9 @@ class Printer:
         """An object, or a List of them, in the form asked for."""
         cleaned = document if self.shows_managed_fields else _without_managed_fields(document)
         form, _, argument = self.output.partition("=")
-        if form in (Output.JSON, Output.YAML):
-            return data_text(cleaned, Output(form))
-        if form == Output.NAME:
+        if form in (OutputFormat.JSON, OutputFormat.YAML):
+            return data_text(cleaned, OutputFormat(form))
+        if form == OutputFormat.NAME:
             return "\n".join(_name(each) for each in cleaned.get("items", [cleaned]))
         return self._templated(form, argument or self.template, cleaned)
 

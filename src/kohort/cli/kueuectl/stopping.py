@@ -6,11 +6,11 @@ import click
 
 from kohort.api.kueue.v1beta2 import ClusterQueue, LocalQueue, Workload
 from kohort.api.resource import Resource
-from kohort.cli.completing import names_of
-from kohort.cli.holding import StopPolicy
-from kohort.cli.kueuectl.connection import Connection, connection_options
+from kohort.cli.hold_resume import StopPolicy
+from kohort.cli.kueuectl.connection import ConnectionFlags, connection_options
 from kohort.cli.kueuectl.groups import verb
 from kohort.cli.kueuectl.printing import DryRun, Printer, dry_run_option, print_options
+from kohort.cli.name_completion import names_of
 from kohort.cli.options import running
 from kohort.cli.targets import Finder
 from kohort.kube.options import WriteOptions
@@ -46,7 +46,9 @@ def _queue_commands(resource: Resource, named: str) -> None:
     @print_options
     @dry_run_option
     @connection_options
-    def stop_queue(*, name: str, policy: StopPolicy, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+    def stop_queue(
+        *, name: str, policy: StopPolicy, printer: Printer, dry_run: DryRun, connection: ConnectionFlags
+    ) -> None:
         running(_change(resource, name, _policy(policy), "", printer, dry_run, connection))
 
     @resume.command(kind.lower(), help=f"Let a {kind} admit again.")
@@ -54,7 +56,7 @@ def _queue_commands(resource: Resource, named: str) -> None:
     @print_options
     @dry_run_option
     @connection_options
-    def resume_queue(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+    def resume_queue(*, name: str, printer: Printer, dry_run: DryRun, connection: ConnectionFlags) -> None:
         running(_change(resource, name, _policy(StopPolicy.RUN), "", printer, dry_run, connection))
 
 
@@ -67,7 +69,7 @@ _queue_commands(LOCAL_QUEUES, "queues")
 @print_options
 @dry_run_option
 @connection_options
-def stop_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+def stop_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: ConnectionFlags) -> None:
     """Stop a Workload: it is evicted and waits until it is resumed."""
     running(_change(WORKLOADS, name, {"active": False}, "stopped", printer, dry_run, connection))
 
@@ -77,7 +79,7 @@ def stop_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: C
 @print_options
 @dry_run_option
 @connection_options
-def resume_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: Connection) -> None:
+def resume_workload(*, name: str, printer: Printer, dry_run: DryRun, connection: ConnectionFlags) -> None:
     """Let a Workload queue again."""
     running(_change(WORKLOADS, name, {"active": True}, "resumed", printer, dry_run, connection))
 
@@ -87,7 +89,13 @@ def _policy(policy: StopPolicy) -> Object:
 
 
 async def _change(
-    resource: Resource, name: str, spec: Object, done: str, printer: Printer, dry_run: DryRun, connection: Connection
+    resource: Resource,
+    name: str,
+    spec: Object,
+    done: str,
+    printer: Printer,
+    dry_run: DryRun,
+    connection: ConnectionFlags,
 ) -> None:
     access = connection.access()
     async with connection.client(access) as client:

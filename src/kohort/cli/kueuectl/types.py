@@ -15,7 +15,7 @@ class TypeNameError(ApiError):
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class TypedName:
     """A type, perhaps with its group, and a name."""
 
     type: str
@@ -23,7 +23,7 @@ class Named:
     name: str
 
     @classmethod
-    def parse(cls, text: str) -> "Named":
+    def parse(cls, text: str) -> "TypedName":
         """Read `job/a` or `jobs.batch/a`; raises TypeNameError."""
         parts = text.split("/")
         if len(parts) != 2 or not all(parts):

@@ -18,7 +18,7 @@ from kohort.local.runs import PodsAfterStop
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredNodes:
     """Nodes in place of this machine."""
 
     wanted: str
@@ -36,10 +36,10 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
-class CrewWish:
+class UpNodeArguments:
     """What the command line asks for."""
 
-    declared: Declared | None
+    declared: DeclaredNodes | None
     runtime: RuntimeName
     simulated: Defaults
     host_paths: tuple[str, ...]

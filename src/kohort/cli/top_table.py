@@ -26,7 +26,7 @@ LENDABLE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TopRow:
     """A line of the picture."""
 
     tree: str
@@ -38,17 +38,17 @@ class Line:
     """Whether it is the first line of its node, which tells its name and counts."""
 
 
-def lines_of(trees: Sequence[QuotaTreeNode], screen: Screen) -> list[Line]:
+def lines_of(trees: Sequence[QuotaTreeNode], screen: Screen) -> list[TopRow]:
     """A line for each flavor-resource of each node, or one where a node has none."""
     return [line for tree in trees for line in _lines(tree, "", "", screen)]
 
 
-def _lines(branch: QuotaTreeNode, lead: str, rest: str, screen: Screen) -> Iterator[Line]:
+def _lines(branch: QuotaTreeNode, lead: str, rest: str, screen: Screen) -> Iterator[TopRow]:
     glyphs = screen.glyphs
     below = glyphs.trunk if branch.children else ""
     for number, figures in enumerate(branch.figures or (None,)):
         is_first = number == 0
-        yield Line(lead if is_first else rest + below, branch.name if is_first else "", branch, figures, is_first)
+        yield TopRow(lead if is_first else rest + below, branch.name if is_first else "", branch, figures, is_first)
     for number, child in enumerate(branch.children):
         is_last = number == len(branch.children) - 1
         yield from _lines(
@@ -59,7 +59,7 @@ def _lines(branch: QuotaTreeNode, lead: str, rest: str, screen: Screen) -> Itera
         )
 
 
-def picture_of(trees: Sequence[QuotaTreeNode], screen: Screen) -> list[str]:
+def render_quota(trees: Sequence[QuotaTreeNode], screen: Screen) -> list[str]:
     """The table, its bars as wide as there is room for."""
     lines = lines_of(trees, screen)
     if not lines:
@@ -91,7 +91,7 @@ def _plain(cell: Cell) -> str:
     return cell.text if isinstance(cell, Text) else cell if isinstance(cell, str) else ""
 
 
-def _left(line: Line) -> list[Cell]:
+def _left(line: TopRow) -> list[Cell]:
     branch, figures = line.branch, line.figures
     role = Role.TITLE if branch.kind == "cohort" else Role.PLAIN if branch.is_active else Role.WARN
     name = Text(line.tree + line.name + ("" if branch.is_active or not line.is_first else " (inactive)"), role)
@@ -100,7 +100,7 @@ def _left(line: Line) -> list[Cell]:
     return [name, figures.fr.flavor, short_resource(figures.fr.resource)]
 
 
-def _right(line: Line) -> list[Cell]:
+def _right(line: TopRow) -> list[Cell]:
     branch, figures = line.branch, line.figures
     jobs = f"{branch.running}+{branch.waiting}" if line.is_first else ""
     if figures is None:
@@ -113,7 +113,7 @@ def _right(line: Line) -> list[Cell]:
     return [shown(figures.used), quota, borrowed, lendable, waits, jobs]
 
 
-def _bar(line: Line, width: int, screen: Screen) -> Cell:
+def _bar(line: TopRow, width: int, screen: Screen) -> Cell:
     figures = line.figures
     if figures is None:
         return ""

@@ -35,7 +35,7 @@ class SubmitError(ApiError):
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class PodResources:
     """What each pod asks for; empty where nothing was said."""
 
     cpu: str = ""
@@ -53,7 +53,7 @@ class Amounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class JobShape:
     """How many pods, and how they count."""
 
     parallel: int = 1
@@ -64,7 +64,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class JobWish:
+class JobArguments:
     """What a Job is to be."""
 
     command: Sequence[str]
@@ -77,15 +77,15 @@ class JobWish:
     image: str = NO_IMAGE
     workdir: str = ""
     max_seconds: int | None = None
-    amounts: Amounts = Amounts()
-    shape: Shape = Shape()
+    amounts: PodResources = PodResources()
+    shape: JobShape = JobShape()
     env: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
-def job_of(wish: JobWish) -> Object:
+def build_job(wish: JobArguments) -> Object:
     """The Job, suspended: the queue starts it. Raises SubmitError."""
     _check(wish)
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": _metadata(wish), "spec": _spec(wish)}
@@ -114,7 +114,7 @@ def seconds_of(text: str, option: str) -> int:
         raise SubmitError(f"{option} {text!r} is no length of time: write 90s, 30m, 4h or 2d") from None
 
 
-def _metadata(wish: JobWish) -> Object:
+def _metadata(wish: JobArguments) -> Object:
     own = {
         QUEUE_NAME_LABEL: wish.queue,
         PRIORITY_CLASS_LABEL: wish.priority,
@@ -130,7 +130,7 @@ def _metadata(wish: JobWish) -> Object:
     }
 
 
-def _spec(wish: JobWish) -> Object:
+def _spec(wish: JobArguments) -> Object:
     shape = wish.shape
     return {
         "suspend": True,
@@ -143,7 +143,7 @@ def _spec(wish: JobWish) -> Object:
     }
 
 
-def _pod(wish: JobWish) -> Object:
+def _pod(wish: JobArguments) -> Object:
     resources = wish.amounts.resources()
     container = {
         "name": CONTAINER,
@@ -167,12 +167,12 @@ def _as_typed(text: str) -> str:
     return _DOLLARS.sub(lambda found: "$$$$" if found[0] == "$$" else found[0], text)
 
 
-def _check(wish: JobWish) -> None:
+def _check(wish: JobArguments) -> None:
     for problem in _problems(wish):
         raise SubmitError(problem)
 
 
-def _problems(wish: JobWish) -> list[str]:
+def _problems(wish: JobArguments) -> list[str]:
     amounts, shape = wish.amounts, wish.shape
     found = [
         "" if wish.command else "no command: write it after --, as in `kohort submit … -- python train.py`",
@@ -202,7 +202,7 @@ def _quantity(option: str, text: str, remedy: str) -> str:
     return ""
 
 
-def _too_few(shape: Shape) -> str:
+def _too_few(shape: JobShape) -> str:
     if shape.completions is not None and shape.completions < shape.parallel:
         return (
             f"--completions {shape.completions} is less than --parallel {shape.parallel}: some pods would never start"

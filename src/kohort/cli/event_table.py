@@ -10,7 +10,7 @@ from kohort.api.core.batch import Job
 from kohort.api.core.events import Event
 from kohort.api.core.pods import Pod
 from kohort.api.times import format_time, parse_time
-from kohort.cli.targets import QUEUED, Target
+from kohort.cli.targets import QUEUED, CommandTarget
 from kohort.terminal.ages import age
 from kohort.terminal.style import Role, Text
 from kohort.terminal.tables import Column, Row, numbers
@@ -21,13 +21,13 @@ NEVER: Final = datetime.min.replace(tzinfo=UTC)
 Concerns = Callable[[Event], bool]
 
 
-def ours(event: Event) -> bool:
+def is_from_manager(event: Event) -> bool:
     """Whether Kohort, or Kueue in its place, tells of it: by who reports it, or by what it is about."""
     return "kueue" in reporter(event) or event.regarding.api_version.startswith(KUEUE_GROUP)
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class EventFilter:
     """The events of a job, of its Workloads and of its pods, those of pods that are gone included."""
 
     names: frozenset[tuple[str, str]]
@@ -36,7 +36,7 @@ class About:
     """Kinds and names of what was made for it."""
 
     @classmethod
-    def target(cls, target: Target) -> "About":
+    def target(cls, target: CommandTarget) -> "EventFilter":
         """Of what a name stands for."""
         objects = {(member.resource.kind, member.name) for member in target.members}
         workloads = {("Workload", each.metadata.name) for each in target.workloads}
@@ -44,7 +44,7 @@ class About:
         return cls(frozenset(objects | workloads), pods)
 
     @classmethod
-    def gone(cls, name: str) -> "About":
+    def gone(cls, name: str) -> "EventFilter":
         """Of a job that was deleted, and took with it what says which objects were its own."""
         workload = "Workload", re.compile(rf"[a-z]+-{re.escape(name)}-[0-9a-f]{{5}}")
         return cls(frozenset((resource.kind, name) for resource in QUEUED), (_pods(name), workload))
@@ -86,7 +86,7 @@ def in_order(events: Iterable[Event]) -> list[Event]:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class EventTableLayout:
     """Which columns are shown."""
 
     has_namespace: bool = False

@@ -17,7 +17,7 @@ from kohort.terminal.style import Role
 Object = dict[str, Any]
 
 
-class Phase(Enum):
+class JobPhase(Enum):
     """How far a job has come."""
 
     UNSEEN = "unseen"
@@ -32,24 +32,24 @@ class Phase(Enum):
     GONE = "gone"
 
 
-ENDED: Final = frozenset({Phase.SUCCEEDED, Phase.FAILED, Phase.GONE})
+ENDED: Final = frozenset({JobPhase.SUCCEEDED, JobPhase.FAILED, JobPhase.GONE})
 ROLES: Final = {
-    Phase.UNSEEN: Role.DIM,
-    Phase.ADMITTED: Role.ACCENT,
-    Phase.RUNNING: Role.ACCENT,
-    Phase.EVICTED: Role.WARN,
-    Phase.HELD: Role.WARN,
-    Phase.SUCCEEDED: Role.GOOD,
-    Phase.FAILED: Role.BAD,
-    Phase.GONE: Role.BAD,
+    JobPhase.UNSEEN: Role.DIM,
+    JobPhase.ADMITTED: Role.ACCENT,
+    JobPhase.RUNNING: Role.ACCENT,
+    JobPhase.EVICTED: Role.WARN,
+    JobPhase.HELD: Role.WARN,
+    JobPhase.SUCCEEDED: Role.GOOD,
+    JobPhase.FAILED: Role.BAD,
+    JobPhase.GONE: Role.BAD,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class JobProgress:
     """What a job is doing."""
 
-    phase: Phase
+    phase: JobPhase
     text: str
 
     @property
@@ -66,19 +66,19 @@ class Stage:
 _BATCH: Final = BatchJobFramework()
 
 
-def stage(job: Object | None, workload: Workload | None, position: int | None) -> Stage:
+def stage(job: Object | None, workload: Workload | None, position: int | None) -> JobProgress:
     """What the job is doing; `position` counts those that wait in its LocalQueue from 0, None where unknown."""
     if job is None:
-        return Stage(Phase.GONE, "deleted before it finished")
+        return JobProgress(JobPhase.GONE, "deleted before it finished")
     finish = _BATCH.finished(job)
     if finish is not None:
-        return _finished(job, finish.message, Phase.SUCCEEDED if finish.success else Phase.FAILED)
+        return _finished(job, finish.message, JobPhase.SUCCEEDED if finish.success else JobPhase.FAILED)
     if workload is None:
-        return Stage(Phase.UNSEEN, "waits to be queued")
+        return JobProgress(JobPhase.UNSEEN, "waits to be queued")
     return _queued(job, workload, position)
 
 
-def _queued(job: Object, workload: Workload, position: int | None) -> Stage:
+def _queued(job: Object, workload: Workload, position: int | None) -> JobProgress:
     if conditions.is_evicted(workload) and conditions.is_reserved(workload):
         return _evicted(workload)
     if workload.spec.active is False:
@@ -90,48 +90,48 @@ def _queued(job: Object, workload: Workload, position: int | None) -> Stage:
     return _waiting(workload, position)
 
 
-def _finished(job: Object, message: str, phase: Phase) -> Stage:
-    if phase is Phase.SUCCEEDED:
-        return Stage(phase, f"succeeded: {_pods(int((job.get('status') or {}).get('succeeded') or 0))}")
-    return Stage(phase, f"failed: {message}" if message else "failed")
+def _finished(job: Object, message: str, phase: JobPhase) -> JobProgress:
+    if phase is JobPhase.SUCCEEDED:
+        return JobProgress(phase, f"succeeded: {_pods(int((job.get('status') or {}).get('succeeded') or 0))}")
+    return JobProgress(phase, f"failed: {message}" if message else "failed")
 
 
-def _evicted(workload: Workload) -> Stage:
+def _evicted(workload: Workload) -> JobProgress:
     condition = find(workload.status.conditions, conditions.EVICTED)
     why = f"{condition.reason}: {condition.message}" if condition else "for no stated reason"
-    return Stage(Phase.EVICTED, f"evicted because {why}")
+    return JobProgress(JobPhase.EVICTED, f"evicted because {why}")
 
 
-def _held(job: Object, workload: Workload) -> Stage:
+def _held(job: Object, workload: Workload) -> JobProgress:
     name = job["metadata"]["name"]
     condition = find(workload.status.conditions, conditions.EVICTED)
     if condition is not None and condition.reason.startswith(DEACTIVATED_BY_KOHORT):
         cause = condition.reason.removeprefix(DEACTIVATED_BY_KOHORT)
-        return Stage(Phase.FAILED, f"given up: {cause} (`kohort resume {name}` queues it again)")
-    return Stage(Phase.HELD, f"on hold: `kohort resume {name}` queues it again")
+        return JobProgress(JobPhase.FAILED, f"given up: {cause} (`kohort resume {name}` queues it again)")
+    return JobProgress(JobPhase.HELD, f"on hold: `kohort resume {name}` queues it again")
 
 
-def _started(job: Object, workload: Workload) -> Stage:
+def _started(job: Object, workload: Workload) -> JobProgress:
     wanted, status = pod_count(job), job.get("status") or {}
     ready = int(status.get("ready") or 0)
     if ready and ready + int(status.get("succeeded") or 0) >= wanted:
-        return Stage(Phase.RUNNING, f"running: {_pods(wanted)}")
+        return JobProgress(JobPhase.RUNNING, f"running: {_pods(wanted)}")
     if ready:
-        return Stage(Phase.RUNNING, f"running: the first of {_pods(wanted)}")
-    return Stage(Phase.ADMITTED, f"admitted by ClusterQueue {_cluster_queue(workload)}{_flavors(workload)}")
+        return JobProgress(JobPhase.RUNNING, f"running: the first of {_pods(wanted)}")
+    return JobProgress(JobPhase.ADMITTED, f"admitted by ClusterQueue {_cluster_queue(workload)}{_flavors(workload)}")
 
 
-def _reserved(workload: Workload) -> Stage:
+def _reserved(workload: Workload) -> JobProgress:
     waiting = [check.name for check in workload.status.admission_checks if check.state != "Ready"]
     for_what = f"; waits for {', '.join(waiting)}" if waiting else ""
-    return Stage(Phase.RESERVED, f"quota reserved in ClusterQueue {_cluster_queue(workload)}{for_what}")
+    return JobProgress(JobPhase.RESERVED, f"quota reserved in ClusterQueue {_cluster_queue(workload)}{for_what}")
 
 
-def _waiting(workload: Workload, position: int | None) -> Stage:
+def _waiting(workload: Workload, position: int | None) -> JobProgress:
     place = "" if position is None else f" at position {position + 1}"
     condition = find(workload.status.conditions, conditions.QUOTA_RESERVED)
     why = f": {condition.message}" if condition is not None and condition.message else ""
-    return Stage(Phase.QUEUED, f"queued in {workload.spec.queue_name}{place}{why}")
+    return JobProgress(JobPhase.QUEUED, f"queued in {workload.spec.queue_name}{place}{why}")
 
 
 def _cluster_queue(workload: Workload) -> str:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from kohort.api.codec import Json
-from kohort.cli.options import DATA, Output, data_text
+from kohort.cli.options import DATA, OutputFormat, data_text
 from kohort.insight.queues import QueueListing, WorkloadRow, WorkloadState
 from kohort.insight.reasons import short_resource
 from kohort.terminal.ages import age
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class QueueTableFormat:
     """How the answer is shown."""
 
-    output: Output | None
+    output: OutputFormat | None
     shows_namespace: bool
 
     @property
     def is_wide(self) -> bool:
         """Whether tables have all columns."""
-        return self.output is Output.WIDE
+        return self.output is OutputFormat.WIDE
 
 
-def picture_of(found: QueueListing, form: Form, now: datetime) -> "Picture":
+def render_queues(found: QueueListing, form: QueueTableFormat, now: datetime) -> "Picture":
     """What is shown, for any screen."""
-    if form.output is Output.NAME:
+    if form.output is OutputFormat.NAME:
         return lambda _screen: [f"workload.kueue.x-k8s.io/{each.key.name}" for each in (*found.waiting, *found.running)]
     if form.output is not None and form.output in DATA:
         text = data_text(as_data(found), form.output)
@@ -41,7 +41,7 @@ def picture_of(found: QueueListing, form: Form, now: datetime) -> "Picture":
     return lambda screen: _tables(found, form, now, screen)
 
 
-def _tables(found: QueueListing, form: Form, now: datetime, screen: Screen) -> list[str]:
+def _tables(found: QueueListing, form: QueueTableFormat, now: datetime, screen: Screen) -> list[str]:
     if not found.waiting and not found.running:
         return [_nothing(found)]
     waiting = _waiting(found.waiting, form, now, screen) if found.waiting else []
@@ -56,7 +56,7 @@ def _nothing(found: QueueListing) -> str:
     return f"Nobody waits and nobody runs in {', '.join(names[:5])}{' …' if len(names) > 5 else ''}"
 
 
-def _waiting(lines: Sequence[WorkloadRow], form: Form, now: datetime, screen: Screen) -> list[str]:
+def _waiting(lines: Sequence[WorkloadRow], form: QueueTableFormat, now: datetime, screen: Screen) -> list[str]:
     columns = [
         *_head(form, "WAITING"),
         numbers("#"),
@@ -79,7 +79,7 @@ def _waiting(lines: Sequence[WorkloadRow], form: Form, now: datetime, screen: Sc
     return table(columns, rows, screen)
 
 
-def _running(lines: Sequence[WorkloadRow], form: Form, now: datetime, screen: Screen) -> list[str]:
+def _running(lines: Sequence[WorkloadRow], form: QueueTableFormat, now: datetime, screen: Screen) -> list[str]:
     columns = [
         *_head(form, "RUNNING"),
         numbers("PRIO"),
@@ -116,20 +116,20 @@ _STATES: Final[Mapping[WorkloadState, str]] = {
 }
 
 
-def _head(form: Form, title: str) -> list[Column]:
+def _head(form: QueueTableFormat, title: str) -> list[Column]:
     namespace = [Column("NAMESPACE", least=8)] if form.shows_namespace else []
     wide = [Column("WORKLOAD"), Column("CLUSTERQUEUE")] if form.is_wide else []
     return [*namespace, Column("QUEUE", least=8), Column(title, least=20), *wide]
 
 
-def _first(line: WorkloadRow, form: Form) -> list[Cell]:
+def _first(line: WorkloadRow, form: QueueTableFormat) -> list[Cell]:
     namespace: list[Cell] = [line.key.namespace] if form.shows_namespace else []
     name = str(line.owner) if form.is_wide and line.owner is not None else line.name
     wide: list[Cell] = [line.key.name, line.cluster_queue or "-"] if form.is_wide else []
     return [*namespace, line.local_queue or "-", name, *wide]
 
 
-def _place(line: WorkloadRow, form: Form) -> str:
+def _place(line: WorkloadRow, form: QueueTableFormat) -> str:
     """Counted from 1, in its LocalQueue; in wide form in its ClusterQueue too."""
     if line.position is None:
         return "-"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 from click.shell_completion import CompletionItem
 
-from kohort.cli.options import Where, connected
+from kohort.cli.options import ClusterOptions, running_client
 
 if TYPE_CHECKING:
     from kohort.api.resource import Resource
@@ -46,7 +46,7 @@ def names_of(*kinds: str) -> Complete:
 
     def complete(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         given = context.params
-        where = Where(given.get("kubeconfig"), given.get("context") or "", given.get("namespace") or "")
+        where = ClusterOptions(given.get("kubeconfig"), given.get("context") or "", given.get("namespace") or "")
         try:
             found = asyncio.run(_in_time(where, kinds))
         except Exception:  # a shell that completes has no place for errors
@@ -56,17 +56,17 @@ def names_of(*kinds: str) -> Complete:
     return complete
 
 
-async def _in_time(where: Where, kinds: tuple[str, ...]) -> list[str]:
+async def _in_time(where: ClusterOptions, kinds: tuple[str, ...]) -> list[str]:
     async with asyncio.timeout(SECONDS):
         return await _names(where, kinds)
 
 
-async def _names(where: Where, kinds: tuple[str, ...]) -> list[str]:
+async def _names(where: ClusterOptions, kinds: tuple[str, ...]) -> list[str]:
     from kohort.kube.options import ListScope
 
     access = where.access()
     found = list[str]()
-    async with connected(access) as client:
+    async with running_client(access) as client:
         for resource in _resources(kinds):
             scope = ListScope(access.namespace if resource.namespaced else "")
             page = await client.of(resource).page(scope, limit=MOST)

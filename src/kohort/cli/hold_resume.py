@@ -5,7 +5,16 @@ from enum import Enum
 import click
 
 from kohort.api.kueue.v1beta2 import Workload
-from kohort.cli.targets import CLUSTER_QUEUE, LOCAL_QUEUE, Finder, Owned, Reference, Target, TargetError, shown
+from kohort.cli.targets import (
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    CommandTarget,
+    Finder,
+    TargetError,
+    TargetObject,
+    TargetReference,
+    shown,
+)
 from kohort.engine.lifecycle.conditions import is_admitted, is_finished
 from kohort.jobs.objects import queue_name
 from kohort.kube.client import Client
@@ -30,10 +39,12 @@ DONE = {
 }
 
 
-async def set_policy(client: Client, queue: Owned, policy: StopPolicy, options: WriteOptions = PLAIN) -> Owned:
+async def set_policy(
+    client: Client, queue: TargetObject, policy: StopPolicy, options: WriteOptions = PLAIN
+) -> TargetObject:
     """Have a LocalQueue or ClusterQueue stop or go on."""
     patch = MergePatch({"spec": {"stopPolicy": policy.value}})
-    return Owned(queue.resource, await client.of(queue.resource).patch(queue.key, patch, options))
+    return TargetObject(queue.resource, await client.of(queue.resource).patch(queue.key, patch, options))
 
 
 async def set_active(client: Client, workload: Workload, *, active: bool, options: WriteOptions = PLAIN) -> Workload:
@@ -43,12 +54,12 @@ async def set_active(client: Client, workload: Workload, *, active: bool, option
     return await client.of(Workload).patch((metadata.namespace, metadata.name), patch, options)
 
 
-async def the_queue(finder: Finder, reference: Reference) -> Owned:
+async def the_queue(finder: Finder, reference: TargetReference) -> TargetObject:
     """A queue that must be there; a ClusterQueue is never meant by the name of a LocalQueue."""
     resource = reference.resource or LOCAL_QUEUE
     if resource == LOCAL_QUEUE and await finder.object(LOCAL_QUEUE, reference.name) is None:
         await _suggest_cluster_queue(finder, reference.name)
-    return Owned(resource, await finder.expect(resource, reference.name))
+    return TargetObject(resource, await finder.expect(resource, reference.name))
 
 
 async def _suggest_cluster_queue(finder: Finder, name: str) -> None:
@@ -58,7 +69,7 @@ async def _suggest_cluster_queue(finder: Finder, name: str) -> None:
         )
 
 
-def the_workload(target: Target) -> Workload:
+def the_workload(target: CommandTarget) -> Workload:
     """The Workload of a job that is queued and has not finished; raises TargetError."""
     workload = target.workload
     if workload is None:
@@ -74,7 +85,7 @@ def the_workload(target: Target) -> Workload:
     return workload
 
 
-async def hold_job(client: Client, target: Target) -> str:
+async def hold_job(client: Client, target: CommandTarget) -> str:
     """Take a job out of its queue, its pods stopped; what became of it."""
     workload = the_workload(target)
     if workload.spec.active is False:
@@ -83,7 +94,7 @@ async def hold_job(client: Client, target: Target) -> str:
     return f"{target.job} on hold{': its pods are stopped' if is_admitted(workload) else ''}"
 
 
-async def resume_job(client: Client, target: Target) -> str:
+async def resume_job(client: Client, target: CommandTarget) -> str:
     """Put a job back into its queue; what became of it."""
     workload = the_workload(target)
     if workload.spec.active is not False:
@@ -92,6 +103,6 @@ async def resume_job(client: Client, target: Target) -> str:
     return f"{target.job} queued again in {workload.spec.queue_name}"
 
 
-def told(queue: Owned, policy: StopPolicy) -> None:
+def print_stop_policy(queue: TargetObject, policy: StopPolicy) -> None:
     """Say what a queue does now."""
     click.echo(f"{shown(queue.resource, queue.name)} {DONE[policy]}")

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import click
 
-from kohort.cli.narration import Stage
+from kohort.cli.job_progress import JobProgress
 from kohort.kube.clock import Clock
 from kohort.terminal.ages import duration
 from kohort.terminal.screen import screen_of
@@ -18,14 +18,14 @@ def note(text: str) -> None:
     click.echo(_style().paint(text, Role.WARN), err=True)
 
 
-class Diary:
+class ProgressPrinter:
     """Tells the stages of a job, each with the time since the start."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._start = clock.now()
 
-    def tell(self, stage: Stage) -> None:
+    def tell(self, stage: JobProgress) -> None:
         """One line."""
         passed = duration(timedelta(seconds=self._clock.now() - self._start))
         style = _style()
